@@ -1,0 +1,66 @@
+//! What goes wrong on our side: the one error type of the library.
+//!
+//! A command that fails, times out, is killed or is denied is an outcome and never appears here.
+//! Nor does a bad request: that is a [`Refusal`](crate::request::Refusal), the caller's to mend.
+
+use std::fmt;
+use std::io;
+
+/// Why bashd could not do its job.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    #[source]
+    source: Option<io::Error>,
+}
+
+/// Whose fault it was; profiles choose their text by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The working directory is missing, not a directory, or not accessible.
+    Cwd,
+    /// No shell of the profile's list is on this machine.
+    Shell,
+    /// The shell could not be started (fork, exec, limits).
+    Spawn,
+    /// The keeper died or went silent before it told how the command ended.
+    KeeperLost,
+    /// No keeper could be had: hook not called, program missing, protocol mismatch.
+    Keeper,
+    /// A configuration or profile could not be read.
+    Config,
+    /// Something else the operating system refused.
+    Io,
+}
+
+impl Error {
+    /// Builds an error of a kind with a text that fits after "failed: ".
+    pub fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
+        Self {
+            kind,
+            message: message.to_string(),
+            source: None,
+        }
+    }
+
+    /// Builds an error from what the operating system said while we did `doing`.
+    pub fn io(kind: ErrorKind, doing: impl fmt::Display, source: io::Error) -> Self {
+        Self {
+            kind,
+            message: format!("{doing}: {source}"),
+            source: Some(source),
+        }
+    }
+
+    /// Whose fault it was.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+/// The library's result type.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,33 @@
+//! What a running call tells while it runs: started, output, finished.
+
+use crate::reply::Reply;
+
+/// One event of a streaming run. `Finished` is always the last, and always comes.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Event {
+    /// The shell is running.
+    Started {
+        /// The shell's process id, which is also its process group and session.
+        pid: i32,
+    },
+    /// The command wrote something.
+    Output {
+        /// Which stream.
+        stream: Stream,
+        /// Decoded text, in order; a character split over two reads arrives whole.
+        text: String,
+    },
+    /// The call is over.
+    Finished(Box<Reply>),
+}
+
+/// Which of a command's output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// stdout, or stdout and stderr in true order where the profile merges them.
+    Out,
+    /// stderr, where the profile keeps the streams apart.
+    Err,
+}

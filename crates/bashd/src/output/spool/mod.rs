@@ -1,0 +1,1 @@
+//! The spool of one stream: head file, ring, and a shared page of counters.

@@ -1,0 +1,1 @@
+//! The one lossy decoding: bytes to text, the same however they arrive.

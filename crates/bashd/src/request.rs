@@ -1,0 +1,115 @@
+//! What the caller said: the [`Request`], and how a profile's JSON input becomes one.
+//!
+//! Parsing only validates what was typed; it never touches the system (that is `plan`'s).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One call, in the engine's own words, whatever the front end's or the profile's spelling was.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Request {
+    /// Name of the profile whose contract holds; empty means `default`.
+    pub profile: String,
+    /// The shell script to run.
+    pub command: String,
+    /// Working directory; `None` means the engine's own.
+    pub cwd: Option<PathBuf>,
+    /// Variables added to the engine's environment for this call, in order.
+    pub env: Vec<(OsString, OsString)>,
+    /// How long the command may run; `None` means the profile's default.
+    pub timeout: Option<Duration>,
+    /// What the command reads on stdin; `None` means `/dev/null`.
+    pub stdin: Option<Vec<u8>>,
+    /// Name of one of the profile's modes (`slow`); `None` means its default mode.
+    pub mode: Option<String>,
+}
+
+impl Request {
+    /// A request to run `command` under the default profile.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Chooses the profile by name.
+    #[must_use]
+    pub fn profile(mut self, name: impl Into<String>) -> Self {
+        self.profile = name.into();
+        self
+    }
+
+    /// Sets the working directory.
+    #[must_use]
+    pub fn cwd(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(directory.into());
+        self
+    }
+
+    /// Adds one environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets how long the command may run.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// Gives the command something to read on stdin.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// Chooses one of the profile's modes by name.
+    #[must_use]
+    pub fn mode(mut self, name: impl Into<String>) -> Self {
+        self.mode = Some(name.into());
+        self
+    }
+}
+
+/// Why a request was turned down before anything ran: the caller's to mend.
+///
+/// Profiles give each kind their own text (`[refusals]` in `profiles/*.toml`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was wrong, as data.
+    pub kind: RefusalKind,
+    /// The offending name, value or parser message; fills `{detail}` in the profile's text.
+    pub detail: String,
+}
+
+/// The ways in which a request can be bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RefusalKind {
+    /// The input is not JSON.
+    InvalidJson,
+    /// The input is JSON, but not an object.
+    NotAnObject,
+    /// `command` is missing or blank.
+    MissingCommand,
+    /// The profile has no such parameter.
+    UnknownParameter,
+    /// A parameter has the wrong type.
+    WrongType,
+    /// A parameter has the right type and a value that is not allowed.
+    InvalidValue,
+    /// A NUL byte in the command or the environment, which no shell can be given.
+    NulByte,
+    /// There is no profile of that name.
+    UnknownProfile,
+    /// The profile knows it, this version of bashd does not do it yet.
+    NotAvailable,
+}

@@ -1,0 +1,1 @@
+//! From the text as given to the text to run: pure.

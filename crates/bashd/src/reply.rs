@@ -67,8 +67,8 @@ pub struct LeftBehind {
     pub pid: i32,
     /// Its command line, or its name in brackets.
     pub command: String,
-    /// Seconds since it started.
-    pub age: f64,
+    /// Milliseconds since it started.
+    pub age_ms: u64,
     /// Why it is still there.
     pub reason: LeftReason,
 }

@@ -24,6 +24,8 @@ pub struct Plan {
     pub limits: Limits,
     /// How much output is kept.
     pub quota: Quota,
+    /// Directory of this run, made when something of it must outlive the call.
+    pub directory: PathBuf,
 }
 
 /// The shell of a plan.

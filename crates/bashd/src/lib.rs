@@ -12,3 +12,4 @@ pub mod profile;
 pub mod reply;
 pub mod request;
 pub mod rewrite;
+mod template;

@@ -1,7 +1,11 @@
 //! From bytes to bounded text: the spool, the one lossy decoding, the one truncation algorithm.
 
+#[cfg(test)]
+pub(crate) mod fixed;
+pub mod joined;
 pub mod spool;
 pub mod text;
+mod walk;
 pub mod window;
 
 /// Where bytes are read by absolute offset: a spool, or several one after the other.

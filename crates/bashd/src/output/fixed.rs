@@ -58,9 +58,9 @@ impl Source for Fixed {
         while at < range.end {
             let limit = range.end.min(at.saturating_add(self.piece));
             let gone = self.is_gone(at);
-            let end = (at..limit)
-                .find(|&next| self.is_gone(next) != gone)
-                .unwrap_or(limit);
+            let edges = self.gone.iter().flat_map(|range| [range.start, range.end]);
+            let inside = edges.filter(|edge| (at + 1..limit).contains(edge));
+            let end = inside.min().unwrap_or(limit);
             pieces.push(if gone {
                 Piece::Dropped((end - at) as u64)
             } else {

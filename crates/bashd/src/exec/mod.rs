@@ -70,15 +70,17 @@ pub struct Run {
     pub left_behind: Vec<LeftBehind>,
 }
 
-/// How a run failed on our side, with what was captured until then.
-pub(crate) struct Failure {
-    pub(crate) error: Error,
-    pub(crate) partial: Option<Run>,
+/// Why there is no finished run.
+pub(crate) enum Failure {
+    /// The caller cancelled before the command was started.
+    CancelledBeforeStart,
+    /// We failed; what was captured until then is here.
+    Failed(Error, Option<Box<Run>>),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { error, partial: None }
+        Self::Failed(error, None)
     }
 }
 
@@ -89,7 +91,11 @@ pub(crate) async fn run(
     watch: Option<&mut Watch>,
     cancel: &CancellationToken,
 ) -> Result<Run, Failure> {
-    let connection = start(plan, keepers).await?;
+    let connection = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
+        connection = start(plan, keepers) => connection?,
+    };
     let mut call = Call { connection, spools: Vec::new(), keeper: None, watch, is_ending: false };
     let limits = &plan.limits;
     let backstop = limits.timeout.saturating_add(limits.grace + BACKSTOP);
@@ -104,7 +110,7 @@ pub(crate) async fn run(
                 call.kill_keeper();
                 keepers.end_orphans();
             }
-            Err(Failure { error, partial: call.abandon() })
+            Err(Failure::Failed(error, call.abandon().map(Box::new)))
         }
     }
 }

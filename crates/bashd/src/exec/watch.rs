@@ -72,7 +72,7 @@ impl Progress {
                 Piece::Kept(bytes) => text.push_str(&self.decoder.push(&bytes)),
                 Piece::Dropped(count) => {
                     text.push_str(&std::mem::take(&mut self.decoder).finish());
-                    text.push_str(&crate::output::window::gap(count));
+                    text.push_str(&format!("\n[bashd: {count} bytes of output were lost]\n"));
                 }
             }
         }

@@ -209,7 +209,8 @@ fn send_packet(
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(invalid("too many descriptors in one message"));
     }
-    let parts = [&[flag][..], name.as_bytes(), &[0], body].map(IoSlice::new);
+    let flag = [flag];
+    let parts = [&flag[..], name.as_bytes(), &[0], body].map(IoSlice::new);
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     loop {
         match rustix::net::sendmsg(socket, &parts, &mut control, flags) {

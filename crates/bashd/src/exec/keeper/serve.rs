@@ -110,7 +110,9 @@ impl Server {
     }
 
     fn fork_keeper(&mut self, link: OwnedFd) {
-        let Some(hello) = &self.hello else { return };
+        if self.hello.is_none() {
+            return;
+        }
         match fork() {
             Ok(Forked::Parent(keeper)) => {
                 self.keepers.insert(keeper);

@@ -4,5 +4,6 @@ pub(crate) mod counters;
 pub(crate) mod descriptors;
 pub(crate) mod fork;
 pub(crate) mod launch;
+pub(crate) mod reactor;
 pub(crate) mod signals;
 pub(crate) mod tree;

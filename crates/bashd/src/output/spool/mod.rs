@@ -17,6 +17,9 @@
 mod index;
 mod reader;
 mod storage;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests;
 mod writer;
 
 pub(crate) use index::LineIndex;

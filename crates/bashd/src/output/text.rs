@@ -2,7 +2,7 @@
 //!
 //! The result is that of [`String::from_utf8_lossy`] on the whole: every maximal invalid part
 //! becomes one U+FFFD. What this file adds is that the bytes may come in pieces ([`Decoder`]), and
-//! that a cut by decoded length knows how many raw bytes it took ([`prefix`], [`suffix`]).
+//! that a cut by decoded length knows how many raw bytes it took (`prefix`, `suffix`).
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 //!
 //! The result is that of [`String::from_utf8_lossy`] on the whole: every maximal invalid part
 //! becomes one U+FFFD. What this file adds is that the bytes may come in pieces ([`Decoder`]), and
-//! that a cut by decoded length knows how many raw bytes it took ([`prefix`], [`suffix`]).
+//! that a cut by decoded length knows how many raw bytes it took (`prefix`, `suffix`).
 
 use std::borrow::Cow;
 
@@ -99,23 +99,24 @@ pub(crate) fn prefix(bytes: &[u8], limit: usize) -> Cut {
     cut
 }
 
-/// The longest end of `bytes` from `earliest` on whose text has at most `limit` bytes.
+/// The longest end of `bytes` whose text has at most `limit` bytes.
 ///
-/// `bytes` must begin at a character, or three bytes or more before `earliest`: from there on the
-/// characters are where they are in the whole stream (see [`synchronized`]).
-pub(crate) fn suffix(bytes: &[u8], earliest: usize, limit: usize) -> Cut {
-    let start = synchronized(bytes, earliest);
-    let mut at = start;
-    let mut length = decoded_len(bytes.get(start..).unwrap_or_default());
-    'chunks: for chunk in bytes.get(start..).unwrap_or_default().utf8_chunks() {
+/// `bytes` must begin at a character, or be more than `limit`. Then what is left of a character that
+/// began before them is never in the result: it is at most three bytes, each decodes to three, and
+/// so the first of them that could fit is the one behind. From there on the characters are where
+/// they are in the whole stream.
+pub(crate) fn suffix(bytes: &[u8], limit: usize) -> Cut {
+    let mut at = 0;
+    let mut length = decoded_len(bytes);
+    'chunks: for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if at >= earliest && length <= limit {
+            if length <= limit {
                 break 'chunks;
             }
             at += character.len_utf8();
             length -= character.len_utf8();
         }
-        if at >= earliest && length <= limit {
+        if length <= limit {
             break;
         }
         at += chunk.invalid().len();
@@ -126,18 +127,6 @@ pub(crate) fn suffix(bytes: &[u8], earliest: usize, limit: usize) -> Cut {
         text: decode(shown),
         raw: shown.len(),
     }
-}
-
-/// Goes back from `at` to the byte that begins the character there, at most three bytes.
-///
-/// If all three are continuations, none of them reaches over `at`: no character has five bytes.
-fn synchronized(bytes: &[u8], at: usize) -> usize {
-    let earliest = at.saturating_sub(3);
-    let mut start = at;
-    while start > earliest && bytes.get(start).copied().is_some_and(is_continuation) {
-        start -= 1;
-    }
-    start
 }
 
 fn replacement_of(invalid: &[u8]) -> &'static str {
@@ -196,18 +185,19 @@ mod tests {
 
         #[test]
         fn suffix_from_anywhere_is_an_end_of_the_whole(
-            bytes in awkward_bytes(), earliest in 0_usize..40, limit in 0_usize..40,
+            bytes in awkward_bytes(), limit in 0_usize..40, more in 1_usize..9,
         ) {
-            let earliest = earliest.min(bytes.len());
-            let cut = suffix(&bytes, earliest, limit);
+            let cut = suffix(&bytes, limit);
             prop_assert!(cut.text.len() <= limit);
-            prop_assert!(cut.raw <= bytes.len() - earliest);
-            let whole = decode(&bytes);
-            prop_assert!(whole.ends_with(&cut.text));
-            prop_assert_eq!(decode(&bytes[..bytes.len() - cut.raw]) + &cut.text, whole);
-            // The same when only three bytes before `earliest` are known.
-            let known = earliest.saturating_sub(3);
-            prop_assert_eq!(suffix(&bytes[known..], earliest - known, limit), cut);
+            let (before, shown) = bytes.split_at(bytes.len() - cut.raw);
+            prop_assert_eq!(&cut.text, &decode(shown));
+            prop_assert_eq!(decode(before) + &cut.text, decode(&bytes));
+            if let Some(previous) = decode(before).chars().last() {
+                prop_assert!(cut.text.len() + previous.len_utf8() > limit, "not the longest");
+            }
+            // The same when only the end is known.
+            let known = bytes.len().saturating_sub(limit + more);
+            prop_assert_eq!(suffix(&bytes[known..], limit), cut);
         }
     }
 

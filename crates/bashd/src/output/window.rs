@@ -1,8 +1,10 @@
 //! The one truncation algorithm: which part of a stream a reply shows.
 //!
 //! Limits count bytes of decoded text, because that is what a reply costs. Decoding never shortens,
-//! so a little more than `max` raw bytes decide whether a text is whole; of a longer one only its
-//! ends are read, and memory is bounded whatever the stream's length is.
+//! so one raw byte more than `max` decides whether a text is whole; of a longer one only its ends are
+//! read, and memory is bounded whatever the stream's length is. That one byte is also enough to keep
+//! characters whole at the edge of what was read: an incomplete one there has at most three bytes,
+//! counts as three when it is decoded, and so is always the one that no longer fits.
 
 use super::text;
 use super::walk::{self, Segment};
@@ -10,12 +12,6 @@ use super::{Capture, Omitted, Source};
 use crate::template;
 use serde::Deserialize;
 use std::io;
-
-/// Raw bytes read beyond a limit, so that a character at the limit is seen whole.
-const LOOKAHEAD: usize = 4;
-
-/// Bytes at an arbitrary start that may belong to a character that began before it.
-const LOOKBACK: usize = 3;
 
 /// How much of a text is shown, and what stands in for the rest.
 ///
@@ -61,7 +57,7 @@ struct Shown {
 /// decoded size where the whole had to be read to know it, else the size of the stream.
 pub fn capture(source: &dyn Source, window: &Window) -> io::Result<Capture> {
     let (bytes, lines) = (source.len(), source.lines());
-    let start = walk::forward(source, bytes, window.max.saturating_add(LOOKAHEAD))?;
+    let start = walk::forward(source, bytes, window.max)?;
     let omitted_beside = |raw: u64, shown_lines: u64| Omitted {
         bytes: bytes.saturating_sub(raw),
         lines: lines.saturating_sub(shown_lines),
@@ -147,11 +143,10 @@ fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Seg
     if limit == 0 {
         return Ok(Vec::new());
     }
-    let end = walk::backward(source, length, limit.saturating_add(LOOKAHEAD))?;
+    let end = walk::backward(source, length, limit)?;
     let mut room = limit;
     let mut tail = Vec::new();
-    let first = end.segments.len();
-    for (left, segment) in (0..first).rev().zip(end.segments.into_iter().rev()) {
+    for segment in end.segments.into_iter().rev() {
         match segment {
             Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
                 room -= Segment::lost_cost(bytes);
@@ -159,9 +154,7 @@ fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Seg
             }
             Segment::Lost(_) => break,
             Segment::Kept(mut bytes) => {
-                let begins_anywhere = left == 0 && !end.complete;
-                let earliest = if begins_anywhere { LOOKBACK } else { 0 };
-                let cut = text::suffix(&bytes, earliest.min(bytes.len()), room);
+                let cut = text::suffix(&bytes, room);
                 let is_cut = cut.raw < bytes.len();
                 room -= cut.text.len();
                 bytes.drain(..bytes.len() - cut.raw);

@@ -142,4 +142,16 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.to_string().contains("grace_mss"), "{error}");
     }
+    #[test]
+    fn the_profile_in_the_docs_is_a_whole_one() {
+        let page = include_str!("../../../../docs/profiles.md");
+        let toml = page.split_once("```toml\n").unwrap().1;
+        let toml = toml.split_once("```").unwrap().0;
+        let profile = Profile::from_toml(toml).unwrap();
+        assert_eq!(profile.name, "brief");
+        for name in Profile::names() {
+            let row = format!("| `{name}` |");
+            assert!(page.contains(&row), "{row}");
+        }
+    }
 }

@@ -156,7 +156,7 @@ fn source_of(bytes: &[u8], gaps: &[(usize, usize)]) -> Fixed {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn equals_the_naive_reading(bytes in stream(), window in any_window(), gaps in gaps()) {

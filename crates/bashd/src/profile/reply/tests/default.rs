@@ -176,3 +176,16 @@ fn m_01_every_profile_names_its_tool_bash() {
 fn the_wall_time_is_in_milliseconds() {
     assert_eq!(ran("default", "", "").reply().wall_ms, 7);
 }
+
+#[test]
+fn the_docs_name_every_field_and_no_other() {
+    let page = include_str!("../../../../../../docs/reply.md");
+    let table = page.split_once("| field | type | meaning |").unwrap().1;
+    let table = table.split_once("\n\n").unwrap().0;
+    let documented = table
+        .lines()
+        .filter_map(|row| row.strip_prefix("| `")?.split('`').next());
+    let reply = serde_json::to_value(ran("default", "", "").reply()).unwrap();
+    let fields = reply.as_object().unwrap().keys().map(String::as_str);
+    assert_eq!(documented.collect::<Vec<_>>(), fields.collect::<Vec<_>>());
+}

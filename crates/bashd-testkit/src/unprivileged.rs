@@ -22,7 +22,7 @@ const STARTED_AGAIN: &str = "BASHD_TEST_AS_NOBODY";
 /// Call it as the only thing in a test. Make directories inside the body, so that they belong to whoever runs it.
 /// The paths of the source tree may be closed to that user; hold open what the body needs of them.
 pub fn as_each_user<Body: FnOnce()>(body: Body) {
-    if std::env::var_os(STARTED_AGAIN).is_some() {
+    if is_second_run() {
         assert!(
             is_nobody(),
             "started again, but not as the user without rights"
@@ -38,7 +38,12 @@ pub fn as_each_user<Body: FnOnce()>(body: Body) {
     start_again_as_nobody(&test);
 }
 
-/// Whether this process is the one that was started again without rights.
+/// Whether this process was started again, for the run without rights.
+pub fn is_second_run() -> bool {
+    std::env::var_os(STARTED_AGAIN).is_some()
+}
+
+/// Whether this process has no rights.
 pub fn is_nobody() -> bool {
     rustix::process::getuid().as_raw() == NOBODY
 }

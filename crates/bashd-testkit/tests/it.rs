@@ -235,13 +235,13 @@ fn a_body_runs_as_each_user() {
 
 #[test]
 fn a_body_that_fails_for_nobody_fails_the_test() {
-    if !rustix::process::getuid().is_root() && !unprivileged::is_nobody() {
+    if !rustix::process::getuid().is_root() && !unprivileged::is_second_run() {
         return bashd_testkit::loudly(
             "not root: cannot show that a failure as nobody fails the test",
         );
     }
-    let body = || assert!(!unprivileged::is_nobody(), "only as nobody");
-    if unprivileged::is_nobody() {
+    let body = || assert!(!unprivileged::is_second_run(), "only as nobody");
+    if unprivileged::is_second_run() {
         return as_each_user(body);
     }
     let panic = catch_unwind(|| as_each_user(body)).expect_err("it must fail");

@@ -8,8 +8,12 @@ use bashd::{Config, Engine, KeeperSource, Request, Surroundings};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     bashd::run_if_asked();
-    let command = std::env::args().nth(1).unwrap_or_else(|| "echo hello".to_owned());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let command = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "echo hello".to_owned());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let config = Config::new(std::env::temp_dir().join("bashd-example"));
         let surroundings = Surroundings {

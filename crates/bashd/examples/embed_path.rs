@@ -10,7 +10,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let bashd = arguments.next().ok_or("say where bashd is installed")?;
     let command = arguments.next().unwrap_or_else(|| "echo hello".to_owned());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let config = Config::new(std::env::temp_dir().join("bashd-example"));
         let surroundings = Surroundings {

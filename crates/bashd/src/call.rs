@@ -23,7 +23,13 @@ impl Call {
     /// A call with a model's JSON arguments. The profile, and whatever the profile's parameters
     /// leave open, come from `defaults`.
     pub fn json(text: impl Into<String>, defaults: Request) -> Self {
-        Self { input: Input::Json { text: text.into(), defaults }, cancel: CancellationToken::new() }
+        Self {
+            input: Input::Json {
+                text: text.into(),
+                defaults,
+            },
+            cancel: CancellationToken::new(),
+        }
     }
 
     /// Ends the command when this token is cancelled.
@@ -71,6 +77,9 @@ impl Call {
 
 impl From<Request> for Call {
     fn from(request: Request) -> Self {
-        Self { input: Input::Typed(request), cancel: CancellationToken::new() }
+        Self {
+            input: Input::Typed(request),
+            cancel: CancellationToken::new(),
+        }
     }
 }

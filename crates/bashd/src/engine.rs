@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
 use crate::exec::{self, Keepers, Run, Watch};
 use crate::guard::{self, Verdict};
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{Entry, Ledger, Timestamp};
 use crate::plan::{self, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::conclude;
@@ -21,7 +21,7 @@ use crate::request::{self, Request};
 use crate::rewrite;
 use crate::run_id::RunId;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,8 @@ struct Shared {
     keepers: Keepers,
     profiles: Library,
     ledger: Ledger,
+    /// Said once, for people: nobody's reply is the place for it.
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Engine {
@@ -48,8 +50,16 @@ impl Engine {
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
         let keepers = Keepers::new(source, config.runs_dir(), config.quota)?;
         let profiles = Library::new(config.profiles_dir.clone());
-        let ledger = Ledger::new(config.ledger_dir(), config.ledger);
-        Ok(Self(Arc::new(Shared { config, surroundings, keepers, profiles, ledger })))
+        let ledger = Ledger::new(config.ledger, config.ledger_dir());
+        let warnings = Mutex::default();
+        Ok(Self(Arc::new(Shared {
+            config,
+            surroundings,
+            keepers,
+            profiles,
+            ledger,
+            warnings,
+        })))
     }
 
     /// Runs one call to its reply, whatever happens.
@@ -65,7 +75,10 @@ impl Engine {
             let mut watch = Watch::new(sender);
             shared.perform(&call, Some(&mut watch)).await
         };
-        Running { state: State::Running(Box::pin(reply)), events }
+        Running {
+            state: State::Running(Box::pin(reply)),
+            events,
+        }
     }
 
     /// Runs one request and hands out the run itself: exit and spools, before any window or reply.
@@ -84,23 +97,40 @@ impl Engine {
         exec::prepare_next(&shared.keepers);
         run.map_err(Error::from)
     }
+
+    /// What the people who run this engine should know (a ledger that can't be written), each once.
+    pub fn take_warnings(&self) -> Vec<String> {
+        let mut warnings = self
+            .0
+            .warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut warnings)
+    }
 }
 
 impl Shared {
+    fn warn(&self, warning: Option<String>) {
+        self.warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(warning);
+    }
+
     /// One call: its stages, its reply, its record.
     async fn perform(&self, call: &Call, watch: Option<&mut Watch>) -> Reply {
         let begun = Instant::now();
         let id = RunId::new();
-        let mut entry = Entry::new(&id, call.raw_text());
+        let mut entry = Entry::new(&id, Timestamp::now(), call.raw_text());
         let (profile, ending) = match self.profile(call.profile()) {
             Ok(profile) => {
                 let ending = self.stages(&profile, call, &id, &mut entry, watch).await;
                 (profile, ending.unwrap_or_else(|early| early))
             }
-            Err(missing) => (self.profiles.fallback(), missing.into()),
+            Err(missing) => (Library::fallback(), missing.into()),
         };
-        let mut reply = reply::reply(&profile, &ending, begun.elapsed());
-        self.ledger.write(entry.closed(&profile, &ending, &reply));
+        let reply = reply::reply(&profile, &ending, begun.elapsed());
+        self.warn(self.ledger.record(&entry.closed(&profile, &ending, &reply)));
         exec::prepare_next(&self.keepers);
         reply
     }
@@ -115,23 +145,39 @@ impl Shared {
         watch: Option<&mut Watch>,
     ) -> Result<Ending, Ending> {
         let request = call.request(profile).map_err(Ending::Refused)?;
+        entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         let command = rewrite::apply(&request.command);
         if let Verdict::Deny(denied) = guard::check(&command) {
             return Err(Ending::Denied(denied));
         }
-        let plan = plan::resolve(profile, &request, &command, accepted.timeout, self.setting(id))
-            .map_err(|error| Ending::Failed(error, None))?;
+        let plan = plan::resolve(
+            profile,
+            &request,
+            &command,
+            accepted.timeout,
+            self.setting(id),
+        )
+        .map_err(|error| Ending::Failed(error, None))?;
+        entry.cwd.clone_from(&plan.cwd.path);
         let run = exec::run(&plan, &self.keepers, watch, &call.cancel).await;
         Ok(conclude(profile, &plan, run, accepted.notices))
     }
 
     fn profile(&self, name: &str) -> Result<Arc<Profile>, Missing> {
-        self.profiles.get(if name.is_empty() { &self.config.profile } else { name })
+        self.profiles.get(if name.is_empty() {
+            &self.config.profile
+        } else {
+            name
+        })
     }
 
     fn setting<'a>(&'a self, id: &'a RunId) -> Setting<'a> {
-        Setting { config: &self.config, surroundings: &self.surroundings, id }
+        Setting {
+            config: &self.config,
+            surroundings: &self.surroundings,
+            id,
+        }
     }
 }
 

@@ -135,7 +135,11 @@ pub(crate) fn resolve(
     timeout: Duration,
     setting: Setting<'_>,
 ) -> Result<Plan> {
-    let Setting { config, surroundings, id } = setting;
+    let Setting {
+        config,
+        surroundings,
+        id,
+    } = setting;
     let cwd = open_directory(request, surroundings)?;
     let env = environment(profile, request, surroundings, id);
     let shell = find_shell(profile, config, &env, &cwd.path)?;
@@ -182,7 +186,10 @@ fn environment(
     id: &RunId,
 ) -> Vec<(OsString, OsString)> {
     let mut env = surroundings.env.clone();
-    let own = profile.environment.run_variable.then(|| (RUN_VARIABLE.into(), id.as_str().into()));
+    let own = profile
+        .environment
+        .run_variable
+        .then(|| (RUN_VARIABLE.into(), id.as_str().into()));
     for (name, value) in own.into_iter().chain(request.env.iter().cloned()) {
         env.retain(|(known, _)| *known != name);
         env.push((name, value));
@@ -196,7 +203,10 @@ fn find_shell(
     env: &[(OsString, OsString)],
     cwd: &Path,
 ) -> Result<Shell> {
-    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let path = env
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| value.as_os_str());
     let find = |program: &str| find_program(program, path, cwd);
     let configured = match profile.shell.choice {
         ShellChoice::Configurable => config.shell.as_deref(),
@@ -211,8 +221,13 @@ fn find_shell(
         None => profile.shell.first_found(find),
     };
     found.ok_or_else(|| {
-        let candidates = profile.shell.candidates.iter().map(|shell| shell.program.as_str());
-        let names = configured.map_or_else(|| candidates.collect::<Vec<_>>().join(", "), Into::into);
+        let candidates = profile
+            .shell
+            .candidates
+            .iter()
+            .map(|shell| shell.program.as_str());
+        let names =
+            configured.map_or_else(|| candidates.collect::<Vec<_>>().join(", "), Into::into);
         Error::new(ErrorKind::Shell, format!("no such shell: {names}")).about(names)
     })
 }

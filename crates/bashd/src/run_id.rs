@@ -19,14 +19,18 @@ pub struct RunId(String);
 impl RunId {
     /// A new id.
     pub(crate) fn new() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Self::of(since.as_millis() as u64, random())
     }
 
     fn of(millis: u64, random: u64) -> Self {
         let digit = |value: u64, place: u32| {
             let index = (value >> (5 * place)) & 31;
-            DIGITS.get(index as usize).map_or('0', |&byte| char::from(byte))
+            DIGITS
+                .get(index as usize)
+                .map_or('0', |&byte| char::from(byte))
         };
         let time = (0..TIME_DIGITS).rev().map(|place| digit(millis, place));
         let chance = (0..RANDOM_DIGITS).rev().map(|place| digit(random, place));

@@ -13,7 +13,9 @@ pub(super) struct Connection {
 impl Connection {
     /// Watches a socket; needs a running runtime.
     pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
-        Ok(Self { socket: super::os::reactor::register(socket)? })
+        Ok(Self {
+            socket: super::os::reactor::register(socket)?,
+        })
     }
 
     /// Sends a message, waiting for room if there is none.

@@ -37,13 +37,31 @@ impl Keepers {
     /// Gets ready: the server runs, and a spare is on its way, when this returns.
     pub(crate) fn new(source: KeeperSource, runs: PathBuf, quota: Quota) -> Result<Self> {
         let (major, minor) = (protocol::MAJOR, protocol::MINOR);
-        let hello = Hello { major, minor, runs, quota };
+        let hello = Hello {
+            major,
+            minor,
+            runs,
+            quota,
+        };
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
-            let pool = Mutex::new(Pool { server: None, spare: Some(link) });
-            return Ok(Self { source: None, forked: Some(pid), hello, pool });
+            let pool = Mutex::new(Pool {
+                server: None,
+                spare: Some(link),
+            });
+            return Ok(Self {
+                source: None,
+                forked: Some(pid),
+                hello,
+                pool,
+            });
         }
         let pool = Mutex::default();
-        let keepers = Self { source: Some(source), forked: None, hello, pool };
+        let keepers = Self {
+            source: Some(source),
+            forked: None,
+            hello,
+            pool,
+        };
         keepers.start_server(&mut keepers.pool())?;
         keepers.refill();
         Ok(keepers)
@@ -92,7 +110,10 @@ impl Keepers {
 
     fn start_server(&self, pool: &mut Pool) -> Result<()> {
         let source = self.source.as_ref().ok_or_else(|| {
-            Error::new(ErrorKind::Keeper, "this engine was made for one call, which it has made")
+            Error::new(
+                ErrorKind::Keeper,
+                "this engine was made for one call, which it has made",
+            )
         })?;
         pool.server = Some(start_server(source, &self.hello)?);
         Ok(())

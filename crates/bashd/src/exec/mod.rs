@@ -84,6 +84,15 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Failed(error, _) => error,
+            Failure::CancelledBeforeStart => Self::new(ErrorKind::Spawn, "cancelled before start"),
+        }
+    }
+}
+
 /// Runs a plan to its end. Dropping the future ends the tree: its keeper sees the socket close.
 pub(crate) async fn run(
     plan: &Plan,
@@ -96,12 +105,21 @@ pub(crate) async fn run(
         () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
         connection = start(plan, keepers) => connection?,
     };
-    let mut call = Call { connection, spools: Vec::new(), keeper: None, watch, is_ending: false };
+    let mut call = Call {
+        connection,
+        spools: Vec::new(),
+        keeper: None,
+        watch,
+        is_ending: false,
+    };
     let limits = &plan.limits;
     let backstop = limits.timeout.saturating_add(limits.grace + BACKSTOP);
     let result = match tokio::time::timeout(backstop, call.until_exited(cancel)).await {
         Ok(result) => result,
-        Err(_) => Err(Error::new(ErrorKind::KeeperLost, "the keeper does not answer")),
+        Err(_) => Err(Error::new(
+            ErrorKind::KeeperLost,
+            "the keeper does not answer",
+        )),
     };
     match result {
         Ok(exited) => Ok(call.finish(plan, exited).await?),
@@ -129,8 +147,10 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
         Stdin::Null => None,
         Stdin::Bytes(bytes) => Some(protocol::memory_file(bytes).map_err(failed)?),
     };
-    let fds: Vec<_> =
-        [Some(plan.cwd.fd.as_fd()), stdin.as_ref().map(AsFd::as_fd)].into_iter().flatten().collect();
+    let fds: Vec<_> = [Some(plan.cwd.fd.as_fd()), stdin.as_ref().map(AsFd::as_fd)]
+        .into_iter()
+        .flatten()
+        .collect();
     let connection = keepers.take().await?;
     if connection.send(&message, &fds).await.is_ok() {
         return Ok(connection);
@@ -151,7 +171,10 @@ fn start_message(plan: &Plan) -> Start {
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     Start {
         program: plan.shell.program.clone().into_os_string().into_vec(),
-        argv: std::iter::once(&plan.shell.name).chain(&plan.shell.args).map(bytes).collect(),
+        argv: std::iter::once(&plan.shell.name)
+            .chain(&plan.shell.args)
+            .map(bytes)
+            .collect(),
         script: plan.script.clone().into_bytes(),
         env: plan.env.iter().map(entry).collect(),
         stdin: plan.stdin != Stdin::Null,
@@ -189,7 +212,10 @@ impl Call<'_> {
                 frame = self.connection.receive() => frame,
             };
             let frame = frame.ok().flatten().ok_or_else(|| {
-                Error::new(ErrorKind::KeeperLost, "the keeper was killed while the command ran")
+                Error::new(
+                    ErrorKind::KeeperLost,
+                    "the keeper was killed while the command ran",
+                )
             })?;
             if let Some(exited) = self.hear(frame).await? {
                 return Ok(exited);
@@ -206,7 +232,8 @@ impl Call<'_> {
             self.follow().await;
         } else if frame.is::<Spilled>() {
             let Spilled { stream } = frame.body().map_err(broken)?;
-            if let (Some(spool), Some(ring)) = (self.spools.get(stream), frame.fds.into_iter().next())
+            if let (Some(spool), Some(ring)) =
+                (self.spools.get(stream), frame.fds.into_iter().next())
             {
                 spool.set_ring(ring);
             }
@@ -246,7 +273,11 @@ impl Call<'_> {
 
     async fn finish(mut self, plan: &Plan, exited: Exited) -> Result<Run> {
         let spools = std::mem::take(&mut self.spools);
-        let ends = exited.counts.iter().copied().chain(std::iter::repeat((0, 0)));
+        let ends = exited
+            .counts
+            .iter()
+            .copied()
+            .chain(std::iter::repeat((0, 0)));
         let mut spools = spools
             .into_iter()
             .zip(ends)
@@ -260,9 +291,14 @@ impl Call<'_> {
             let directory = plan.directory.clone();
             let _ = self.connection.send(&Release { directory }, &[]).await;
         }
-        let err = (plan.streams == Streams::Apart).then(|| spools.pop()).flatten();
+        let err = (plan.streams == Streams::Apart)
+            .then(|| spools.pop())
+            .flatten();
         let out = spools.pop().ok_or_else(|| {
-            Error::new(ErrorKind::KeeperLost, "the keeper ended a run that it had not started")
+            Error::new(
+                ErrorKind::KeeperLost,
+                "the keeper ended a run that it had not started",
+            )
         })?;
         Ok(Run {
             exit: exited.exit,

@@ -27,7 +27,10 @@ struct Progress {
 impl Watch {
     /// A watch that reports here.
     pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
-        Self { events, streams: vec![Progress::default(), Progress::default()] }
+        Self {
+            events,
+            streams: vec![Progress::default(), Progress::default()],
+        }
     }
 
     /// The shell runs.
@@ -38,8 +41,10 @@ impl Watch {
 
     /// Passes on what there is; the answer asks for what comes after it.
     pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> Query {
-        for ((spool, progress), stream) in
-            spools.iter().zip(&mut self.streams).zip([Stream::Out, Stream::Err])
+        for ((spool, progress), stream) in spools
+            .iter()
+            .zip(&mut self.streams)
+            .zip([Stream::Out, Stream::Err])
         {
             while progress.offset < spool.len() {
                 let upto = spool.len().min(progress.offset + CHUNK);
@@ -51,8 +56,15 @@ impl Watch {
                 send(&self.events, stream, text).await;
             }
         }
-        let offset = |stream: usize| self.streams.get(stream).map_or(0, |progress| progress.offset);
-        Query { out: offset(0), err: offset(1) }
+        let offset = |stream: usize| {
+            self.streams
+                .get(stream)
+                .map_or(0, |progress| progress.offset)
+        };
+        Query {
+            out: offset(0),
+            err: offset(1),
+        }
     }
 
     /// Passes on what the decoders held back.

@@ -22,5 +22,8 @@ pub const RULES: &[Rule] = &[];
 
 /// Asks every rule; the first that objects decides.
 pub fn check(command: &Command) -> Verdict {
-    RULES.iter().find_map(|rule| rule(command)).map_or(Verdict::Allow, Verdict::Deny)
+    RULES
+        .iter()
+        .find_map(|rule| rule(command))
+        .map_or(Verdict::Allow, Verdict::Deny)
 }

@@ -6,8 +6,8 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{Failure, Run};
 use crate::notice::Notice;
-use crate::output::Source;
 use crate::output::spool::SpoolReader;
+use crate::output::{Source, Written};
 use crate::plan::Plan;
 use std::io;
 
@@ -39,17 +39,22 @@ fn finished(
     mut notices: Vec<Notice>,
 ) -> io::Result<Finished> {
     let err = run.err.as_ref();
-    let captured = profile.output.capture(&run.out, err.map(|spool| spool as &dyn Source))?;
+    let err_source = err.map(|spool| spool as &dyn Source);
+    let captured = profile.output.capture(&run.out, err_source)?;
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
-    for (stream, spool) in streams.into_iter().filter_map(|(stream, spool)| Some((stream, spool?))) {
+    for (stream, spool) in streams
+        .into_iter()
+        .filter_map(|(stream, spool)| Some((stream, spool?)))
+    {
         notices.extend(lost(spool).map(|text| Notice::output_lost(stream, text)));
     }
     Ok(Finished {
         exit: run.exit,
         ended_by: run.ended_by,
         timeout: plan.limits.timeout,
+        ran_for: run.ran_for,
         captured,
-        written: written(run),
+        written: Written::of(&run.out, err_source),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         notices,
         left_behind: run.left_behind.clone(),
@@ -60,5 +65,7 @@ fn finished(
 fn lost(spool: &SpoolReader) -> Option<String> {
     let error = spool.storage_error()?;
     let count = spool.dropped();
-    Some(format!("{count} bytes of output were lost, because they could not be stored: {error}"))
+    Some(format!(
+        "{count} bytes of output were lost, because they could not be stored: {error}"
+    ))
 }

@@ -29,9 +29,10 @@ pub enum Missing {
 impl From<Missing> for Error {
     fn from(missing: Missing) -> Self {
         match missing {
-            Missing::Unknown(refusal) => {
-                Self::new(ErrorKind::Config, format!("there is no profile `{}`", refusal.detail))
-            }
+            Missing::Unknown(refusal) => Self::new(
+                ErrorKind::Config,
+                format!("there is no profile `{}`", refusal.detail),
+            ),
             Missing::Broken(error) => error,
         }
     }
@@ -49,7 +50,10 @@ impl From<Missing> for Ending {
 impl Library {
     /// A library over the compiled-in profiles and this directory.
     pub fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory, read: Mutex::default() }
+        Self {
+            directory,
+            read: Mutex::default(),
+        }
     }
 
     /// The profile of that name. The user's own comes before a compiled-in one.
@@ -69,13 +73,32 @@ impl Library {
         }
         match Profile::builtin(name).map_err(Missing::Broken)? {
             Some(profile) => Ok(profile),
-            None => Err(Missing::Unknown(Refusal::new(RefusalKind::UnknownProfile, name))),
+            None => Err(Missing::Unknown(Refusal::new(
+                RefusalKind::UnknownProfile,
+                name,
+            ))),
         }
+    }
+
+    /// The compiled-in profile in whose form a reply says that another is missing.
+    #[expect(
+        clippy::expect_used,
+        reason = "compiled in; a test loads every one of them"
+    )]
+    pub(crate) fn fallback() -> Arc<Profile> {
+        Arc::new(
+            Profile::builtin(DEFAULT)
+                .ok()
+                .flatten()
+                .expect("the default profile loads"),
+        )
     }
 
     /// The text of the user's own profile file, if there is one.
     fn own(&self, name: &str) -> Result<Option<String>, Error> {
-        let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+        let is_plain = name
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '-' || c == '_');
         let Some(directory) = self.directory.as_ref().filter(|_| is_plain) else {
             return Ok(None);
         };
@@ -89,5 +112,4 @@ impl Library {
             }
         }
     }
-
 }

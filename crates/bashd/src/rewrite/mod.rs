@@ -14,5 +14,8 @@ pub struct Command {
 
 /// Applies every rewriting stage.
 pub fn apply(given: &str) -> Command {
-    Command { given: given.to_owned(), to_run: given.to_owned() }
+    Command {
+        given: given.to_owned(),
+        to_run: given.to_owned(),
+    }
 }

@@ -30,8 +30,18 @@ pub(super) fn reap(shell: Pid) -> Reaped {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == shell => exit = Some(exit_of(status)),
             Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return Reaped { exit, tree_is_empty: false },
-            Err(_) => return Reaped { exit, tree_is_empty: true },
+            Ok(None) => {
+                return Reaped {
+                    exit,
+                    tree_is_empty: false,
+                };
+            }
+            Err(_) => {
+                return Reaped {
+                    exit,
+                    tree_is_empty: true,
+                };
+            }
         }
     }
 }
@@ -74,12 +84,11 @@ pub(super) fn left_behind(reason: Option<LeftReason>) -> Vec<LeftBehind> {
         if is_dead || listed.len() == MOST_LISTED {
             return;
         }
-        let reason = reason.unwrap_or_else(|| {
-            match rustix::process::test_kill_process(member.pid) {
+        let reason =
+            reason.unwrap_or_else(|| match rustix::process::test_kill_process(member.pid) {
                 Err(Errno::PERM) => LeftReason::NotPermitted,
                 _ => LeftReason::Unkillable,
-            }
-        });
+            });
         listed.push(LeftBehind {
             pid: member.pid.as_raw_nonzero().get(),
             command: tree::command_line(member.pid),

@@ -17,7 +17,9 @@
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
 use super::ending::{self, Reaped};
-use super::protocol::{self, End, Exited, Failed, Frame, Grown, Query, Release, Spilled, Start, Started};
+use super::protocol::{
+    self, End, Exited, Failed, Frame, Grown, Query, Release, Spilled, Start, Started,
+};
 use super::pump::{Pump, Turn};
 use super::start;
 use crate::exec::os::signals::SignalFd;
@@ -63,14 +65,25 @@ impl Keeper {
         runs: PathBuf,
         quota: Quota,
     ) -> Self {
-        let prepared = SpoolWriter::create(&runs, quota).ok().map(|spool| (quota, spool));
-        Self { link: Some(link), engine, signals, runs, prepared }
+        let prepared = SpoolWriter::create(&runs, quota)
+            .ok()
+            .map(|spool| (quota, spool));
+        Self {
+            link: Some(link),
+            engine,
+            signals,
+            runs,
+            prepared,
+        }
     }
 
     /// Waits for `start`, then lives through the run.
-    pub(crate) fn live(mut self) -> io::Result<()> {
+    pub(crate) fn live(self) -> io::Result<()> {
         while let Some(link) = &self.link {
-            let mut fds = vec![PollFd::new(link, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+            let mut fds = vec![
+                PollFd::new(link, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
             if let Some(engine) = &self.engine {
                 fds.push(PollFd::new(engine, PollFlags::IN));
             }
@@ -121,7 +134,9 @@ impl Keeper {
     }
 
     fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
-        self.link.as_ref().map_or(Ok(()), |link| protocol::send(link, failed, &[]))
+        self.link
+            .as_ref()
+            .map_or(Ok(()), |link| protocol::send(link, failed, &[]))
     }
 }
 
@@ -129,8 +144,13 @@ impl Keeper {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    Draining { last_output: Instant, until: Instant },
-    Ending { kill_at: Instant },
+    Draining {
+        last_output: Instant,
+        until: Instant,
+    },
+    Ending {
+        kill_at: Instant,
+    },
     Reported,
 }
 
@@ -177,7 +197,10 @@ impl Run {
             fds.extend(of_spool);
         }
         fds.extend(keeper.as_ref().ok().map(AsFd::as_fd));
-        let started = Started { pid: self.shell.as_raw_nonzero().get(), heads };
+        let started = Started {
+            pid: self.shell.as_raw_nonzero().get(),
+            heads,
+        };
         protocol::send(link, &started, &fds)
     }
 
@@ -226,7 +249,11 @@ impl Run {
     fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<Ready> {
         let mut fds = vec![PollFd::new(&keeper.signals, PollFlags::IN)];
         if let Some(link) = &keeper.link {
-            let writable = if self.unsent.is_some() { PollFlags::OUT } else { PollFlags::empty() };
+            let writable = if self.unsent.is_some() {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
             fds.push(PollFd::new(link, PollFlags::IN | writable));
         }
         let engine_at = fds.len();
@@ -238,7 +265,8 @@ impl Run {
         fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
         poll(&mut fds, until)?;
         let any = |from: usize, to: usize| {
-            fds.get(from..to).is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
+            fds.get(from..to)
+                .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
         };
         Ok(Ready {
             link: any(1, engine_at),
@@ -249,7 +277,10 @@ impl Run {
 
     /// Collects dead children, and asks newcomers to end where the run is being ended.
     fn collect(&mut self, now: Instant) {
-        let Reaped { exit, tree_is_empty } = ending::reap(self.shell);
+        let Reaped {
+            exit,
+            tree_is_empty,
+        } = ending::reap(self.shell);
         self.exit = self.exit.or(exit);
         self.tree_is_empty = tree_is_empty;
         match self.phase {
@@ -277,7 +308,9 @@ impl Run {
     /// Hears the engine, or that it is gone.
     fn listen(&mut self, keeper: &mut Keeper, ready: &Ready, now: Instant) {
         let mut is_gone = ready.engine;
-        while ready.link && let Some(link) = &keeper.link {
+        while ready.link
+            && let Some(link) = &keeper.link
+        {
             match protocol::receive(link) {
                 Ok(Some(frame)) => self.obey(link, &frame, now),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -336,7 +369,9 @@ impl Run {
             self.ended_by = by;
         }
         self.custody = Custody::Foreground;
-        self.phase = Phase::Ending { kill_at: now + self.grace };
+        self.phase = Phase::Ending {
+            kill_at: now + self.grace,
+        };
         ending::terminate(&mut self.asked);
     }
 
@@ -346,11 +381,16 @@ impl Run {
             self.end(Some(EndedBy::Timeout), now);
         }
         if self.phase == Phase::Running && self.exit.is_some() && !self.tree_is_empty {
-            self.phase = Phase::Draining { last_output: now, until: now + self.drain_total };
+            self.phase = Phase::Draining {
+                last_output: now,
+                until: now + self.drain_total,
+            };
         }
         match self.phase {
             Phase::Reported => {}
-            Phase::Running | Phase::Draining { .. } | Phase::Ending { .. } if self.tree_is_empty => {
+            Phase::Running | Phase::Draining { .. } | Phase::Ending { .. }
+                if self.tree_is_empty =>
+            {
                 self.pumps.iter_mut().for_each(Pump::finish);
                 self.report(keeper, None);
             }
@@ -384,14 +424,21 @@ impl Run {
     /// Tells the engine how it ended.
     fn report(&mut self, keeper: &Keeper, reason: Option<LeftReason>) {
         self.phase = Phase::Reported;
-        let left_behind =
-            if self.tree_is_empty { Vec::new() } else { ending::left_behind(reason) };
+        let left_behind = if self.tree_is_empty {
+            Vec::new()
+        } else {
+            ending::left_behind(reason)
+        };
         self.tell_spills(keeper);
         let exited = Exited {
             exit: self.exit.unwrap_or(Exit::Unknown),
             ended_by: self.ended_by,
             ran_for_us: self.started.elapsed().as_micros() as u64,
-            counts: self.pumps.iter().map(|pump| (pump.spool.total(), pump.spool.lines())).collect(),
+            counts: self
+                .pumps
+                .iter()
+                .map(|pump| (pump.spool.total(), pump.spool.lines()))
+                .collect(),
             left_behind,
         };
         self.unsent = keeper.link.is_some().then_some(exited);
@@ -422,7 +469,9 @@ impl Run {
     fn tell_growth(&mut self, keeper: &Keeper, now: Instant) {
         self.tell_spills(keeper);
         self.send_report(keeper);
-        let is_due = self.last_grown.is_none_or(|last| now >= last + GROWTH_INTERVAL);
+        let is_due = self
+            .last_grown
+            .is_none_or(|last| now >= last + GROWTH_INTERVAL);
         if let (Some(link), Some(query)) = (&keeper.link, &self.query)
             && is_due
             && self.is_longer_than(query)
@@ -437,7 +486,10 @@ impl Run {
 
     fn is_longer_than(&self, query: &Query) -> bool {
         let lengths = [query.out, query.err];
-        self.pumps.iter().zip(lengths).any(|(pump, length)| pump.spool.total() > length)
+        self.pumps
+            .iter()
+            .zip(lengths)
+            .any(|(pump, length)| pump.spool.total() > length)
     }
 
     /// Nothing lives any more: the last bytes, then the log's end.
@@ -447,7 +499,9 @@ impl Run {
                 pump.finish();
             }
         }
-        self.pumps.iter().try_for_each(|pump| pump.spool.complete_head())
+        self.pumps
+            .iter()
+            .try_for_each(|pump| pump.spool.complete_head())
     }
 }
 
@@ -462,7 +516,10 @@ struct Ready {
 fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
     let timeout = until.map(|moment| {
         let left = moment.saturating_duration_since(Instant::now());
-        Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
+        Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        }
     });
     match rustix::event::poll(fds, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

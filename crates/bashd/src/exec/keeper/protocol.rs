@@ -193,7 +193,9 @@ pub(crate) fn send<M: Message>(
         return send_packet(socket.as_fd(), INLINE, M::NAME, &body, fds);
     }
     let holder = memory_file(&body)?;
-    let all: Vec<_> = std::iter::once(holder.as_fd()).chain(fds.iter().copied()).collect();
+    let all: Vec<_> = std::iter::once(holder.as_fd())
+        .chain(fds.iter().copied())
+        .collect();
     send_packet(socket.as_fd(), IN_DESCRIPTOR, M::NAME, &[], &all)
 }
 
@@ -249,7 +251,9 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
 }
 
 fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
-    let (flag, rest) = packet.split_first().ok_or_else(|| invalid("an empty packet"))?;
+    let (flag, rest) = packet
+        .split_first()
+        .ok_or_else(|| invalid("an empty packet"))?;
     let end = memchr::memchr(0, rest).ok_or_else(|| invalid("a packet without a name"))?;
     let (name, body) = rest.split_at(end);
     let body = match *flag {
@@ -257,13 +261,24 @@ fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
         IN_DESCRIPTOR if !fds.is_empty() => read_memory_file(&fds.remove(0))?,
         _ => return Err(invalid("a packet whose body is nowhere")),
     };
-    Ok(Frame { name: String::from_utf8_lossy(name).into_owned(), body, fds })
+    Ok(Frame {
+        name: String::from_utf8_lossy(name).into_owned(),
+        body,
+        fds,
+    })
 }
 
 /// Tells the sender that we do not know its message.
 pub(crate) fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
     let reason = format!("this side speaks version {MAJOR}.{MINOR}, which has no such message");
-    send(socket, &Refused { name: name.to_owned(), reason }, &[])
+    send(
+        socket,
+        &Refused {
+            name: name.to_owned(),
+            reason,
+        },
+        &[],
+    )
 }
 
 /// A file in memory that holds these bytes, for whoever gets its descriptor; nobody can change it.
@@ -328,7 +343,15 @@ mod tests {
     fn a_body_of_megabytes_arrives_whole() {
         let (near, far) = pair();
         let doing = "x".repeat(3 << 20);
-        send(&near, &Failed { doing: doing.clone(), errno: 7 }, &[]).unwrap();
+        send(
+            &near,
+            &Failed {
+                doing: doing.clone(),
+                errno: 7,
+            },
+            &[],
+        )
+        .unwrap();
         let frame = receive(&far).unwrap().unwrap();
         assert_eq!(frame.body::<Failed>().unwrap().doing, doing);
         assert!(frame.fds.is_empty());
@@ -352,10 +375,21 @@ mod tests {
             colour: String,
         }
         let (near, far) = pair();
-        let newer = Newer { stream: 0, colour: "red".into() };
+        let newer = Newer {
+            stream: 0,
+            colour: "red".into(),
+        };
         let body = rmp_serde::to_vec_named(&newer).unwrap();
         send_packet(near.as_fd(), INLINE, Spilled::NAME, &body, &[]).unwrap();
-        assert_eq!(receive(&far).unwrap().unwrap().body::<Spilled>().unwrap().stream, 0);
+        assert_eq!(
+            receive(&far)
+                .unwrap()
+                .unwrap()
+                .body::<Spilled>()
+                .unwrap()
+                .stream,
+            0
+        );
         for packet in [&b"\0noend"[..], b"\x01grown\0", b"\x07grown\0"] {
             rustix::net::send(&near, packet, SendFlags::empty()).unwrap();
             assert!(receive(&far).is_err());

@@ -104,19 +104,28 @@ impl Pump {
 
     fn read_once(&mut self) -> rustix::io::Result<usize> {
         let Some(pipe) = &self.pipe else { return Ok(0) };
-        let wanted = if self.is_large { READ_BYTES } else { SMALL_PIPE };
+        let wanted = if self.is_large {
+            READ_BYTES
+        } else {
+            SMALL_PIPE
+        };
         if self.buffer.len() != wanted {
             self.buffer = vec![0; wanted];
         }
         let count = rustix::io::read(pipe, &mut self.buffer[..])?;
-        self.spool.append(self.buffer.get(..count).unwrap_or_default());
+        self.spool
+            .append(self.buffer.get(..count).unwrap_or_default());
         Ok(count)
     }
 
     fn adapt(&mut self, count: usize) {
         let full = count == self.buffer.len();
         self.full_reads = if full { self.full_reads + 1 } else { 0 };
-        self.small_reads = if count < SMALL_PIPE / 4 { self.small_reads + 1 } else { 0 };
+        self.small_reads = if count < SMALL_PIPE / 4 {
+            self.small_reads + 1
+        } else {
+            0
+        };
         if !self.is_large && self.full_reads >= FULL_READS_TO_GROW {
             self.resize(LARGE_PIPE);
         } else if self.is_large && self.small_reads >= SMALL_READS_TO_SHRINK {

@@ -27,7 +27,13 @@ pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
     become_subreaper()?;
     let signals = signals::take_over()?;
     let engine = engine_of(&control)?;
-    let mut server = Server { control: Some(control), engine, signals, hello: None, keepers: HashSet::new() };
+    let mut server = Server {
+        control: Some(control),
+        engine,
+        signals,
+        hello: None,
+        keepers: HashSet::new(),
+    };
     while server.control.is_some() || server.has_children() {
         server.turn()?;
     }
@@ -36,7 +42,9 @@ pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
 
 /// Makes orphans below this process its own children.
 pub(super) fn become_subreaper() -> io::Result<()> {
-    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+    Ok(rustix::process::set_child_subreaper(Some(
+        rustix::process::getpid(),
+    ))?)
 }
 
 /// A pidfd of the process that made the socket: the engine.
@@ -92,7 +100,10 @@ impl Server {
     fn obey(&mut self, frame: Frame) {
         let Some(control) = &self.control else { return };
         if frame.is::<Hello>() {
-            let welcome = Welcome { major: protocol::MAJOR, minor: protocol::MINOR };
+            let welcome = Welcome {
+                major: protocol::MAJOR,
+                minor: protocol::MINOR,
+            };
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
             if let Some(hello) = &self.hello {
@@ -123,14 +134,19 @@ impl Server {
             }
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
-                let failed = Failed { doing: "fork a keeper".to_owned(), errno };
+                let failed = Failed {
+                    doing: "fork a keeper".to_owned(),
+                    errno,
+                };
                 let _ = protocol::send(&link, &failed, &[]);
             }
         }
     }
 
     fn be_keeper(&self, link: OwnedFd) -> io::Result<()> {
-        let Some(hello) = &self.hello else { return Ok(()) };
+        let Some(hello) = &self.hello else {
+            return Ok(());
+        };
         rustix::process::setsid()?;
         become_subreaper()?;
         let engine = self.engine.try_clone()?;

@@ -45,7 +45,9 @@ pub enum KeeperSource {
 ///
 /// Returns at once in every other case, and remembers that it was called.
 pub fn run_if_asked() {
-    let asked = std::env::args_os().next().is_some_and(|name| name == OsStr::new(ASKED_NAME));
+    let asked = std::env::args_os()
+        .next()
+        .is_some_and(|name| name == OsStr::new(ASKED_NAME));
     if asked {
         let status = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)
             .map_err(io::Error::from)
@@ -88,7 +90,10 @@ pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<Owned
 /// Waits for the server's version, and refuses one that we can't follow.
 fn agree(server: &OwnedFd) -> io::Result<()> {
     let mut fds = [PollFd::new(server, PollFlags::IN)];
-    let bound = Timespec { tv_sec: WELCOME_SECONDS, tv_nsec: 0 };
+    let bound = Timespec {
+        tv_sec: WELCOME_SECONDS,
+        tv_nsec: 0,
+    };
     rustix::event::poll(&mut fds, Some(&bound))?;
     let frame = protocol::receive(server)?
         .filter(protocol::Frame::is::<Welcome>)
@@ -107,13 +112,21 @@ fn own_program() -> Result<PathBuf> {
         let text = "call bashd::run_if_asked() first in main, or use KeeperSource::Path";
         Error::new(ErrorKind::Keeper, text)
     })?;
-    Ok(PathBuf::from(format!("/proc/self/fd/{}", program.as_raw_fd())))
+    Ok(PathBuf::from(format!(
+        "/proc/self/fd/{}",
+        program.as_raw_fd()
+    )))
 }
 
 /// A socket whose two ends keep messages apart.
 pub(crate) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
-    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+    Ok(rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        flags,
+        None,
+    )?)
 }
 
 /// A keeper that was forked from this process itself.

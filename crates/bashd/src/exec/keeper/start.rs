@@ -39,8 +39,11 @@ pub(super) fn start(
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> Result<Shell, Failed> {
-    let (pumps, writers) = open_streams(message, runs, prepared).map_err(failed("open the pipes"))?;
-    let cwd = fds.first().ok_or_else(|| missing("the working directory"))?;
+    let (pumps, writers) =
+        open_streams(message, runs, prepared).map_err(failed("open the pipes"))?;
+    let cwd = fds
+        .first()
+        .ok_or_else(|| missing("the working directory"))?;
     let null;
     let stdin = if message.stdin {
         fds.get(1).ok_or_else(|| missing("stdin"))?.as_fd()
@@ -52,8 +55,11 @@ pub(super) fn start(
     let err = writers.last().unwrap_or(out);
     let (argv, script) = arguments(message).map_err(failed("prepare the script"))?;
     let program = CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
-    let env: Vec<_> =
-        message.env.iter().filter_map(|entry| CString::new(entry.as_slice()).ok()).collect();
+    let env: Vec<_> = message
+        .env
+        .iter()
+        .filter_map(|entry| CString::new(entry.as_slice()).ok())
+        .collect();
     let pid = launch(&Launch {
         program: &program,
         argv: &argv,
@@ -73,11 +79,17 @@ fn open_streams(
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
     let (count, quota) = match message.streams {
         Streams::Merged => (1, message.quota),
-        Streams::Apart => {
-            (2, Quota { head: message.quota.head / 2, ring: message.quota.ring / 2 })
-        }
+        Streams::Apart => (
+            2,
+            Quota {
+                head: message.quota.head / 2,
+                ring: message.quota.ring / 2,
+            },
+        ),
     };
-    let mut prepared = prepared.filter(|(of, _)| *of == quota).map(|(_, spool)| spool);
+    let mut prepared = prepared
+        .filter(|(of, _)| *of == quota)
+        .map(|(_, spool)| spool);
     let (mut pumps, mut writers) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let spool = match prepared.take() {
@@ -116,14 +128,24 @@ fn loader_for(program: &[u8]) -> &'static str {
 }
 
 fn open_null() -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(rustix::fs::open(
+        "/dev/null",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
 }
 
 fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
     let doing = doing.to_owned();
-    move |error| Failed { doing, errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
+    move |error| Failed {
+        doing,
+        errno: error.raw_os_error().unwrap_or(libc::EINVAL),
+    }
 }
 
 fn missing(what: &str) -> Failed {
-    Failed { doing: format!("find {what} in the message"), errno: libc::EBADMSG }
+    Failed {
+        doing: format!("find {what} in the message"),
+        errno: libc::EBADMSG,
+    }
 }

@@ -18,7 +18,10 @@ pub(crate) struct LineIndex {
 impl LineIndex {
     /// The index of a spool with this quota.
     pub(crate) fn new(quota: Quota) -> Self {
-        Self { head_slots: quota.head.div_ceil(STEP) + 1, ring_slots: quota.ring.div_ceil(STEP) + 2 }
+        Self {
+            head_slots: quota.head.div_ceil(STEP) + 1,
+            ring_slots: quota.ring.div_ceil(STEP) + 2,
+        }
     }
 
     /// Bytes that the index takes.
@@ -43,7 +46,10 @@ mod tests {
 
     #[test]
     fn entries_of_everything_that_is_kept_have_places_of_their_own() {
-        let quota = Quota { head: 8 * STEP, ring: 56 * STEP };
+        let quota = Quota {
+            head: 8 * STEP,
+            ring: 56 * STEP,
+        };
         let index = LineIndex::new(quota);
         for end in [10, 64, 100, 1000_u64] {
             let kept = (0..8).chain(end.saturating_sub(56).max(8)..=end);

@@ -29,7 +29,12 @@ struct End {
 impl SpoolReader {
     /// A reader over a counter page and a head file; the latter is missing where the disk refused.
     pub(crate) fn new(page: OwnedFd, head: Option<OwnedFd>) -> io::Result<Self> {
-        Ok(Self { page: CounterPage::open(page)?, head, ring: OnceLock::new(), end: None })
+        Ok(Self {
+            page: CounterPage::open(page)?,
+            head,
+            ring: OnceLock::new(),
+            end: None,
+        })
     }
 
     /// Hands over the ring, once there is one.
@@ -54,7 +59,11 @@ impl SpoolReader {
             .saturating_sub(counters.head_capacity.load(Relaxed));
         let disk_end = counters.disk_end.load(Acquire);
         let unwritten = total.saturating_sub(disk_end);
-        let lost = counters.memory_start.load(Acquire).saturating_sub(disk_end).min(unwritten);
+        let lost = counters
+            .memory_start
+            .load(Acquire)
+            .saturating_sub(disk_end)
+            .min(unwritten);
         overwritten + lost
     }
 
@@ -76,7 +85,9 @@ impl SpoolReader {
         let (mut offset, mut seen) = self.nearest_step(line)?;
         while offset < self.len() {
             for piece in self.read(offset..(offset + index::STEP).min(self.len()))? {
-                let Piece::Kept(bytes) = piece else { return Ok(None) };
+                let Piece::Kept(bytes) = piece else {
+                    return Ok(None);
+                };
                 for newline in memchr::memchr_iter(b'\n', &bytes) {
                     seen += 1;
                     if seen == line {
@@ -125,7 +136,11 @@ impl SpoolReader {
             pieces.push(Piece::Dropped(range.end - range.start));
             return Ok(());
         };
-        pieces.push(Piece::Kept(read_exactly(head.as_fd(), range.start, range.end - range.start)?));
+        pieces.push(Piece::Kept(read_exactly(
+            head.as_fd(),
+            range.start,
+            range.end - range.start,
+        )?));
         Ok(())
     }
 
@@ -137,7 +152,10 @@ impl SpoolReader {
             pieces.push(Piece::Dropped(range.end - range.start));
             return Ok(());
         };
-        let start = counters.tail_start.load(SeqCst).clamp(range.start, range.end);
+        let start = counters
+            .tail_start
+            .load(SeqCst)
+            .clamp(range.start, range.end);
         let mut bytes = Vec::with_capacity((range.end - start) as usize);
         let mut offset = start;
         while offset < range.end {
@@ -160,13 +178,20 @@ impl SpoolReader {
     fn read_memory(&self, range: Range<u64>, pieces: &mut Vec<Piece>) -> io::Result<()> {
         let counters = self.counters();
         let begun = counters.disk_end.load(Acquire);
-        let start = counters.memory_start.load(SeqCst).clamp(range.start, range.end);
+        let start = counters
+            .memory_start
+            .load(SeqCst)
+            .clamp(range.start, range.end);
         let mut bytes = Vec::new();
         let mut offset = start;
         while offset < range.end {
             let position = (offset - begun) % MEMORY_TAIL;
             let count = (range.end - offset).min(MEMORY_TAIL - position);
-            bytes.extend(read_exactly(self.page.as_fd(), MEMORY_TAIL_AT + position, count)?);
+            bytes.extend(read_exactly(
+                self.page.as_fd(),
+                MEMORY_TAIL_AT + position,
+                count,
+            )?);
             offset += count;
         }
         std::sync::atomic::fence(SeqCst);
@@ -182,11 +207,13 @@ impl SpoolReader {
 
 impl Source for SpoolReader {
     fn len(&self) -> u64 {
-        self.end.map_or_else(|| self.counters().total.load(Acquire), |end| end.bytes)
+        self.end
+            .map_or_else(|| self.counters().total.load(Acquire), |end| end.bytes)
     }
 
     fn lines(&self) -> u64 {
-        self.end.map_or_else(|| self.counters().lines.load(Acquire), |end| end.lines)
+        self.end
+            .map_or_else(|| self.counters().lines.load(Acquire), |end| end.lines)
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
@@ -211,7 +238,9 @@ impl Source for SpoolReader {
 
 impl std::fmt::Debug for SpoolReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SpoolReader").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("SpoolReader")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -39,7 +39,10 @@ impl SpoolFile {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&path, flags, mode)?;
         rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { fd, name: Some(path) })
+        Ok(Self {
+            fd,
+            name: Some(path),
+        })
     }
 
     /// Gives the file a lasting name.
@@ -49,14 +52,19 @@ impl SpoolFile {
             self.name = None;
             return Ok(());
         }
-        let by_descriptor =
-            rustix::fs::linkat(&self.fd, "", CWD, to, AtFlags::EMPTY_PATH);
+        let by_descriptor = rustix::fs::linkat(&self.fd, "", CWD, to, AtFlags::EMPTY_PATH);
         if by_descriptor.is_ok() {
             return Ok(());
         }
         // Without CAP_DAC_READ_SEARCH older kernels want the detour.
         let detour = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
-        Ok(rustix::fs::linkat(CWD, detour, CWD, to, AtFlags::SYMLINK_FOLLOW)?)
+        Ok(rustix::fs::linkat(
+            CWD,
+            detour,
+            CWD,
+            to,
+            AtFlags::SYMLINK_FOLLOW,
+        )?)
     }
 }
 
@@ -76,14 +84,19 @@ impl Drop for SpoolFile {
 
 /// Makes the directory of all runs, for its owner alone.
 pub(crate) fn prepare_runs_directory(runs: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(runs)
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(runs)
 }
 
 /// Removes named spool files whose keeper is gone: nobody holds their lock any more.
 pub(crate) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)?.flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|extension| extension == NAMED_SUFFIX)
+        if path
+            .extension()
+            .is_some_and(|extension| extension == NAMED_SUFFIX)
             && let Ok(file) = fs::File::open(&path)
             && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {

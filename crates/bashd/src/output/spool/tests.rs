@@ -8,7 +8,10 @@ use std::os::fd::AsFd;
 
 /// A reader on everything that the writer has so far.
 fn reader_of(writer: &SpoolWriter) -> SpoolReader {
-    let mut fds = writer.descriptors().into_iter().map(|fd| fd.try_clone_to_owned().unwrap());
+    let mut fds = writer
+        .descriptors()
+        .into_iter()
+        .map(|fd| fd.try_clone_to_owned().unwrap());
     let reader = SpoolReader::new(fds.next().unwrap(), fds.next()).unwrap();
     if let Some(ring) = writer.ring() {
         reader.set_ring(ring.as_fd().try_clone_to_owned().unwrap());
@@ -18,9 +21,15 @@ fn reader_of(writer: &SpoolWriter) -> SpoolReader {
 
 /// What a spool of this quota still has of a stream: every byte, or `None` where it is gone.
 fn expected(stream: &[u8], quota: Quota) -> Vec<Option<u8>> {
-    let kept_from = (stream.len() as u64).saturating_sub(quota.ring).max(quota.head);
+    let kept_from = (stream.len() as u64)
+        .saturating_sub(quota.ring)
+        .max(quota.head);
     let is_kept = |offset: u64| offset < quota.head || offset >= kept_from;
-    stream.iter().enumerate().map(|(at, &byte)| is_kept(at as u64).then_some(byte)).collect()
+    stream
+        .iter()
+        .enumerate()
+        .map(|(at, &byte)| is_kept(at as u64).then_some(byte))
+        .collect()
 }
 
 fn flatten(pieces: Vec<Piece>) -> Vec<Option<u8>> {
@@ -97,12 +106,17 @@ proptest! {
 #[test]
 fn a_line_is_found_by_its_number_in_head_and_ring() {
     let directory = tempfile::tempdir().unwrap();
-    let quota = Quota { head: 2 << 20, ring: 3 << 20 };
+    let quota = Quota {
+        head: 2 << 20,
+        ring: 3 << 20,
+    };
     let mut writer = SpoolWriter::create(directory.path(), quota).unwrap();
     // Ten bytes a line: line n begins at 10 n.
     let lines: u64 = 900_000;
     for first in (0..lines).step_by(1000) {
-        let text: String = (first..first + 1000).map(|line| format!("{line:09}\n")).collect();
+        let text: String = (first..first + 1000)
+            .map(|line| format!("{line:09}\n"))
+            .collect();
         writer.append(text.as_bytes());
     }
     let reader = reader_of(&writer);
@@ -111,21 +125,27 @@ fn a_line_is_found_by_its_number_in_head_and_ring() {
         assert_eq!(offset, Some(line * 10), "line {line}");
     }
     assert_eq!(reader.offset_of_line(400_000).unwrap(), None, "dropped");
-    assert_eq!(reader.offset_of_line(lines + 1).unwrap(), None, "never written");
+    assert_eq!(
+        reader.offset_of_line(lines + 1).unwrap(),
+        None,
+        "never written"
+    );
 }
 
 #[test]
 fn a_named_log_ends_with_what_was_dropped_and_the_tail() {
     let directory = tempfile::tempdir().unwrap();
-    let mut writer =
-        SpoolWriter::create(directory.path(), Quota { head: 5, ring: 4 }).unwrap();
+    let mut writer = SpoolWriter::create(directory.path(), Quota { head: 5, ring: 4 }).unwrap();
     let path = directory.path().join("log");
     writer.append(b"headxmiddletail");
     writer.link(&path).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "headx");
     writer.complete_head().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(text, "headx\n[bashd: 6 bytes of output were dropped here]\ntail");
+    assert_eq!(
+        text,
+        "headx\n[bashd: 6 bytes of output were dropped here]\ntail"
+    );
 }
 
 #[test]

@@ -99,14 +99,20 @@ impl SpoolWriter {
 
     fn write_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.quota.head - self.total;
-        let file = self.head.as_ref().ok_or_else(|| io::Error::other("no head file"))?;
+        let file = self
+            .head
+            .as_ref()
+            .ok_or_else(|| io::Error::other("no head file"))?;
         write_at(file.as_fd(), bytes, room, self.total)
     }
 
     fn write_ring(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Quota { head, ring } = self.quota;
         if ring == 0 {
-            self.page.get().tail_start.store(self.total + bytes.len() as u64, SeqCst);
+            self.page
+                .get()
+                .tail_start
+                .store(self.total + bytes.len() as u64, SeqCst);
             return Ok(bytes.len());
         }
         if self.ring.is_none() {
@@ -118,7 +124,10 @@ impl SpoolWriter {
         // Readers must know before the bytes go, or they would take new bytes for old ones.
         let oldest = (self.total + count).saturating_sub(ring).max(head);
         self.page.get().tail_start.store(oldest, SeqCst);
-        let file = self.ring.as_ref().ok_or_else(|| io::Error::other("no ring file"))?;
+        let file = self
+            .ring
+            .as_ref()
+            .ok_or_else(|| io::Error::other("no ring file"))?;
         write_at(file.as_fd(), bytes, count, position)
     }
 
@@ -135,7 +144,9 @@ impl SpoolWriter {
         self.failed = true;
         let counters = self.page.get();
         counters.memory_start.store(self.total, Relaxed);
-        counters.errno.store(error.raw_os_error().unwrap_or(libc::EIO) as u64, Relaxed);
+        counters
+            .errno
+            .store(error.raw_os_error().unwrap_or(libc::EIO) as u64, Relaxed);
         counters.disk_end.store(self.total, Release);
     }
 
@@ -143,7 +154,12 @@ impl SpoolWriter {
         let position = self.index.position(self.total / index::STEP);
         let entry = self.lines.to_ne_bytes();
         // A missing entry costs a longer scan, nothing else.
-        let _ = write_at(self.page.as_fd(), &entry, entry.len() as u64, INDEX_AT + position);
+        let _ = write_at(
+            self.page.as_fd(),
+            &entry,
+            entry.len() as u64,
+            INDEX_AT + position,
+        );
     }
 
     /// Bytes of the stream so far.
@@ -158,7 +174,9 @@ impl SpoolWriter {
 
     /// The descriptors a reader needs: counter page, then head file.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        std::iter::once(self.page.as_fd()).chain(self.head.as_ref().map(AsFd::as_fd)).collect()
+        std::iter::once(self.page.as_fd())
+            .chain(self.head.as_ref().map(AsFd::as_fd))
+            .collect()
     }
 
     /// The ring's descriptor, once there is a ring.
@@ -168,7 +186,10 @@ impl SpoolWriter {
 
     /// Gives the head file a name, under which it can be read while it grows.
     pub(crate) fn link(&mut self, path: &Path) -> io::Result<()> {
-        self.head.as_mut().ok_or_else(|| io::Error::other("no head file"))?.link(path)?;
+        self.head
+            .as_mut()
+            .ok_or_else(|| io::Error::other("no head file"))?
+            .link(path)?;
         self.is_named = true;
         Ok(())
     }
@@ -176,7 +197,9 @@ impl SpoolWriter {
     /// Appends to a named head file what the stream has beyond it: a line that says what is
     /// missing, and the tail in order. The file is then the whole story for whoever opens it.
     pub(crate) fn complete_head(&self) -> io::Result<()> {
-        let Some(head) = self.head.as_ref().filter(|_| self.is_named) else { return Ok(()) };
+        let Some(head) = self.head.as_ref().filter(|_| self.is_named) else {
+            return Ok(());
+        };
         let reader = SpoolReader::new(
             self.page.as_fd().try_clone_to_owned()?,
             Some(head.as_fd().try_clone_to_owned()?),
@@ -192,7 +215,8 @@ impl SpoolWriter {
                 let bytes = match piece {
                     crate::output::Piece::Kept(bytes) => bytes,
                     crate::output::Piece::Dropped(count) => {
-                        format!("\n[bashd: {count} bytes of output were dropped here]\n").into_bytes()
+                        format!("\n[bashd: {count} bytes of output were dropped here]\n")
+                            .into_bytes()
                     }
                 };
                 write_all_at(head.as_fd(), &bytes, end)?;

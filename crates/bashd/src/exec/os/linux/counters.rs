@@ -64,7 +64,10 @@ impl CounterPage {
         let size = rustix::fs::fstat(&fd)?.st_size;
         let sealed = rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK);
         if !sealed || (size as usize) < PAGE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a spool's counter page"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "not a spool's counter page",
+            ));
         }
         // SAFETY: a fresh shared mapping of a file that is at least a page and can't shrink.
         #[expect(unsafe_code, reason = "mmap")]

@@ -17,7 +17,9 @@ pub(crate) enum Forked {
 /// ever.
 pub(crate) fn fork() -> io::Result<Forked> {
     if threads()? > 1 {
-        return Err(io::Error::other("a process with several threads can't fork a keeper"));
+        return Err(io::Error::other(
+            "a process with several threads can't fork a keeper",
+        ));
     }
     // SAFETY: the process has one thread, so that the child owns a consistent copy of everything.
     #[expect(unsafe_code, reason = "fork has no safe wrapper")]
@@ -25,7 +27,9 @@ pub(crate) fn fork() -> io::Result<Forked> {
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
-        pid => Pid::from_raw(pid).map(Forked::Parent).ok_or_else(|| io::Error::other("fork")),
+        pid => Pid::from_raw(pid)
+            .map(Forked::Parent)
+            .ok_or_else(|| io::Error::other("fork")),
     }
 }
 

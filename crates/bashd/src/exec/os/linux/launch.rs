@@ -86,7 +86,11 @@ pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
 }
 
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
-    strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([ptr::null()])
+        .collect()
 }
 
 /// Runs in the child, on borrowed memory: system calls only, no allocation, no return to Rust code
@@ -113,9 +117,8 @@ extern "C" fn set_up_and_exec(argument: *mut c_void) -> c_int {
 fn become_leader() -> Option<()> {
     // SAFETY: plain system calls.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
-    let done = unsafe {
-        libc::setsid() != -1 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
-    };
+    let done =
+        unsafe { libc::setsid() != -1 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 };
     done.then_some(())
 }
 

@@ -28,7 +28,11 @@ pub(crate) struct Arrived {
 /// reads from the returned descriptor.
 pub(crate) fn take_over() -> io::Result<SignalFd> {
     for signal in 1..=64 {
-        let handler = if IGNORED.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
+        let handler = if IGNORED.contains(&signal) {
+            libc::SIG_IGN
+        } else {
+            libc::SIG_DFL
+        };
         // SAFETY: only default and ignore are installed, no handler of ours. Errors (KILL, STOP,
         // and the two that glibc keeps) are expected and mean nothing.
         #[expect(unsafe_code, reason = "signal dispositions have no safe wrapper")]

@@ -45,7 +45,9 @@ fn parse_stat(text: &str) -> Option<Stat> {
 /// The direct children of a process.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     children_listed(pid).unwrap_or_else(|| {
-        scan_parents().remove(&pid.as_raw_nonzero().get()).unwrap_or_default()
+        scan_parents()
+            .remove(&pid.as_raw_nonzero().get())
+            .unwrap_or_default()
     })
 }
 
@@ -58,7 +60,8 @@ fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
     for task in tasks.flatten() {
         match fs::read_to_string(task.path().join("children")) {
             Ok(list) => found.extend(
-                list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
+                list.split_ascii_whitespace()
+                    .filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
             ),
             Err(error) if error.kind() == io::ErrorKind::NotFound && task.path().exists() => {
                 return None;
@@ -72,9 +75,14 @@ fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
 /// By looking at every process: parent to children.
 fn scan_parents() -> HashMap<i32, Vec<Pid>> {
     let mut by_parent: HashMap<i32, Vec<Pid>> = HashMap::new();
-    let Ok(entries) = fs::read_dir("/proc") else { return by_parent };
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return by_parent;
+    };
     for entry in entries.flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| Pid::from_raw(name.parse().ok()?));
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| Pid::from_raw(name.parse().ok()?));
         if let Some(pid) = pid
             && let Some(stat) = stat(pid)
         {
@@ -107,7 +115,9 @@ pub(crate) fn for_each_descendant(mut visit: impl FnMut(&Member)) {
     let mut parents = vec![rustix::process::getpid()];
     while let Some(parent) = parents.pop() {
         for pid in children(parent) {
-            let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+                continue;
+            };
             let still_there = stat(pid).is_some_and(|stat| {
                 stat.parent == parent.as_raw_nonzero().get() || stat.parent == own_pid()
             });
@@ -134,11 +144,17 @@ pub(crate) fn command_line(pid: Pid) -> String {
         .map(String::from_utf8_lossy)
         .collect();
     let line = if words.is_empty() {
-        format!("[{}]", stat(pid).map_or_else(|| "?".to_owned(), |stat| stat.name))
+        format!(
+            "[{}]",
+            stat(pid).map_or_else(|| "?".to_owned(), |stat| stat.name)
+        )
     } else {
         words.join(" ")
     };
-    line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
+    line.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(LONGEST)
+        .collect()
 }
 
 /// How long a process has been there, in milliseconds.
@@ -146,8 +162,9 @@ pub(crate) fn age_ms(pid: Pid) -> u64 {
     let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let now_ms = now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000;
-    stat(pid)
-        .map_or(0, |stat| now_ms.saturating_sub(stat.started_ticks * 1000 / ticks_per_second))
+    stat(pid).map_or(0, |stat| {
+        now_ms.saturating_sub(stat.started_ticks * 1000 / ticks_per_second)
+    })
 }
 
 #[cfg(test)]
@@ -158,8 +175,12 @@ mod tests {
     fn a_name_with_parentheses_and_blanks_is_parsed() {
         let text = "7 (a) b (c)) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
         let stat = parse_stat(text);
-        let expected =
-            Stat { name: "a) b (c)".into(), state: 'S', parent: 3, started_ticks: 12345 };
+        let expected = Stat {
+            name: "a) b (c)".into(),
+            state: 'S',
+            parent: 3,
+            started_ticks: 12345,
+        };
         assert_eq!(stat, Some(expected));
     }
 
@@ -175,7 +196,9 @@ mod tests {
         let own = rustix::process::getpid();
         let parent = stat(own).map(|stat| stat.parent).and_then(Pid::from_raw);
         let listed = scan_parents();
-        let parent = parent.map(|pid| pid.as_raw_nonzero().get()).unwrap_or_default();
+        let parent = parent
+            .map(|pid| pid.as_raw_nonzero().get())
+            .unwrap_or_default();
         assert!(listed.get(&parent).is_some_and(|pids| pids.contains(&own)));
     }
 }

@@ -13,7 +13,7 @@ mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::spool::SpoolReader;
-use crate::plan::{Plan, Stdin, Streams};
+use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
-/// How much later than the keeper the engine gives up waiting for it.
+/// How much later than it should have answered the engine gives up waiting for a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
 /// How the shell ended.
@@ -100,10 +100,15 @@ pub(crate) async fn run(
     watch: Option<&mut Watch>,
     cancel: &CancellationToken,
 ) -> Result<Run, Failure> {
+    let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
     let connection = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
         connection = start(plan, keepers) => connection?,
+        () = &mut overdue => {
+            keepers.forget_server();
+            return Err(no_answer().into());
+        }
     };
     let mut call = Call {
         connection,
@@ -112,14 +117,15 @@ pub(crate) async fn run(
         watch,
         is_ending: false,
     };
-    let limits = &plan.limits;
-    let backstop = limits.timeout.saturating_add(limits.grace + BACKSTOP);
-    let result = match tokio::time::timeout(backstop, call.until_exited(cancel)).await {
-        Ok(result) => result,
-        Err(_) => Err(Error::new(
-            ErrorKind::KeeperLost,
-            "the keeper does not answer",
-        )),
+    let result = tokio::select! {
+        biased;
+        result = call.until_exited(cancel) => result,
+        () = overdue => {
+            if call.keeper.is_none() {
+                keepers.forget_server();
+            }
+            Err(no_answer())
+        }
     };
     match result {
         Ok(exited) => Ok(call.finish(plan, exited).await?),
@@ -131,6 +137,17 @@ pub(crate) async fn run(
             Err(Failure::Failed(error, call.abandon().map(Box::new)))
         }
     }
+}
+
+/// Comes when a keeper should have answered, by its deadline or because it was told to end, and has
+/// had some time more. Somebody stopped it, or the machine is stuck.
+async fn overdue(limits: &Limits, cancel: &CancellationToken) {
+    let _ = tokio::time::timeout(limits.timeout, cancel.cancelled()).await;
+    tokio::time::sleep(limits.grace + BACKSTOP).await;
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::KeeperLost, "the keeper does not answer")
 }
 
 /// Has the next call's keeper forked, now that nobody waits for this one.

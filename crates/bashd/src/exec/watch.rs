@@ -46,8 +46,8 @@ impl Watch {
             .zip(&mut self.streams)
             .zip([Stream::Out, Stream::Err])
         {
-            while progress.offset < spool.len() {
-                let upto = spool.len().min(progress.offset + CHUNK);
+            while progress.offset < spool.followable() {
+                let upto = spool.followable().min(progress.offset + CHUNK);
                 let text = match spool.read(progress.offset..upto) {
                     Ok(pieces) => progress.decode(pieces),
                     Err(error) => format!("\n[bashd: output can't be read: {error}]\n"),

@@ -458,8 +458,12 @@ impl Run {
         self.send_report(keeper);
     }
 
+    /// Sends the report, once the engine has every ring: it reads them as soon as it has the report.
     fn send_report(&mut self, keeper: &Keeper) {
-        if let (Some(link), Some(exited)) = (&keeper.link, &self.unsent) {
+        let is_told = |pump: &Pump| pump.spill_told || pump.spool.ring().is_none();
+        if let (Some(link), Some(exited)) = (&keeper.link, &self.unsent)
+            && self.pumps.iter().all(is_told)
+        {
             match protocol::send(link, exited, &[]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 _ => self.unsent = None,

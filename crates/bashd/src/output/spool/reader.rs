@@ -48,6 +48,22 @@ impl SpoolReader {
         self
     }
 
+    /// How far the stream can be followed now: up to its end, or up to the ring's beginning while the
+    /// ring is on its way to this reader.
+    pub(crate) fn followable(&self) -> u64 {
+        let len = self.len();
+        let counters = self.counters();
+        let head = counters.head_capacity.load(Relaxed);
+        let is_in_ring = counters.ring_capacity.load(Relaxed) > 0
+            && counters.disk_end.load(Acquire) > head
+            && len > head;
+        if is_in_ring && self.ring.get().is_none() {
+            head
+        } else {
+            len
+        }
+    }
+
     /// Bytes of the stream that can't be read any more: overwritten in the ring, or never stored.
     pub fn dropped(&self) -> u64 {
         let counters = self.counters();

@@ -177,7 +177,9 @@ fn a_spool_of_named_files_is_as_good_and_removes_them() {
     let found = names(directory.path());
     assert_eq!(found.len(), 2, "head and ring: {found:?}");
     for name in &found {
-        let mode = std::fs::metadata(directory.path().join(name)).unwrap().permissions();
+        let mode = std::fs::metadata(directory.path().join(name))
+            .unwrap()
+            .permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
     }
     let read = flatten(reader_of(&writer).read(0..15).unwrap());
@@ -231,7 +233,11 @@ fn a_name_that_is_taken_is_passed_over() {
         std::fs::write(directory.path().join(format!("{pid}-{number}.spool")), "").unwrap();
     }
     drop(SpoolFile::named(directory.path()).unwrap());
-    assert_eq!(names(directory.path()).len(), 20, "only its own was removed");
+    assert_eq!(
+        names(directory.path()).len(),
+        20,
+        "only its own was removed"
+    );
 }
 
 #[test]

@@ -108,8 +108,7 @@ impl Server {
             self.hello = frame.body().ok();
             if let Some(hello) = &self.hello {
                 // A directory that can't be made is told by the first spool, with its reason.
-                let _ = spool::prepare_runs_directory(&hello.runs);
-                let _ = spool::sweep_abandoned(&hello.runs);
+                let _ = spool::prepare_runs_directory(&hello.storage.runs);
             }
         } else if frame.is::<Fork>() {
             if let Some(link) = frame.fds.into_iter().next() {
@@ -151,7 +150,7 @@ impl Server {
         become_subreaper()?;
         let engine = self.engine.try_clone()?;
         let signals = self.signals.try_clone()?;
-        Keeper::new(link, Some(engine), signals, hello.runs.clone(), hello.quota).live()
+        Keeper::new(link, Some(engine), signals, hello.storage.clone()).live()
     }
 
     /// Collects keepers that left, and ends what killed ones left behind.

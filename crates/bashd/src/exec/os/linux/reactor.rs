@@ -6,12 +6,11 @@ use tokio::io::unix::AsyncFd;
 
 /// Registers a descriptor with the current runtime, which must have its I/O driver enabled.
 pub(crate) fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is open, stays the same descriptor, and is closed only when dropped.
     #[expect(
         unsafe_code,
         reason = "the runtime relies on the descriptor staying open"
     )]
-    unsafe {
-        Ok(AsyncFd::register(fd)?)
-    }
+    // SAFETY: an `OwnedFd` is open, stays the same descriptor, and is closed only when dropped.
+    let registered = unsafe { AsyncFd::register(fd) };
+    Ok(registered?)
 }

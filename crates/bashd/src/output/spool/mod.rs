@@ -19,7 +19,6 @@ mod reader;
 mod retention;
 mod storage;
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests;
 mod writer;
 

@@ -90,7 +90,6 @@ fn age(metadata: &fs::Metadata) -> Duration {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use rustix::fs::FlockOperation;

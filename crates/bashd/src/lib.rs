@@ -6,6 +6,7 @@ pub mod error;
 pub mod event;
 pub mod exec;
 pub mod guard;
+pub mod ledger;
 pub mod output;
 pub mod plan;
 pub mod profile;

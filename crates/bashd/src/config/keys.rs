@@ -1,0 +1,273 @@
+//! The table of configuration keys: name, variable, what a value must be, whether it acts yet.
+//!
+//! What a key means and its default are not here but in `config/default.toml`; a test compares
+//! the two.
+
+use super::env_vars;
+
+/// A configuration key.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Key {
+    /// Its dotted name.
+    pub name: &'static str,
+    /// The environment variable that overrides it.
+    pub variable: &'static str,
+    /// What its value must be.
+    pub kind: Kind,
+    /// Whether it acts yet.
+    pub effect: Effect,
+}
+
+/// What the value of a key must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// True or false.
+    Switch,
+    /// A whole number in this range, both ends included.
+    Number {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+    },
+    /// A number of bytes in this range, both ends included; may be written as `"64MiB"`.
+    Size {
+        /// The least.
+        min: u64,
+        /// The greatest.
+        max: u64,
+    },
+    /// Any text.
+    Text,
+    /// A path; empty means not set.
+    Path,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of texts.
+    List,
+}
+
+/// Whether a key acts yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It does what its description says.
+    Now,
+    /// It is accepted and shown; what it switches comes later.
+    NotYet,
+}
+
+/// Below a page, a spool could not even hold one write of a chatty command.
+const LEAST_SPOOL: u64 = 4 << 10;
+/// Above this, a size is a slip of the pen rather than a wish.
+const MOST_SPOOL: u64 = 1 << 40;
+/// A century: keeps arithmetic on dates far from its limits.
+const MOST_DAYS: u64 = 36_500;
+/// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
+const MOST_COMMAND: u64 = 1 << 20;
+
+const fn now(name: &'static str, variable: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        variable,
+        kind,
+        effect: Effect::Now,
+    }
+}
+
+const fn not_yet(name: &'static str, variable: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        variable,
+        kind,
+        effect: Effect::NotYet,
+    }
+}
+
+const SPOOL: Kind = Kind::Size {
+    min: LEAST_SPOOL,
+    max: MOST_SPOOL,
+};
+const DAYS: Kind = Kind::Number {
+    min: 0,
+    max: MOST_DAYS,
+};
+
+/// Every key, in the order of `config/default.toml`.
+pub const KEYS: &[Key] = &[
+    now("profile", env_vars::PROFILE, Kind::Text),
+    now("profiles_dir", env_vars::PROFILES_DIR, Kind::Path),
+    now("shell", env_vars::SHELL, Kind::Text),
+    now("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
+    now(
+        "survivors",
+        env_vars::SURVIVORS,
+        Kind::Choice(&["profile", "keep", "end"]),
+    ),
+    now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL),
+    now("spool.ring_bytes", env_vars::SPOOL_RING_BYTES, SPOOL),
+    now(
+        "spool.total_bytes",
+        env_vars::SPOOL_TOTAL_BYTES,
+        Kind::Size {
+            min: 0,
+            max: MOST_SPOOL,
+        },
+    ),
+    now("spool.max_age_days", env_vars::SPOOL_MAX_AGE_DAYS, DAYS),
+    now("ledger.enabled", env_vars::LEDGER_ENABLED, Kind::Switch),
+    now(
+        "ledger.retention_days",
+        env_vars::LEDGER_RETENTION_DAYS,
+        DAYS,
+    ),
+    now(
+        "ledger.max_command_bytes",
+        env_vars::LEDGER_MAX_COMMAND_BYTES,
+        Kind::Size {
+            min: 0,
+            max: MOST_COMMAND,
+        },
+    ),
+    not_yet("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch),
+    not_yet(
+        "bash.virtualTerminal",
+        env_vars::BASH_VIRTUAL_TERMINAL,
+        Kind::Choice(&["off", "on"]),
+    ),
+    not_yet(
+        "bash.autoBackground.enabled",
+        env_vars::BASH_AUTO_BACKGROUND_ENABLED,
+        Kind::Switch,
+    ),
+    not_yet(
+        "bash.autoBackground.thresholdMs",
+        env_vars::BASH_AUTO_BACKGROUND_THRESHOLD_MS,
+        Kind::Number {
+            min: 0,
+            max: 86_400_000,
+        },
+    ),
+    not_yet(
+        "bashInterceptor.enabled",
+        env_vars::BASH_INTERCEPTOR_ENABLED,
+        Kind::Switch,
+    ),
+    not_yet(
+        "shellMinimizer.enabled",
+        env_vars::SHELL_MINIMIZER_ENABLED,
+        Kind::Switch,
+    ),
+    not_yet(
+        "shellMinimizer.settingsPath",
+        env_vars::SHELL_MINIMIZER_SETTINGS_PATH,
+        Kind::Path,
+    ),
+    not_yet(
+        "shellMinimizer.only",
+        env_vars::SHELL_MINIMIZER_ONLY,
+        Kind::List,
+    ),
+    not_yet(
+        "shellMinimizer.except",
+        env_vars::SHELL_MINIMIZER_EXCEPT,
+        Kind::List,
+    ),
+    not_yet(
+        "shellMinimizer.maxCaptureBytes",
+        env_vars::SHELL_MINIMIZER_MAX_CAPTURE_BYTES,
+        Kind::Size {
+            min: 1024,
+            max: MOST_SPOOL,
+        },
+    ),
+    not_yet(
+        "shellMinimizer.sourceOutlineLevel",
+        env_vars::SHELL_MINIMIZER_SOURCE_OUTLINE_LEVEL,
+        Kind::Choice(&["default", "aggressive"]),
+    ),
+];
+
+/// Finds a key by its exact name.
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// Whether keys live below this name (`bash` for `bash.virtualTerminal`).
+pub(super) fn is_group(name: &str) -> bool {
+    KEYS.iter().any(|key| {
+        key.name
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with('.'))
+    })
+}
+
+/// The known name that an unknown one was probably meant to be.
+///
+/// The same last part in another group counts as near; otherwise the spelling must be close.
+pub fn nearest(unknown: &str) -> Option<&'static str> {
+    /// Below this likeness a suggestion would puzzle more than it helps.
+    const ALIKE: f64 = 0.7;
+    let folded = fold(unknown);
+    let same_leaf = || {
+        let mut keys = KEYS
+            .iter()
+            .filter(|key| fold(leaf(key.name)) == fold(leaf(unknown)));
+        keys.next()
+            .filter(|_| keys.next().is_none())
+            .map(|key| key.name)
+    };
+    KEYS.iter()
+        .map(|key| {
+            (
+                strsim::normalized_damerau_levenshtein(&folded, &fold(key.name)),
+                key.name,
+            )
+        })
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, name)| name)
+        .or_else(same_leaf)
+}
+
+/// Case and underscores are what people get wrong first, so they don't count.
+fn fold(name: &str) -> String {
+    name.chars()
+        .filter(|character| *character != '_')
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+fn leaf(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, leaf)| leaf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_find_their_key() {
+        for (slip, meant) in [
+            ("ledger.enable", Some("ledger.enabled")),
+            ("spool.headBytes", Some("spool.head_bytes")),
+            ("head_bytes", Some("spool.head_bytes")),
+            (
+                "bash.autobackground.enabled",
+                Some("bash.autoBackground.enabled"),
+            ),
+            ("shel", Some("shell")),
+            ("enabled", None),
+            ("colour", None),
+        ] {
+            assert_eq!(nearest(slip), meant, "for {slip}");
+        }
+    }
+
+    #[test]
+    fn groups_are_whole_parts_of_names() {
+        assert!(is_group("bash") && is_group("bash.autoBackground") && is_group("spool"));
+        assert!(!is_group("bas") && !is_group("shell") && !is_group("ledger.enabled"));
+    }
+}

@@ -1,0 +1,143 @@
+//! What the user configured, resolved: flags over variables over file over defaults.
+//!
+//! Nothing here reads the environment, the home directory or a file: front ends hand the texts
+//! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`Report`] of where
+//! each value came from. Programs that embed the library and read no configuration start from
+//! [`Config::new`].
+
+pub mod env_vars;
+mod keys;
+mod report;
+mod resolve;
+pub mod size;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use keys::{Effect, KEYS, Key, Kind, find, nearest};
+pub use report::{Entry, Origin, Report, Warning};
+pub use resolve::{ConfigFile, DEFAULTS, Sources, resolve};
+pub use value::Value;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ledger::LedgerSettings;
+use crate::plan::{Quota, Survivors};
+use resolve::Values;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The resolved configuration of an engine.
+///
+/// Keys whose capability does not exist yet are in the [`Report`] only: a field appears here
+/// together with the stage that reads it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where runs, ledger and artifacts live.
+    pub state_dir: PathBuf,
+    /// How much output is kept of a run.
+    pub quota: Quota,
+    /// How much stored output is kept in all.
+    pub spool: SpoolSettings,
+    /// What is recorded of calls.
+    pub ledger: LedgerSettings,
+    /// Name of the profile that holds when a call names none.
+    pub profile: String,
+    /// Directory of the user's own profiles, which may be missing.
+    pub profiles_dir: Option<PathBuf>,
+    /// The shell for profiles that leave the choice open: a path, or a name looked up in `PATH`.
+    pub shell: Option<String>,
+    /// Words put before every command.
+    pub prefix: Option<String>,
+    /// Overrides what profiles say about processes that outlive their shell.
+    pub survivors: Option<Survivors>,
+}
+
+/// How much stored output is kept, over all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpoolSettings {
+    /// Bytes in all; `None` for no limit.
+    pub total: Option<u64>,
+    /// Age after which stored output is removed; `None` for never.
+    pub max_age: Option<Duration>,
+}
+
+/// What a host process hands to the engine of its own surroundings.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// Directory in which calls without a `cwd` run.
+    pub cwd: PathBuf,
+    /// The environment that commands inherit.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+impl Config {
+    /// The defaults, with everything that is stored below `state_dir`.
+    ///
+    /// # Panics
+    ///
+    /// Never: the compiled-in defaults resolve, and a test says so.
+    #[expect(clippy::expect_used, reason = "see Panics")]
+    pub fn new(state_dir: impl Into<PathBuf>) -> Self {
+        let sources = Sources {
+            state_dir: state_dir.into(),
+            ..Sources::default()
+        };
+        resolve(&sources).expect("compiled-in defaults resolve").0
+    }
+
+    /// Where the ledger's files live.
+    pub fn ledger_dir(&self) -> PathBuf {
+        self.state_dir.join("ledger")
+    }
+
+    fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
+        let config_dir = sources.config_dir.as_ref();
+        Ok(Self {
+            state_dir: sources.state_dir.clone(),
+            quota: Quota {
+                head: values.number("spool.head_bytes")?,
+                ring: values.number("spool.ring_bytes")?,
+            },
+            spool: SpoolSettings {
+                total: unless_zero(values.number("spool.total_bytes")?),
+                max_age: unless_zero(values.number("spool.max_age_days")?).map(days),
+            },
+            ledger: LedgerSettings {
+                enabled: values.switch("ledger.enabled")?,
+                retention: unless_zero(values.number("ledger.retention_days")?).map(days),
+                max_command_bytes: values.number("ledger.max_command_bytes")? as usize,
+            },
+            profile: values.optional("profile")?.unwrap_or("default").to_owned(),
+            profiles_dir: values
+                .optional("profiles_dir")?
+                .map(PathBuf::from)
+                .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
+            shell: values.optional("shell")?.map(str::to_owned),
+            prefix: values.optional("prefix")?.map(str::to_owned),
+            survivors: survivors(values.text("survivors")?)?,
+        })
+    }
+}
+
+fn unless_zero(number: u64) -> Option<u64> {
+    Some(number).filter(|number| *number != 0)
+}
+
+fn days(count: u64) -> Duration {
+    Duration::from_hours(24 * count)
+}
+
+fn survivors(word: &str) -> Result<Option<Survivors>> {
+    match word {
+        "profile" => Ok(None),
+        "keep" => Ok(Some(Survivors::Keep)),
+        "end" => Ok(Some(Survivors::End)),
+        other => Err(Error::new(
+            ErrorKind::Config,
+            format!("`survivors` can't be {other:?}"),
+        )),
+    }
+}

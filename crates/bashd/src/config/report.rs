@@ -1,0 +1,96 @@
+//! Where each value came from, and what was said that means nothing: the data of `config show`.
+
+use super::keys::{Effect, Key};
+use super::value::Value;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where every value came from, and what was not understood.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// One entry per key, in the order of the reference.
+    pub entries: Vec<Entry>,
+    /// What was given and means nothing.
+    pub warnings: Vec<Warning>,
+}
+
+/// One key with its value.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The key.
+    pub key: &'static Key,
+    /// The value that holds.
+    pub value: Value,
+    /// Who said so.
+    pub origin: Origin,
+}
+
+impl Entry {
+    /// Whether the key acts yet.
+    pub fn effect(&self) -> Effect {
+        self.key.effect
+    }
+}
+
+/// Who gave a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// bashd itself.
+    Default,
+    /// This line of this file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+    },
+    /// This environment variable.
+    Variable(String),
+    /// A `--set` flag.
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => write!(formatter, "default"),
+            Self::File { path, line } => write!(formatter, "{}:{line}", path.display()),
+            Self::Variable(name) => write!(formatter, "{name}"),
+            Self::Flag => write!(formatter, "--set"),
+        }
+    }
+}
+
+/// Something given that means nothing to bashd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The key, or the variable, as it was given.
+    pub unknown: String,
+    /// Who gave it.
+    pub origin: Origin,
+    /// What was probably meant.
+    pub nearest: Option<&'static str>,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::Variable(name) => write!(formatter, "unknown variable {name}")?,
+            Origin::Default | Origin::File { .. } | Origin::Flag => {
+                write!(
+                    formatter,
+                    "unknown key `{}` ({})",
+                    self.unknown, self.origin
+                )?;
+            }
+        }
+        match self.nearest {
+            Some(name) => write!(formatter, "; did you mean {name}?"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The ledger: one record per call, appended to a file of JSON lines per month.
+//!
+//! Several processes share it without a lock. A record is one `write` to a file opened with
+//! `O_APPEND`, so the kernel keeps records apart; a reader skips what is torn (a disk that filled
+//! up in the middle of a line, a crash). There is no index and nothing to repair: any file may be
+//! deleted at any time. Old months are removed by whoever begins a new one.
+//!
+//! A failing ledger never fails a call: [`Ledger::record`] tells about it once and goes on.
+//! The format is described in `docs/ledger.md`.
+
+mod month;
+mod read;
+mod record;
+mod reverse_lines;
+
+pub use jiff::Timestamp;
+pub use read::{Filter, Records, Which};
+pub use record::{Outcome, Record};
+
+use month::Month;
+use rustix::fs::{FileType, Mode, OFlags};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What is recorded, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LedgerSettings {
+    /// Whether anything is recorded at all.
+    pub enabled: bool,
+    /// How long after its end a month is kept; `None` for ever.
+    pub retention: Option<Duration>,
+    /// The longest command text of a record, in bytes.
+    pub max_command_bytes: usize,
+}
+
+/// The ledger in one directory.
+#[derive(Debug)]
+pub struct Ledger {
+    settings: LedgerSettings,
+    directory: PathBuf,
+    failure_said: AtomicBool,
+}
+
+impl Ledger {
+    /// A ledger in `directory`, which is made when the first record is written.
+    pub fn new(settings: LedgerSettings, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            settings,
+            directory: directory.into(),
+            failure_said: AtomicBool::new(false),
+        }
+    }
+
+    /// Appends a record, unless the ledger is switched off. Takes microseconds.
+    pub fn append(&self, record: &Record) -> io::Result<()> {
+        if !self.settings.enabled {
+            return Ok(());
+        }
+        let line = record.to_line(self.settings.max_command_bytes)?;
+        let month = Month::of(record.time);
+        let file = self.open(&self.directory.join(month.file_name()))?;
+        let length = check(&file, line.len() as u64)?;
+        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, &line))?;
+        if written < line.len() {
+            let message = format!("only {written} of {} bytes could be written", line.len());
+            return Err(io::Error::new(io::ErrorKind::WriteZero, message));
+        }
+        if length == 0 {
+            // A new month is the one moment at which an old one can fall due. That the old one is
+            // still there is no reason to complain about the record, which is written.
+            let _ = self.sweep(record.time);
+        }
+        Ok(())
+    }
+
+    /// Appends a record; a failure is told by a sentence the first time, and never again.
+    pub fn record(&self, record: &Record) -> Option<String> {
+        let error = self.append(record).err()?;
+        if self.failure_said.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        Some(format!(
+            "the ledger in {} can't be written ({error}); calls go on without being recorded",
+            self.directory.display()
+        ))
+    }
+
+    /// Reads the records that `filter` wants, newest first.
+    pub fn read(&self, filter: Filter) -> io::Result<Records> {
+        Records::open(&self.directory, filter)
+    }
+
+    /// Removes the months that ended longer ago than the retention; returns how many.
+    pub fn sweep(&self, now: Timestamp) -> io::Result<usize> {
+        let Some(retention) = self.settings.retention else {
+            return Ok(0);
+        };
+        let mut removed = 0;
+        for (month, path) in month::files(&self.directory)? {
+            if month.ended_before(now, retention) {
+                fs::remove_file(path)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Opens a month's file, and makes it and the directory where they are missing.
+    fn open(&self, path: &Path) -> io::Result<OwnedFd> {
+        // NONBLOCK: a FIFO put in the file's place must not hang a call. It is nothing to files.
+        let flags = OFlags::WRONLY
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::CLOEXEC
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK;
+        let mode = Mode::RUSR | Mode::WUSR;
+        match rustix::fs::open(path, flags, mode) {
+            Err(rustix::io::Errno::NOENT) => {
+                fs::DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(&self.directory)?;
+                Ok(rustix::fs::open(path, flags, mode)?)
+            }
+            opened => Ok(opened?),
+        }
+    }
+}
+
+/// Refuses what would not be an append to a file of ours; returns the file's length.
+///
+/// A write above `RLIMIT_FSIZE` would kill the host by SIGXFSZ, so that limit is looked at
+/// first: the library must not touch signal handlers.
+fn check(file: &OwnedFd, more: u64) -> io::Result<u64> {
+    let status = rustix::fs::fstat(file)?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
+    let length = status.st_size as u64;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| length.saturating_add(more) > limit) {
+        return Err(rustix::io::Errno::FBIG.into());
+    }
+    Ok(length)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! The files of the ledger, one a month (UTC): their names, their order, and when they fall due.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A month of the calendar, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Month {
+    year: i16,
+    month: i8,
+}
+
+impl Month {
+    pub(super) fn of(time: Timestamp) -> Self {
+        let date = time.to_zoned(TimeZone::UTC).date();
+        Self {
+            year: date.year(),
+            month: date.month(),
+        }
+    }
+
+    pub(super) fn file_name(self) -> String {
+        format!("{:04}-{:02}.jsonl", self.year, self.month)
+    }
+
+    /// Whether the whole month lies further back than `retention`; no, when dates run out.
+    pub(super) fn ended_before(self, now: Timestamp, retention: Duration) -> bool {
+        self.end().is_some_and(|end| {
+            SignedDuration::try_from(retention)
+                .is_ok_and(|retention| now.duration_since(end) > retention)
+        })
+    }
+
+    fn end(self) -> Option<Timestamp> {
+        let first = Date::new(self.year, self.month, 1).ok()?;
+        let next = first.checked_add(1.month()).ok()?;
+        Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    }
+
+    /// Reads a file name; anything but our own exact form is somebody else's file.
+    fn from_file_name(name: &str) -> Option<Self> {
+        let (year, month) = name.strip_suffix(".jsonl")?.split_once('-')?;
+        let month = Self {
+            year: year.parse().ok()?,
+            month: month.parse().ok()?,
+        };
+        Date::new(month.year, month.month, 1).ok()?;
+        (month.file_name() == name).then_some(month)
+    }
+}
+
+/// The month files of a directory, newest first; none where the directory is missing.
+pub(super) fn files(directory: &Path) -> io::Result<Vec<(Month, PathBuf)>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if let Some(month) = entry.file_name().to_str().and_then(Month::from_file_name) {
+            files.push((month, entry.path()));
+        }
+    }
+    files.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
+    use super::*;
+
+    #[test]
+    fn names_are_exact_both_ways() {
+        let month = Month::of("2026-08-31T23:59:59.999Z".parse().unwrap());
+        assert_eq!(month.file_name(), "2026-08.jsonl");
+        assert_eq!(Month::from_file_name("2026-08.jsonl"), Some(month));
+        for foreign in [
+            "2026-8.jsonl",
+            "2026-13.jsonl",
+            "2026-08.json",
+            "+026-08.jsonl",
+            "x.jsonl",
+        ] {
+            assert_eq!(Month::from_file_name(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn a_month_falls_due_by_its_end() {
+        let month = Month::of("2026-02-03T00:00:00Z".parse().unwrap());
+        let ten_days = Duration::from_hours(240);
+        assert!(!month.ended_before("2026-03-11T00:00:00Z".parse().unwrap(), ten_days));
+        assert!(month.ended_before("2026-03-11T00:00:01Z".parse().unwrap(), ten_days));
+        assert!(!month.ended_before("2025-01-01T00:00:00Z".parse().unwrap(), ten_days));
+    }
+}

@@ -1,0 +1,125 @@
+//! Reading the ledger: newest first, month by month, filtered, whatever state the files are in.
+
+use super::month::{self, Month};
+use super::record::Record;
+use super::reverse_lines::{Line, ReverseLines};
+use jiff::Timestamp;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Which records are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// All calls, or only those that failed.
+    pub which: Which,
+    /// Only calls that came in at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only commands that contain this text, in whatever case.
+    pub contains: Option<String>,
+}
+
+/// All calls, or only some.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Which {
+    /// Every call.
+    #[default]
+    All,
+    /// Calls that did anything but exit with status 0.
+    Failed,
+}
+
+/// Records, newest first.
+#[derive(Debug)]
+pub struct Records {
+    /// Month files that were not opened yet, the newest last.
+    files: Vec<PathBuf>,
+    lines: Option<ReverseLines>,
+    filter: Filter,
+    damaged: u64,
+}
+
+impl Records {
+    pub(super) fn open(directory: &Path, mut filter: Filter) -> io::Result<Self> {
+        let first = filter.since.map(Month::of);
+        let files = month::files(directory)?.into_iter().rev();
+        let files = files.filter(|(month, _)| first.is_none_or(|first| *month >= first));
+        filter.contains = filter.contains.map(|text| text.to_lowercase());
+        Ok(Self {
+            files: files.map(|(_, path)| path).collect(),
+            lines: None,
+            filter,
+            damaged: 0,
+        })
+    }
+
+    /// Lines passed over so far because they are not records.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    fn next_record(&mut self) -> io::Result<Option<Record>> {
+        loop {
+            let Some(lines) = &mut self.lines else {
+                let Some(path) = self.files.pop() else {
+                    return Ok(None);
+                };
+                self.lines = open(&path)?;
+                continue;
+            };
+            match lines.next_line() {
+                Ok(None) => self.lines = None,
+                Ok(Some(Line::TooLong)) => self.damaged += 1,
+                Ok(Some(Line::Whole(line))) => match Record::from_line(&line) {
+                    Some(record) if wanted(&self.filter, &record) => return Ok(Some(record)),
+                    Some(_) => {}
+                    None => self.damaged += 1,
+                },
+                Err(error) => {
+                    // The rest of this file is out of reach; the other months are not.
+                    self.lines = None;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Records {
+    type Item = io::Result<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record().transpose()
+    }
+}
+
+/// Opens a month; one that was swept meanwhile is simply not there.
+fn open(path: &Path) -> io::Result<Option<ReverseLines>> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    if !path.metadata().map_or(true, |metadata| metadata.is_file()) {
+        return Err(named(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        )));
+    }
+    match File::open(path) {
+        Ok(file) => ReverseLines::new(file).map(Some).map_err(named),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(named(error)),
+    }
+}
+
+/// Whether a record passes; `contains` is in lower case already.
+fn wanted(filter: &Filter, record: &Record) -> bool {
+    let by_outcome = match filter.which {
+        Which::All => true,
+        Which::Failed => record.failed(),
+    };
+    by_outcome
+        && filter.since.is_none_or(|since| record.time >= since)
+        && filter
+            .contains
+            .as_ref()
+            .is_none_or(|text| record.command.to_lowercase().contains(text.as_str()))
+}

@@ -1,0 +1,154 @@
+//! One record of the ledger, and its JSON line.
+//!
+//! The output of a command is not in it, only its size.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::io;
+
+/// The format's version: raised when a field changes its meaning, not when one is added.
+const VERSION: u32 = 1;
+
+/// Every line begins with this. Inside a JSON text its quotes would be escaped, so a reader can
+/// find the beginning of a record that follows a torn one on the same line.
+pub(super) const LINE_START: &str = "{\"v\":";
+
+/// An error's text is for people; what is longer than this is an output in disguise.
+const MAX_ERROR_BYTES: usize = 4096;
+
+/// What is remembered of one call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Record {
+    /// Version of the format. The first field: see `LINE_START`.
+    v: u32,
+    /// The run's id.
+    pub id: String,
+    /// When the call came in.
+    #[serde(serialize_with = "write_time", deserialize_with = "read_time")]
+    pub time: Timestamp,
+    /// Name of the profile.
+    pub profile: String,
+    /// The command as it was given, cut to the configured length.
+    pub command: String,
+    /// Whether the command was cut.
+    pub command_truncated: bool,
+    /// The directory it was to run in.
+    pub cwd: String,
+    /// How the call ended.
+    pub outcome: Outcome,
+    /// The exit status, where there is one.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the shell, where one did.
+    pub signal: Option<i32>,
+    /// Why the call was denied or refused, or why bashd failed.
+    pub error: Option<String>,
+    /// From request to reply, in milliseconds.
+    pub wall_ms: u64,
+    /// From the shell's start to the end of its output, in milliseconds; null if nothing ran.
+    pub ran_ms: Option<u64>,
+    /// Bytes that the command wrote.
+    pub output_bytes: u64,
+    /// Newlines that the command wrote.
+    pub output_lines: u64,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The shell exited by itself, with whatever status.
+    Exited,
+    /// A signal that was not ours ended the shell.
+    Signalled,
+    /// The deadline ended the command.
+    TimedOut,
+    /// The caller ended the command.
+    Cancelled,
+    /// A rule said no; nothing ran.
+    Denied,
+    /// The request was bad; nothing ran.
+    Refused,
+    /// bashd failed.
+    Failed,
+    /// Only when reading: an outcome that this version does not know.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Record {
+    /// A record with nothing in it but what every call has.
+    pub fn new(id: impl Into<String>, time: Timestamp, outcome: Outcome) -> Self {
+        Self {
+            v: VERSION,
+            id: id.into(),
+            time,
+            profile: String::new(),
+            command: String::new(),
+            command_truncated: false,
+            cwd: String::new(),
+            outcome,
+            exit_code: None,
+            signal: None,
+            error: None,
+            wall_ms: 0,
+            ran_ms: None,
+            output_bytes: 0,
+            output_lines: 0,
+        }
+    }
+
+    /// Whether the call did anything but exit with status 0.
+    pub fn failed(&self) -> bool {
+        self.outcome != Outcome::Exited || self.exit_code != Some(0)
+    }
+
+    /// The whole line, newline included, with its texts cut to their limits.
+    pub(super) fn to_line(&self, max_command_bytes: usize) -> io::Result<Vec<u8>> {
+        let command = cut(&self.command, max_command_bytes);
+        let error = self
+            .error
+            .as_deref()
+            .map(|error| cut(error, MAX_ERROR_BYTES));
+        let fits = command.len() == self.command.len()
+            && error.map(str::len) == self.error.as_ref().map(String::len);
+        let record = if fits {
+            Cow::Borrowed(self)
+        } else {
+            Cow::Owned(Self {
+                command: command.to_owned(),
+                command_truncated: self.command_truncated || command.len() < self.command.len(),
+                error: error.map(str::to_owned),
+                ..self.clone()
+            })
+        };
+        let mut line = serde_json::to_vec(&*record)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// Reads one line; `None` when it is torn. A record glued to a torn one is still found.
+    pub(super) fn from_line(line: &[u8]) -> Option<Self> {
+        if let Ok(record) = serde_json::from_slice(line) {
+            return Some(record);
+        }
+        let start = memchr::memmem::rfind(line, LINE_START.as_bytes()).filter(|at| *at > 0)?;
+        serde_json::from_slice(line.get(start..)?).ok()
+    }
+}
+
+/// The longest beginning of at most `limit` bytes that ends between two characters.
+fn cut(text: &str, limit: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+}
+
+fn write_time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{time:.3}"))
+}
+
+fn read_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = Cow::<'de, str>::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
+}

@@ -12,6 +12,7 @@ use std::io;
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    subject: Option<String>,
     #[source]
     source: Option<io::Error>,
 }
@@ -43,6 +44,7 @@ impl Error {
         Self {
             kind,
             message: message.to_string(),
+            subject: None,
             source: None,
         }
     }
@@ -52,8 +54,21 @@ impl Error {
         Self {
             kind,
             message: format!("{doing}: {source}"),
+            subject: None,
             source: Some(source),
         }
+    }
+
+    /// Names what the error is about (a directory, a program), for texts that show only that.
+    #[must_use]
+    pub fn about(mut self, subject: impl fmt::Display) -> Self {
+        self.subject = Some(subject.to_string());
+        self
+    }
+
+    /// What the error is about, where that was said.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.as_deref()
     }
 
     /// Whose fault it was.

@@ -2,6 +2,12 @@
 //!
 //! Parsing only validates what was typed; it never touches the system (that is `plan`'s).
 
+mod parse;
+mod validate;
+
+pub use parse::parse;
+pub use validate::{Accepted, validate};
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -87,6 +93,16 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// The offending name, value or parser message; fills `{detail}` in the profile's text.
     pub detail: String,
+}
+
+impl Refusal {
+    /// A refusal of a kind; `detail` names what was wrong.
+    pub fn new(kind: RefusalKind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            detail: detail.into(),
+        }
+    }
 }
 
 /// The ways in which a request can be bad.

@@ -1,7 +1,11 @@
 //! From bytes to bounded text: the spool, the one lossy decoding, the one truncation algorithm.
 
+#[cfg(test)]
+pub(crate) mod fixed;
+pub mod joined;
 pub mod spool;
 pub mod text;
+mod walk;
 pub mod window;
 
 /// Where bytes are read by absolute offset: a spool, or several one after the other.
@@ -66,4 +70,26 @@ pub enum Captured {
         /// stderr.
         err: Capture,
     },
+}
+
+/// What a run wrote, kept or not: counts of the streams themselves, before any window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes of both streams together.
+    pub bytes: u64,
+    /// Newlines of both streams together.
+    pub lines: u64,
+    /// Bytes of stderr, where the streams are apart.
+    pub stderr_bytes: Option<u64>,
+}
+
+impl Written {
+    /// Counts the streams of a run.
+    pub fn of(out: &dyn Source, err: Option<&dyn Source>) -> Self {
+        Self {
+            bytes: out.len() + err.map_or(0, Source::len),
+            lines: out.lines() + err.map_or(0, Source::lines),
+            stderr_bytes: err.map(Source::len),
+        }
+    }
 }

@@ -1,6 +1,15 @@
 //! The one truncation algorithm: which part of a stream a reply shows.
+//!
+//! Limits count bytes of decoded text, because that is what a reply costs. Decoding never shortens,
+//! so one raw byte more than `max` decides whether a text is whole; of a longer one only its ends are
+//! read, and memory is bounded whatever the stream's length is. That one byte is also enough to keep
+//! characters whole at the edge of what was read: an incomplete one there has at most three bytes,
+//! counts as three when it is decoded, and so is always the one that no longer fits.
 
-use super::{Capture, Source};
+use super::text;
+use super::walk::{self, Segment};
+use super::{Capture, Omitted, Source};
+use crate::template;
 use serde::Deserialize;
 use std::io;
 
@@ -15,14 +24,184 @@ pub struct Window {
     pub max: usize,
     /// Of a longer one, at most the first so many bytes,
     pub head: usize,
-    /// and at most the last so many bytes.
+    /// and at most the last so many bytes. `head + tail` is at most `max`.
     pub tail: usize,
     /// Their arrangement. Placeholders: `{head}`, `{tail}`, `{got}` and `{max}` (sizes for people,
     /// `195kB`), `{omitted_bytes}`, `{omitted_lines}`.
     pub template: String,
 }
 
-/// Cuts `source` to `window`.
-pub fn capture(_source: &dyn Source, _window: &Window) -> io::Result<Capture> {
-    unimplemented!()
+impl Window {
+    /// The placeholders that a template may have.
+    pub(crate) const PLACEHOLDERS: [&'static str; 6] = [
+        "head",
+        "tail",
+        "got",
+        "max",
+        "omitted_bytes",
+        "omitted_lines",
+    ];
 }
+
+/// A part of the stream as text, and what of the stream it is.
+#[derive(Debug, Default)]
+struct Shown {
+    text: String,
+    raw: u64,
+    lines: u64,
+}
+
+/// Cuts `source` to `window`.
+///
+/// What the source no longer has becomes a line in its place and counts as omitted. `{got}` is the
+/// decoded size where the whole had to be read to know it, else the size of the stream.
+pub fn capture(source: &dyn Source, window: &Window) -> io::Result<Capture> {
+    let (bytes, lines) = (source.len(), source.lines());
+    let start = walk::forward(source, bytes, window.max)?;
+    let omitted_beside = |raw: u64, shown_lines: u64| Omitted {
+        bytes: bytes.saturating_sub(raw),
+        lines: lines.saturating_sub(shown_lines),
+    };
+    let size = cost(&start.segments);
+    if start.complete && size <= window.max {
+        let whole = render(&start.segments);
+        let omitted = omitted_beside(whole.raw, whole.lines);
+        return Ok(Capture {
+            text: whole.text,
+            bytes,
+            lines,
+            omitted: (omitted.bytes > 0).then_some(omitted),
+        });
+    }
+    let head = render(&head_of(start.segments, window.head.min(window.max)));
+    let tail_limit = window.tail.min(window.max.saturating_sub(window.head));
+    let tail = render(&tail_of(source, bytes, tail_limit)?);
+    let omitted = omitted_beside(head.raw + tail.raw, head.lines + tail.lines);
+    let got = if bytes > window.max as u64 {
+        bytes
+    } else {
+        size as u64
+    };
+    let text = template::fill(
+        &window.template,
+        &[
+            ("head", &head.text),
+            ("tail", &tail.text),
+            ("got", &size_for_people(got)),
+            ("max", &size_for_people(window.max as u64)),
+            ("omitted_bytes", &omitted.bytes.to_string()),
+            ("omitted_lines", &omitted.lines.to_string()),
+        ],
+    );
+    Ok(Capture {
+        text,
+        bytes,
+        lines,
+        omitted: Some(omitted),
+    })
+}
+
+/// Bytes of text that the segments need at most.
+fn cost(segments: &[Segment]) -> usize {
+    segments
+        .iter()
+        .map(|segment| match segment {
+            Segment::Kept(bytes) => text::decoded_len(bytes),
+            Segment::Lost(bytes) => Segment::lost_cost(*bytes),
+        })
+        .sum()
+}
+
+/// The longest start of the segments whose text has at most `limit` bytes.
+fn head_of(segments: Vec<Segment>, limit: usize) -> Vec<Segment> {
+    let mut room = limit;
+    let mut head = Vec::new();
+    for segment in segments {
+        match segment {
+            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
+                room -= Segment::lost_cost(bytes);
+                head.push(segment);
+            }
+            Segment::Lost(_) => break,
+            Segment::Kept(mut bytes) => {
+                let cut = text::prefix(&bytes, room);
+                let is_cut = cut.raw < bytes.len();
+                room -= cut.text.len();
+                bytes.truncate(cut.raw);
+                head.push(Segment::Kept(bytes));
+                if is_cut {
+                    break;
+                }
+            }
+        }
+    }
+    head
+}
+
+/// The longest end of the stream whose text has at most `limit` bytes.
+fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Segment>> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let end = walk::backward(source, length, limit)?;
+    let mut room = limit;
+    let mut tail = Vec::new();
+    for segment in end.segments.into_iter().rev() {
+        match segment {
+            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
+                room -= Segment::lost_cost(bytes);
+                tail.push(segment);
+            }
+            Segment::Lost(_) => break,
+            Segment::Kept(mut bytes) => {
+                let cut = text::suffix(&bytes, room);
+                let is_cut = cut.raw < bytes.len();
+                room -= cut.text.len();
+                bytes.drain(..bytes.len() - cut.raw);
+                tail.push(Segment::Kept(bytes));
+                if is_cut {
+                    break;
+                }
+            }
+        }
+    }
+    tail.reverse();
+    Ok(tail)
+}
+
+/// Makes the text of segments that are shown in full.
+fn render(segments: &[Segment]) -> Shown {
+    let mut shown = Shown::default();
+    for segment in segments {
+        match segment {
+            Segment::Kept(bytes) => {
+                shown.text.push_str(&text::decode(bytes));
+                shown.raw += bytes.len() as u64;
+                shown.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            }
+            Segment::Lost(bytes) => {
+                if !shown.text.is_empty() && !shown.text.ends_with('\n') {
+                    shown.text.push('\n');
+                }
+                shown.text.push_str(&Segment::lost_line(*bytes));
+            }
+        }
+    }
+    shown
+}
+
+/// A size as people write it: `4095B`, `128kB`, `3MB`.
+fn size_for_people(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    const GIB: u64 = 1024 * MIB;
+    match bytes {
+        0..4096 => format!("{bytes}B"),
+        4096..MIB => format!("{}kB", (bytes + KIB / 2) / KIB),
+        MIB..GIB => format!("{}MB", (bytes + MIB / 2) / MIB),
+        GIB.. => "more than 1GB".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,34 @@
 //! A profile: one document's contract as data, and the shaping of replies by it.
 //!
 //! `profiles/*.toml` hold the values and literal texts; what differs in kind is a small enum here.
+//! No code asks for a profile's name: a new one is a file, and users write theirs in the same form
+//! (`docs/profiles.md`).
 
+mod check;
+pub mod parameters;
 pub mod reply;
+pub mod rules;
+pub mod schema;
+mod shape;
+mod signal;
+pub mod texts;
 
-use crate::plan::{Streams, Survivors};
+use crate::error::{Error, ErrorKind, Result};
+use parameters::{InputRules, Parameter, Tool};
+use rules::{EnvironmentRules, LimitRules, Mode, OutputRules, ShellRules};
 use serde::Deserialize;
+use texts::{ErrorTexts, RefusalTexts, ReplyRules};
+
+/// The profile that holds when a request names none.
+pub const DEFAULT: &str = "default";
+
+/// The compiled-in profiles by name, in the order in which lists show them.
+const BUILTIN: [(&str, &str); 4] = [
+    (DEFAULT, include_str!("../../profiles/default.toml")),
+    ("voice", include_str!("../../profiles/voice.toml")),
+    ("harness", include_str!("../../profiles/harness.toml")),
+    ("phoenix", include_str!("../../profiles/phoenix.toml")),
+];
 
 /// One document's contract.
 #[derive(Debug, Clone, Deserialize)]
@@ -14,38 +37,119 @@ use serde::Deserialize;
 pub struct Profile {
     /// Its name.
     pub name: String,
-    /// One line for `bashd schema --list` and docs.
+    /// One line for lists and docs.
     pub summary: String,
-    /// How the output is captured and shown.
-    pub output: OutputRules,
+    /// How the tool introduces itself to a model.
+    pub tool: Tool,
+    /// How a JSON input is read.
+    pub input: InputRules,
+    /// The parameters of the tool, in the order in which its schema lists them.
+    pub parameters: Vec<Parameter>,
+    /// Named ways to run; the first is that of a call that names none.
+    #[serde(default)]
+    pub modes: Vec<Mode>,
+    /// Which shell runs the command.
+    pub shell: ShellRules,
+    /// What is added to the environment.
+    #[serde(default)]
+    pub environment: EnvironmentRules,
     /// When and how runs are ended.
     pub limits: LimitRules,
+    /// How the output is captured and shown.
+    pub output: OutputRules,
+    /// How outcomes become replies.
+    pub reply: ReplyRules,
+    /// The texts for bad requests.
+    pub refusals: RefusalTexts,
+    /// The texts for failures of our own.
+    pub errors: ErrorTexts,
 }
 
-/// When and how a profile's runs are ended.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct LimitRules {
-    /// Default limit in seconds.
-    pub timeout_s: u64,
-    /// From TERM to KILL, in milliseconds.
-    pub grace_ms: u64,
-    /// Silence that ends the drain while something lives, in milliseconds.
-    pub drain_silence_ms: u64,
-    /// The drain's bound, in milliseconds.
-    pub drain_total_ms: u64,
-    /// What happens to what a normally finished shell left running.
-    pub survivors: Survivors,
+impl Profile {
+    /// The compiled-in profile of that name (empty: the default one), or `None`.
+    pub fn builtin(name: &str) -> Result<Option<Self>> {
+        let name = if name.is_empty() { DEFAULT } else { name };
+        BUILTIN
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, toml)| Self::from_toml(toml))
+            .transpose()
+    }
+
+    /// The names of the compiled-in profiles.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|(name, _)| *name)
+    }
+
+    /// Reads a profile file and checks that it holds together.
+    pub fn from_toml(toml: &str) -> Result<Self> {
+        let profile: Self = toml::from_str(toml)
+            .map_err(|error| Error::new(ErrorKind::Config, format!("profile: {error}")))?;
+        check::check(&profile).map_err(|problem| {
+            let name = &profile.name;
+            Error::new(ErrorKind::Config, format!("profile `{name}`: {problem}"))
+        })?;
+        Ok(profile)
+    }
 }
 
-/// How a profile captures and shows output.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct OutputRules {
-    /// One pipe or two.
-    pub streams: Streams,
-    /// The window that each shown text passes.
-    pub window: crate::output::window::Window,
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "the profiles under test must load")]
+mod tests {
+    use super::*;
+    use crate::plan::{Streams, Survivors};
+
+    #[test]
+    fn every_builtin_loads_under_its_name() {
+        let names: Vec<_> = Profile::names().collect();
+        assert_eq!(names, ["default", "voice", "harness", "phoenix"]);
+        for name in names {
+            let profile = Profile::builtin(name).unwrap().unwrap();
+            assert_eq!(profile.name, name);
+            assert_eq!(profile.limits.survivors, Survivors::Keep);
+            assert_eq!(profile.limits.grace_ms, 2000);
+            assert_eq!(profile.limits.drain_silence_ms, 20);
+            assert_eq!(profile.limits.drain_total_ms, 100);
+        }
+        assert_eq!(Profile::builtin("").unwrap().unwrap().name, "default");
+        assert!(Profile::builtin("nope").unwrap().is_none());
+    }
+
+    #[test]
+    fn m_14_only_the_default_profile_adds_a_variable() {
+        let adding = Profile::names().filter(|name| {
+            let profile = Profile::builtin(name).unwrap().unwrap();
+            profile.environment.run_variable
+        });
+        assert_eq!(adding.collect::<Vec<_>>(), ["default"]);
+    }
+
+    #[test]
+    fn streams_are_apart_only_where_the_document_keeps_them_apart() {
+        let streams = |name| Profile::builtin(name).unwrap().unwrap().output.streams;
+        assert_eq!(streams("default"), Streams::Merged);
+        assert_eq!(streams("phoenix"), Streams::Merged);
+        assert_eq!(streams("voice"), Streams::Apart);
+        assert_eq!(streams("harness"), Streams::Apart);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named() {
+        let toml = include_str!("../../profiles/voice.toml").replace("grace_ms", "grace_mss");
+        let error = Profile::from_toml(&toml).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("grace_mss"), "{error}");
+    }
+    #[test]
+    fn the_profile_in_the_docs_is_a_whole_one() {
+        let page = include_str!("../../../../docs/profiles.md");
+        let toml = page.split_once("```toml\n").unwrap().1;
+        let toml = toml.split_once("```").unwrap().0;
+        let profile = Profile::from_toml(toml).unwrap();
+        assert_eq!(profile.name, "brief");
+        for name in Profile::names() {
+            let row = format!("| `{name}` |");
+            assert!(page.contains(&row), "{row}");
+        }
+    }
 }

@@ -1,11 +1,17 @@
 //! The profile's literal strings, fields and error mapping: from an ending to a [`Reply`].
+//!
+//! Here are the fields that mean the same in every profile; how text and result are put together is
+//! in `shape.rs`.
 
 use super::Profile;
+use super::shape::{self, Shaped};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
-use crate::output::Captured;
+use crate::notice::Notice;
+use crate::output::{Captured, Written};
 use crate::reply::{Denied, LeftBehind, Reply};
 use crate::request::Refusal;
+use crate::template::fill;
 use std::time::Duration;
 
 /// How a call ended, whichever stage it reached.
@@ -34,15 +40,118 @@ pub struct Finished {
     pub timeout: Duration,
     /// The text.
     pub captured: Captured,
+    /// What the command wrote, before any window.
+    pub written: Written,
     /// Bytes that the spool no longer holds.
     pub dropped_bytes: u64,
-    /// Things to tell about the request or the run (a clamp, lost output), one sentence each.
-    pub notices: Vec<String>,
+    /// Things to tell about the request or the run.
+    pub notices: Vec<Notice>,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
 }
 
-/// Shapes the ending of a call into the reply that the profile's document prescribes.
-pub fn reply(_profile: &Profile, _ending: &Ending, _wall: Duration) -> Reply {
-    unimplemented!()
+impl Finished {
+    /// The exit status as shells count it: 128 + n for signal n.
+    pub fn status(&self) -> Option<i32> {
+        match self.exit {
+            Exit::Code(code) => Some(code),
+            Exit::Signal(signal) => Some(128 + signal),
+            Exit::Unknown => None,
+        }
+    }
 }
+
+/// Shapes the ending of a call into the reply that the profile's document prescribes.
+pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
+    let mut reply = match ending {
+        Ending::Refused(refusal) => {
+            let message = profile.refusals.text(refusal);
+            Reply {
+                error: Some(message.clone()),
+                ..without_run(profile, &message)
+            }
+        }
+        Ending::Denied(denied) => {
+            let values = [("rule", &*denied.rule), ("message", &*denied.message)];
+            let message = fill(&profile.reply.texts.denied, &values);
+            Reply {
+                denied: Some(denied.clone()),
+                ..without_run(profile, &message)
+            }
+        }
+        Ending::Failed(error, finished) => {
+            let message = profile.errors.text(error);
+            let reply = match finished {
+                Some(finished) => {
+                    let partial = shape::partial_output(profile, finished);
+                    with_run(finished, shape::of_error(profile, &message, &partial))
+                }
+                None => without_run(profile, &message),
+            };
+            Reply {
+                error: Some(message),
+                ..reply
+            }
+        }
+        Ending::Ran(finished) => with_run(finished, shape::of_run(profile, finished)),
+        Ending::CancelledBeforeStart => Reply {
+            cancelled: true,
+            ..without_run(profile, &profile.reply.texts.cancelled_before_start)
+        },
+    };
+    reply.wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+    reply
+}
+
+/// The reply to a call in which no command ran.
+fn without_run(profile: &Profile, message: &str) -> Reply {
+    from_shaped(shape::of_error(profile, message, ""))
+}
+
+/// The reply to a call in which a command ran.
+fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
+    let (exit_code, signal) = match finished.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Unknown => (None, None),
+    };
+    Reply {
+        output: shape::output(&finished.captured),
+        exit_code,
+        signal,
+        timed_out: finished.ended_by == Some(EndedBy::Timeout),
+        cancelled: finished.ended_by == Some(EndedBy::Cancel),
+        output_bytes: finished.written.bytes,
+        output_lines: finished.written.lines,
+        stderr_bytes: finished.written.stderr_bytes,
+        dropped_bytes: finished.dropped_bytes,
+        left_behind: finished.left_behind.clone(),
+        ..from_shaped(shaped)
+    }
+}
+
+fn from_shaped(shaped: Shaped) -> Reply {
+    Reply {
+        text: shaped.text,
+        is_error: shaped.is_error,
+        result: shaped.result,
+        output: String::new(),
+        exit_code: None,
+        signal: None,
+        timed_out: false,
+        cancelled: false,
+        denied: None,
+        error: None,
+        output_bytes: 0,
+        output_lines: 0,
+        stderr_bytes: None,
+        dropped_bytes: 0,
+        wall_ms: 0,
+        artifact: None,
+        job: None,
+        left_behind: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! Things worth saying about a call besides its outcome.
+
+use crate::event::Stream;
+
+/// One sentence about a request or a run, for those who read the reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Notice {
+    /// What it is about; profiles decide by it whether and where they tell it.
+    pub kind: NoticeKind,
+    /// A sentence without capital and period: "timeout lowered to 3600 s, the most allowed".
+    pub text: String,
+}
+
+/// What a notice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoticeKind {
+    /// The request was not carried out to the letter (a clamp). Told where the profile has room.
+    Request,
+    /// Output of this stream is missing though nobody asked for that. Told in every profile.
+    OutputLost(Stream),
+}
+
+impl Notice {
+    /// A notice about the request.
+    pub fn request(text: impl Into<String>) -> Self {
+        Self {
+            kind: NoticeKind::Request,
+            text: text.into(),
+        }
+    }
+
+    /// A notice about lost output of `stream` ([`Stream::Out`] where both are merged).
+    pub fn output_lost(stream: Stream, text: impl Into<String>) -> Self {
+        Self {
+            kind: NoticeKind::OutputLost(stream),
+            text: text.into(),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Reading a [`Source`] from either end until there is enough to show.
+//!
+//! The pieces of a source may be split anywhere; here they become segments: neighbours of a kind
+//! are joined, and a gap is known in its whole length, however far it reaches. A character that a
+//! gap cut in two is left out at both edges, because nobody can say what it was.
+
+use super::text::{is_continuation, split_incomplete};
+use super::{Piece, Source};
+use std::io;
+use std::ops::Range;
+
+/// Bytes of the first read behind a gap; doubled while the gap goes on.
+const FIRST_PROBE: u64 = 64 * 1024;
+
+/// Bytes of the largest read behind a gap. It bounds what a walk holds beyond what is shown.
+const LARGEST_PROBE: u64 = 1024 * 1024;
+
+/// Bytes that [`trim_edges`] takes at most from both sides of a gap together.
+const TRIMMED_AROUND_GAP: usize = 6;
+
+/// A part of a stream, as long as it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// Bytes that are there.
+    Kept(Vec<u8>),
+    /// So many bytes are gone here.
+    Lost(u64),
+}
+
+impl Segment {
+    /// The line that stands in for lost bytes.
+    pub(super) fn lost_line(bytes: u64) -> String {
+        format!("[bashd: {bytes} bytes of output were lost]\n")
+    }
+
+    /// Bytes that a text needs at most for the line, with a newline before it.
+    pub(super) fn lost_cost(bytes: u64) -> usize {
+        Self::lost_line(bytes).len() + 1
+    }
+}
+
+/// What a walk found, in the order of the stream.
+#[derive(Debug)]
+pub(super) struct Walk {
+    pub(super) segments: Vec<Segment>,
+    /// Whether the walk saw the whole stream.
+    pub(super) complete: bool,
+}
+
+/// Which end of the stream a walk starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Start,
+    End,
+}
+
+/// Reads the first `length` bytes' stream from its start until more than `enough` can be shown.
+pub(super) fn forward(source: &dyn Source, length: u64, enough: usize) -> io::Result<Walk> {
+    walk(source, length, enough, From::Start)
+}
+
+/// Reads the first `length` bytes' stream from its end back until more than `enough` can be shown.
+pub(super) fn backward(source: &dyn Source, length: u64, enough: usize) -> io::Result<Walk> {
+    walk(source, length, enough, From::End)
+}
+
+fn walk(source: &dyn Source, length: u64, enough: usize, from: From) -> io::Result<Walk> {
+    let mut segments = Vec::new();
+    let mut unread = 0..length;
+    let mut probe = FIRST_PROBE;
+    while !unread.is_empty() {
+        let in_gap = matches!(edge(&segments, from), Some(Segment::Lost(_)));
+        let shown = least_shown(&segments);
+        if shown > enough && !in_gap {
+            break;
+        }
+        let step = if in_gap {
+            probe = (probe * 2).min(LARGEST_PROBE);
+            probe
+        } else {
+            (enough - shown) as u64 + 1
+        };
+        let range = take(&mut unread, step, from);
+        let read = source.read(range)?;
+        segments = match from {
+            From::Start => joined(segments, segments_of(read)),
+            From::End => joined(segments_of(read), segments),
+        };
+    }
+    trim_edges(&mut segments);
+    Ok(Walk {
+        segments,
+        complete: unread.is_empty(),
+    })
+}
+
+/// The segment that the next read will touch.
+fn edge(segments: &[Segment], from: From) -> Option<&Segment> {
+    match from {
+        From::Start => segments.last(),
+        From::End => segments.first(),
+    }
+}
+
+/// Takes up to `step` bytes off the unread range at its walking end.
+fn take(unread: &mut Range<u64>, step: u64, from: From) -> Range<u64> {
+    let step = step.min(unread.end - unread.start);
+    match from {
+        From::Start => {
+            let range = unread.start..unread.start + step;
+            unread.start = range.end;
+            range
+        }
+        From::End => {
+            let range = unread.end - step..unread.end;
+            unread.end = range.start;
+            range
+        }
+    }
+}
+
+/// Bytes of text that the segments will have at least: decoding never shortens.
+fn least_shown(segments: &[Segment]) -> usize {
+    segments
+        .iter()
+        .map(|segment| match segment {
+            Segment::Kept(bytes) => bytes.len(),
+            Segment::Lost(bytes) => Segment::lost_cost(*bytes) - TRIMMED_AROUND_GAP,
+        })
+        .sum()
+}
+
+fn segments_of(pieces: Vec<Piece>) -> Vec<Segment> {
+    pieces
+        .into_iter()
+        .map(|piece| match piece {
+            Piece::Kept(bytes) => Segment::Kept(bytes),
+            Piece::Dropped(bytes) => Segment::Lost(bytes),
+        })
+        .fold(Vec::new(), |segments, next| joined(segments, vec![next]))
+}
+
+/// One list after the other; neighbours of a kind become one segment, empty ones disappear.
+fn joined(mut segments: Vec<Segment>, next: Vec<Segment>) -> Vec<Segment> {
+    for segment in next {
+        match (segments.last_mut(), segment) {
+            (_, Segment::Lost(0)) => {}
+            (Some(Segment::Lost(before)), Segment::Lost(more)) => *before += more,
+            (Some(Segment::Kept(before)), Segment::Kept(more)) => before.extend_from_slice(&more),
+            (_, Segment::Kept(bytes)) if bytes.is_empty() => {}
+            (_, other) => segments.push(other),
+        }
+    }
+    segments
+}
+
+/// Leaves out what is left of a character that a gap cut in two.
+fn trim_edges(segments: &mut [Segment]) {
+    for index in 0..segments.len() {
+        let after_gap = index > 0 && matches!(segments.get(index - 1), Some(Segment::Lost(_)));
+        let before_gap = matches!(segments.get(index + 1), Some(Segment::Lost(_)));
+        let Some(Segment::Kept(bytes)) = segments.get_mut(index) else {
+            continue;
+        };
+        if before_gap {
+            let whole = split_incomplete(bytes).0.len();
+            bytes.truncate(whole);
+        }
+        if after_gap {
+            let broken = bytes
+                .iter()
+                .take(3)
+                .take_while(|byte| is_continuation(**byte));
+            let broken = broken.count();
+            bytes.drain(..broken);
+        }
+    }
+}

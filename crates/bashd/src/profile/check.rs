@@ -1,0 +1,130 @@
+//! What a profile file must hold beyond its types: parts that fit each other, texts that fill.
+
+use super::Profile;
+use super::parameters::Sets;
+use crate::output::window::Window;
+use crate::template::unknown_placeholder;
+
+/// Says what is wrong with a profile, if something is.
+pub(super) fn check(profile: &Profile) -> Result<(), String> {
+    check_parameters(profile)?;
+    check_limits(profile)?;
+    check_window(&profile.output.window)?;
+    check_texts(profile)
+}
+
+fn check_parameters(profile: &Profile) -> Result<(), String> {
+    let mut names = Vec::new();
+    for parameter in &profile.parameters {
+        for name in parameter.names() {
+            if names.contains(&name) {
+                return Err(format!("parameter name `{name}` is there twice"));
+            }
+            names.push(name);
+        }
+    }
+    let count = |sets| {
+        let parameters = profile.parameters.iter();
+        parameters
+            .filter(|parameter| parameter.sets == sets)
+            .count()
+    };
+    for sets in [Sets::Cwd, Sets::Env, Sets::Timeout, Sets::Stdin, Sets::Mode] {
+        if count(sets) > 1 {
+            return Err(format!("more than one parameter sets {sets:?}"));
+        }
+    }
+    match (count(Sets::Command), count(Sets::Mode), profile.modes.len()) {
+        (1, 0, _) | (1, 1, 1..) => Ok(()),
+        (1, ..) => Err("a parameter sets the mode, but there are no modes".to_owned()),
+        _ => Err("exactly one parameter must set the command".to_owned()),
+    }
+}
+
+fn check_limits(profile: &Profile) -> Result<(), String> {
+    if profile.shell.candidates.is_empty() {
+        return Err("shell.candidates is empty".to_owned());
+    }
+    let modes = profile.modes.iter().map(|mode| mode.timeout_s);
+    if modes
+        .chain([profile.limits.timeout_s])
+        .any(|timeout| timeout == 0)
+    {
+        return Err("a timeout of 0 would end every command at once".to_owned());
+    }
+    match profile.limits.timeout_range_s {
+        Some([least, most]) if least == 0 || least > most => {
+            Err("limits.timeout_range_s must be [least, most], least above 0".to_owned())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_window(window: &Window) -> Result<(), String> {
+    if window.head.saturating_add(window.tail) > window.max {
+        return Err("output.window: head + tail must not be more than max".to_owned());
+    }
+    placeholders(
+        "output.window.template",
+        &window.template,
+        &Window::PLACEHOLDERS,
+    )
+}
+
+fn check_texts(profile: &Profile) -> Result<(), String> {
+    let texts = &profile.reply.texts;
+    let process = ["pid", "command", "reason"];
+    placeholders("reply.texts.exit", &texts.exit, &["code"])?;
+    placeholders("reply.texts.signal", &texts.signal, &["signal", "name"])?;
+    placeholders("reply.texts.timed_out", &texts.timed_out, &["seconds"])?;
+    placeholders("reply.texts.denied", &texts.denied, &["rule", "message"])?;
+    placeholders("reply.texts.output_lost", &texts.output_lost, &["notice"])?;
+    placeholders("reply.texts.notice", &texts.notice, &["notice"])?;
+    placeholders("reply.texts.left_running", &texts.left_running, &process)?;
+    placeholders("reply.texts.left_unended", &texts.left_unended, &process)?;
+    placeholders("reply.texts.left_more", &texts.left_more, &["count"])?;
+    placeholders("tool.description", &profile.tool.description, &["pwd"])
+}
+
+fn placeholders(key: &str, text: &str, allowed: &[&str]) -> Result<(), String> {
+    match unknown_placeholder(text, allowed) {
+        Some(name) => Err(format!("{key}: there is no placeholder {{{name}}} here")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a profile that loads fails the test")]
+mod tests {
+    use super::*;
+
+    const HARNESS: &str = include_str!("../../profiles/harness.toml");
+
+    #[test]
+    fn each_misfit_is_named() {
+        let misfits = [
+            ("head = 1048561", "head = 1048577", "head + tail"),
+            ("timeout_s = 30", "timeout_s = 0", "timeout of 0"),
+            ("{seconds}", "{secs}", "{secs}"),
+            ("{head}...", "{heads}...", "{heads}"),
+            ("sets = \"command\"", "sets = \"mode\"", "exactly one"),
+            ("[[\"/bin/bash\", \"-c\"]]", "[]", "candidates is empty"),
+            (
+                "[[\"/bin/bash\", \"-c\"]]",
+                "[[]]",
+                "a shell needs a program",
+            ),
+            (
+                "required = true",
+                "aliases = [\"command\"]",
+                "`command` is there twice",
+            ),
+            ("grace_ms", "timeout_range_s = [5, 1]\ngrace_ms", "least"),
+        ];
+        for (good, bad, message) in misfits {
+            assert!(HARNESS.contains(good), "{good}");
+            let error = Profile::from_toml(&HARNESS.replacen(good, bad, 1)).unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+}

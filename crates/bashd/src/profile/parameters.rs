@@ -1,0 +1,104 @@
+//! What a profile accepts: the tool's name and text, and its parameters.
+
+use serde::Deserialize;
+
+/// How the tool introduces itself to a model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Tool {
+    /// The tool's name.
+    pub name: String,
+    /// The tool's description; `{pwd}` stands for the working directory.
+    pub description: String,
+    /// What the schema says about parameters that it does not list.
+    pub additional_properties: AdditionalProperties,
+}
+
+/// What a schema says about parameters that it does not list. They are refused in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdditionalProperties {
+    /// `additionalProperties: false`: a client can tell the model before it calls.
+    Forbidden,
+    /// Nothing, because the document's schema says nothing.
+    Unstated,
+}
+
+/// How a JSON input is read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct InputRules {
+    /// What happens to a value of the wrong type.
+    pub types: Types,
+    /// What a bare JSON string in place of an object means.
+    pub bare_string: BareString,
+    /// Parameters that will exist: they are refused as not available rather than as unknown.
+    #[serde(default)]
+    pub reserved: Vec<String>,
+}
+
+/// What happens to a value of the wrong type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Types {
+    /// It counts as missing, and so does a blank string: the next alias is looked at.
+    Lenient,
+    /// It is refused with its name and what was expected.
+    Strict,
+}
+
+/// What a bare JSON string in place of an object means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BareString {
+    /// It is the command.
+    Command,
+    /// It is refused like any other input that is not an object.
+    Refused,
+}
+
+/// One parameter of the tool.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// Its name in schema and input.
+    pub name: String,
+    /// What of the request it sets; its type follows from that.
+    pub sets: Sets,
+    /// Other names under which it is accepted, in order; the schema does not show them.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// Whether a call must have it.
+    #[serde(default)]
+    pub required: bool,
+    /// Its description in the schema.
+    pub description: String,
+}
+
+/// What of the request a parameter sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sets {
+    /// The script: a string.
+    Command,
+    /// The working directory: a string.
+    Cwd,
+    /// Added variables: an object of strings.
+    Env,
+    /// The limit in seconds: a number.
+    Timeout,
+    /// What the command reads: a string.
+    Stdin,
+    /// One of the profile's modes: a string.
+    Mode,
+}
+
+impl Parameter {
+    /// All names under which the parameter is accepted, the proper one first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.name.as_str()).chain(self.aliases.iter().map(String::as_str))
+    }
+}

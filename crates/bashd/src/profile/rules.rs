@@ -1,0 +1,245 @@
+//! How a profile runs things: shell, environment, limits, modes, output.
+
+use crate::output::joined::Joined;
+use crate::output::window::{self, Window};
+use crate::output::{Captured, Source};
+use crate::plan::{Limits, Shell, Streams, Survivors};
+use serde::Deserialize;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which shell runs the command.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ShellRules {
+    /// Whether the configured `shell` may stand in for the candidates.
+    pub choice: ShellChoice,
+    /// Program and arguments before the script; the first that this machine has is taken.
+    pub candidates: Vec<ShellCandidate>,
+}
+
+/// Who chooses the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellChoice {
+    /// The profile alone, because its document names the shell.
+    Fixed,
+    /// The configuration, if it says something.
+    Configurable,
+}
+
+/// A shell as the start of an argument list: `["/bin/bash", "-lc"]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub struct ShellCandidate {
+    /// An absolute path, or a name to look up in `PATH`.
+    pub program: String,
+    /// What comes between the program and the script.
+    pub args: Vec<String>,
+}
+
+impl TryFrom<Vec<String>> for ShellCandidate {
+    type Error = &'static str;
+
+    fn try_from(argv: Vec<String>) -> Result<Self, Self::Error> {
+        let mut argv = argv.into_iter();
+        let program = argv
+            .next()
+            .filter(|program| !program.is_empty())
+            .ok_or("a shell needs a program")?;
+        Ok(Self {
+            program,
+            args: argv.collect(),
+        })
+    }
+}
+
+impl ShellRules {
+    /// The first candidate that `find` can resolve to a program.
+    pub fn first_found(&self, find: impl Fn(&str) -> Option<PathBuf>) -> Option<Shell> {
+        self.candidates.iter().find_map(|candidate| {
+            Some(Shell {
+                program: find(&candidate.program)?,
+                name: candidate.program.clone().into(),
+                args: candidate.args.iter().map(Into::into).collect(),
+            })
+        })
+    }
+}
+
+/// What is added to the environment.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct EnvironmentRules {
+    /// Whether `BASHD_RUN` tells the command the id of its run.
+    #[serde(default)]
+    pub run_variable: bool,
+}
+
+/// A named way to run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Mode {
+    /// Its name.
+    pub name: String,
+    /// Whether the call waits for the command.
+    pub runs: Runs,
+    /// The limit in seconds.
+    pub timeout_s: u64,
+}
+
+/// Whether a call waits for its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runs {
+    /// It waits, until the command ends or is ended.
+    Foreground,
+    /// It returns at once with a handle.
+    Background,
+}
+
+/// When and how a profile's runs are ended.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LimitRules {
+    /// Default limit in seconds.
+    pub timeout_s: u64,
+    /// The least and the most that a call may ask for, in seconds; what is outside is moved inside
+    /// and the reply says so. Without it, any limit above zero holds.
+    #[serde(default)]
+    pub timeout_range_s: Option<[u64; 2]>,
+    /// From TERM to KILL, in milliseconds.
+    pub grace_ms: u64,
+    /// Silence that ends the drain while something lives, in milliseconds.
+    pub drain_silence_ms: u64,
+    /// The drain's bound, in milliseconds.
+    pub drain_total_ms: u64,
+    /// What happens to what a normally finished shell left running.
+    pub survivors: Survivors,
+}
+
+impl LimitRules {
+    /// The limits of a run that may take `timeout`.
+    pub fn with_timeout(&self, timeout: Duration) -> Limits {
+        Limits {
+            timeout,
+            grace: Duration::from_millis(self.grace_ms),
+            drain_silence: Duration::from_millis(self.drain_silence_ms),
+            drain_total: Duration::from_millis(self.drain_total_ms),
+            survivors: self.survivors,
+        }
+    }
+}
+
+/// How a profile captures and shows output.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct OutputRules {
+    /// One pipe or two.
+    pub streams: Streams,
+    /// One text or two.
+    pub show: Show,
+    /// What stands between stdout and stderr when both are shown in one text.
+    #[serde(default)]
+    pub separator: String,
+    /// The window that each shown text passes.
+    pub window: Window,
+}
+
+/// Whether stdout and stderr are shown in one text or in two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Show {
+    /// One text with one window: merged by the pipe, or stdout, the separator, stderr.
+    Together,
+    /// A text with a window of its own for each.
+    Apart,
+}
+
+impl OutputRules {
+    /// Cuts a run's streams to what the profile shows.
+    pub fn capture(&self, out: &dyn Source, err: Option<&dyn Source>) -> io::Result<Captured> {
+        let window = &self.window;
+        Ok(match (self.show, err) {
+            (Show::Together, Some(err)) => {
+                let joined = Joined::new([out, err], &self.separator);
+                Captured::One(window::capture(&joined, window)?)
+            }
+            (Show::Apart, Some(err)) => Captured::Apart {
+                out: window::capture(out, window)?,
+                err: window::capture(err, window)?,
+            },
+            (Show::Together | Show::Apart, None) => Captured::One(window::capture(out, window)?),
+        })
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "the profiles under test must load")]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+
+    /// The argument list that `name` starts on a machine that has just these programs.
+    fn shell_where(name: &str, present: &[&str]) -> Option<(String, Vec<String>)> {
+        let profile = Profile::builtin(name).unwrap().unwrap();
+        let find = |program: &str| {
+            let mut paths = present.iter().map(PathBuf::from);
+            paths.find(|path| {
+                path.as_os_str() == program || path.file_name() == Some(program.as_ref())
+            })
+        };
+        let shell = profile.shell.first_found(find)?;
+        let args = shell
+            .args
+            .iter()
+            .map(|arg| arg.to_str().unwrap().to_owned());
+        Some((shell.program.to_str().unwrap().to_owned(), args.collect()))
+    }
+
+    #[test]
+    fn v_10_zsh_then_login_bash_then_sh() {
+        let all = ["/bin/zsh", "/bin/bash", "/usr/bin/sh"];
+        let expected = [
+            ("/bin/zsh", "-c"),
+            ("/bin/bash", "-lc"),
+            ("/usr/bin/sh", "-c"),
+        ];
+        for (missing, (program, flag)) in expected.into_iter().enumerate() {
+            let found = shell_where("voice", &all[missing..]);
+            assert_eq!(found, Some((program.to_owned(), vec![flag.to_owned()])));
+        }
+        assert_eq!(shell_where("voice", &[]), None);
+    }
+
+    #[test]
+    fn m_05_exactly_bin_bash() {
+        let expected = ("/bin/bash".to_owned(), vec!["-c".to_owned()]);
+        assert_eq!(shell_where("harness", &["/bin/bash"]), Some(expected));
+        assert_eq!(shell_where("harness", &["/usr/local/bin/bash"]), None);
+    }
+
+    #[test]
+    fn p_09_bash_from_the_path() {
+        let expected = ("/opt/bin/bash".to_owned(), vec!["-c".to_owned()]);
+        assert_eq!(shell_where("phoenix", &["/opt/bin/bash"]), Some(expected));
+    }
+
+    #[test]
+    fn only_the_default_profile_lets_the_configuration_choose() {
+        for name in Profile::names() {
+            let choice = Profile::builtin(name).unwrap().unwrap().shell.choice;
+            assert_eq!(
+                choice == ShellChoice::Configurable,
+                name == "default",
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The tool definition that an LLM API wants: name, description, JSON schema.
+
+use super::Profile;
+use super::parameters::{AdditionalProperties, Parameter, Sets};
+use crate::template::fill;
+use serde_json::{Map, Value, json};
+
+/// The tool definition of a profile for calls that run in `pwd`.
+pub fn definition(profile: &Profile, pwd: &str) -> Value {
+    json!({
+        "name": profile.tool.name,
+        "description": fill(&profile.tool.description, &[("pwd", pwd)]),
+        "input_schema": input_schema(profile),
+    })
+}
+
+fn input_schema(profile: &Profile) -> Value {
+    let required = profile
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.required);
+    let required: Vec<_> = required.map(|parameter| parameter.name.as_str()).collect();
+    let properties: Map<String, Value> = profile
+        .parameters
+        .iter()
+        .map(|parameter| (parameter.name.clone(), property(profile, parameter)))
+        .collect();
+    let mut schema = json!({
+        "type": "object",
+        "required": required,
+        "properties": properties,
+    });
+    match profile.tool.additional_properties {
+        AdditionalProperties::Forbidden => schema["additionalProperties"] = json!(false),
+        AdditionalProperties::Unstated => {}
+    }
+    schema
+}
+
+fn property(profile: &Profile, parameter: &Parameter) -> Value {
+    let mut property = match parameter.sets {
+        Sets::Command | Sets::Cwd | Sets::Stdin => json!({"type": "string"}),
+        Sets::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Sets::Mode => {
+            let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
+            json!({"type": "string", "enum": names})
+        }
+        Sets::Timeout => {
+            let mut number = json!({"type": "number", "default": profile.limits.timeout_s});
+            if let Some([least, most]) = profile.limits.timeout_range_s {
+                number["minimum"] = json!(least);
+                number["maximum"] = json!(most);
+            }
+            number
+        }
+    };
+    property["description"] = json!(parameter.description);
+    property
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "the profiles under test must load")]
+mod tests {
+    use super::*;
+
+    fn defined(name: &str) -> Value {
+        definition(&Profile::builtin(name).unwrap().unwrap(), "/some place")
+    }
+
+    #[test]
+    fn m_01_name_and_description() {
+        let definition = defined("harness");
+        assert_eq!(definition["name"], "bash");
+        assert_eq!(
+            definition["description"],
+            "Execute a bash command and return stdout/stderr"
+        );
+    }
+
+    #[test]
+    fn m_02_one_required_string() {
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The bash command to execute"},
+            },
+            "required": ["command"],
+        });
+        assert_eq!(defined("harness")["input_schema"], expected);
+    }
+
+    #[test]
+    fn p_01_the_schema_of_the_document() {
+        let expected = r#"{
+          "type": "object",
+          "required": ["command"],
+          "properties": {
+            "command": {
+              "type": "string",
+              "description": "Shell command to execute via bash -c"
+            },
+            "mode": {
+              "type": "string",
+              "enum": ["default", "slow", "background"],
+              "description": "Execution mode: default (30s timeout), slow (15min timeout), background (detached)"
+            }
+          }
+        }"#;
+        let expected: Value = serde_json::from_str(expected).unwrap();
+        assert_eq!(defined("phoenix")["input_schema"], expected);
+    }
+
+    #[test]
+    fn p_07_the_description_with_the_working_directory() {
+        let expected = "\
+Executes shell commands via bash -c, returning combined stdout/stderr.
+Bash state changes (working dir, variables, aliases) don't persist between calls.
+
+With mode=\"background\", returns immediately with output redirected to a file.
+Use background for servers/demos that need to stay running.
+
+Use mode=\"slow\" for potentially slow commands: builds, downloads,
+installs, tests, or any other substantive operation.
+
+IMPORTANT: Keep commands concise. The command input must be less than 60k tokens.
+For complex scripts, write them to a file first and then execute the file.
+
+<pwd>/some place</pwd>";
+        assert_eq!(defined("phoenix")["description"], expected);
+    }
+
+    #[test]
+    fn v_08_the_schema_shows_command_alone() {
+        let schema = &defined("voice")["input_schema"];
+        let properties = schema["properties"].as_object().unwrap();
+        assert_eq!(properties.keys().collect::<Vec<_>>(), ["command"]);
+        assert_eq!(schema["additionalProperties"], json!(false));
+        assert_eq!(schema["required"], json!(["command"]));
+    }
+
+    #[test]
+    fn the_default_schema_has_what_exists_and_nothing_reserved() {
+        let schema = &defined("default")["input_schema"];
+        let properties = schema["properties"].as_object().unwrap();
+        let names: Vec<_> = properties.keys().collect();
+        assert_eq!(names, ["command", "cwd", "env", "timeout", "stdin"]);
+        let timeout = &properties["timeout"];
+        assert_eq!(
+            (
+                &timeout["default"],
+                &timeout["minimum"],
+                &timeout["maximum"]
+            ),
+            (&json!(120), &json!(1), &json!(3600))
+        );
+    }
+
+    #[test]
+    fn every_schema_is_valid_and_accepts_a_command() {
+        for name in Profile::names() {
+            let schema = &defined(name)["input_schema"];
+            let validator = jsonschema::validator_for(schema).unwrap();
+            assert!(validator.is_valid(&json!({"command": "ls"})), "{name}");
+            assert!(!validator.is_valid(&json!({})), "{name}");
+            assert!(!validator.is_valid(&json!({"command": 5})), "{name}");
+        }
+    }
+}

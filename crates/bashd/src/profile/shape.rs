@@ -1,0 +1,327 @@
+//! The shapes of replies: what text and result are made of, by kind, with the profile's words.
+//!
+//! State comes from the run's fields alone; nothing here looks for markers in output.
+
+use super::Profile;
+use super::reply::Finished;
+use super::signal;
+use super::texts::{ErrorWhen, OutcomeTexts, Shape};
+use crate::event::Stream;
+use crate::exec::{EndedBy, Exit};
+use crate::notice::NoticeKind;
+use crate::output::Captured;
+use crate::reply::{LeftBehind, LeftReason};
+use crate::template::fill;
+use serde_json::{Value, json};
+
+/// Processes that a text lists one by one.
+const LISTED_PROCESSES: usize = 5;
+
+/// Characters of a command line in a text.
+const LISTED_COMMAND: usize = 100;
+
+/// The parts of a reply that depend on the profile's shape.
+#[derive(Debug)]
+pub(super) struct Shaped {
+    pub(super) text: String,
+    pub(super) result: Value,
+    pub(super) is_error: bool,
+}
+
+/// A line that a reply adds to the output, and the stream that it is about.
+struct Remark {
+    stream: Stream,
+    line: String,
+}
+
+/// Shapes a call in which nothing ran or we failed; `partial` is what was captured until then.
+pub(super) fn of_error(profile: &Profile, message: &str, partial: &str) -> Shaped {
+    let full = before_partial(&format!("{}{message}", profile.reply.error_prefix), partial);
+    let (text, result) = match profile.reply.shape {
+        Shape::StreamsObject => {
+            let result = json!({ "error": full });
+            (result.to_string(), result)
+        }
+        Shape::OutputThenExit | Shape::FailureThenOutput | Shape::Annotated => {
+            (full, json!({ "error": message }))
+        }
+    };
+    Shaped {
+        text,
+        result,
+        is_error: true,
+    }
+}
+
+/// Shapes a run that came to its end, whatever that was.
+pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
+    match profile.reply.shape {
+        Shape::StreamsObject => streams_object(profile, finished),
+        Shape::OutputThenExit => Shaped {
+            text: output_then_exit(profile, finished),
+            result: short_result(finished),
+            is_error: is_error(profile, finished),
+        },
+        Shape::FailureThenOutput => Shaped {
+            text: failure_then_output(profile, finished),
+            result: short_result(finished),
+            is_error: is_error(profile, finished),
+        },
+        Shape::Annotated => Shaped {
+            text: annotated(profile, finished),
+            result: full_result(finished),
+            is_error: is_error(profile, finished),
+        },
+    }
+}
+
+/// The text that the profile shows of the output, without anything around it.
+pub(super) fn output(captured: &Captured) -> String {
+    match captured {
+        Captured::One(capture) => capture.text.clone(),
+        Captured::Apart { out, err } => {
+            let mut text = out.text.clone();
+            if !err.text.is_empty() {
+                start_line(&mut text);
+                text.push_str(&err.text);
+            }
+            text
+        }
+    }
+}
+
+/// The output with the remarks about it at its end.
+pub(super) fn partial_output(profile: &Profile, finished: &Finished) -> String {
+    let mut text = output(&finished.captured);
+    for remark in remarks(profile, finished) {
+        start_line(&mut text);
+        text.push_str(&remark.line);
+    }
+    text
+}
+
+fn output_then_exit(profile: &Profile, finished: &Finished) -> String {
+    let texts = &profile.reply.texts;
+    let mut lines = vec![output(&finished.captured)];
+    lines.extend(remarks(profile, finished).into_iter().map(|r| r.line));
+    lines.extend(ended_text(texts, finished));
+    lines.push(exit_text(texts, finished));
+    lines.join("\n")
+}
+
+fn failure_then_output(profile: &Profile, finished: &Finished) -> String {
+    let texts = &profile.reply.texts;
+    let body = partial_output(profile, finished);
+    match ended_text(texts, finished) {
+        Some(ended) if body.is_empty() => ended,
+        Some(ended) => format!("{ended}\n{body}"),
+        None if finished.exit == Exit::Code(0) => body,
+        None => format!("{}\n{body}", exit_text(texts, finished)),
+    }
+}
+
+fn annotated(profile: &Profile, finished: &Finished) -> String {
+    let texts = &profile.reply.texts;
+    let mut text = partial_output(profile, finished);
+    let outcome = ended_text(texts, finished).or_else(|| match finished.exit {
+        Exit::Code(0) => None,
+        Exit::Signal(number) if !texts.signal.is_empty() => {
+            let values = [
+                ("signal", &*number.to_string()),
+                ("name", signal::name(number)),
+            ];
+            Some(fill(&texts.signal, &values))
+        }
+        Exit::Code(_) | Exit::Signal(_) | Exit::Unknown => Some(exit_text(texts, finished)),
+    });
+    if let Some(outcome) = outcome {
+        start_line(&mut text);
+        text.push_str(&outcome);
+    }
+    if text.is_empty() {
+        text.push_str(&texts.empty);
+    }
+    text
+}
+
+fn streams_object(profile: &Profile, finished: &Finished) -> Shaped {
+    let texts = &profile.reply.texts;
+    let (mut out, mut err) = match &finished.captured {
+        Captured::One(both) => (both.text.clone(), String::new()),
+        Captured::Apart { out, err } => (out.text.clone(), err.text.clone()),
+    };
+    if is_error(profile, finished) {
+        let partial = partial_output(profile, finished);
+        return match ended_text(texts, finished) {
+            Some(message) => of_error(profile, &message, &partial),
+            None if is_not_runnable(finished) => of_error(profile, partial.trim(), ""),
+            None => of_error(profile, &exit_text(texts, finished), &partial),
+        };
+    }
+    for remark in remarks(profile, finished) {
+        let text = match remark.stream {
+            Stream::Out => &mut out,
+            Stream::Err => &mut err,
+        };
+        start_line(text);
+        text.push_str(&remark.line);
+    }
+    let no_status = || texts.no_status.parse::<i32>().ok();
+    let result = json!({
+        "stdout": out,
+        "stderr": err,
+        "exitCode": finished.status().or_else(no_status),
+    });
+    Shaped {
+        text: result.to_string(),
+        result,
+        is_error: false,
+    }
+}
+
+/// Whether the profile counts this run as a tool error.
+fn is_error(profile: &Profile, finished: &Finished) -> bool {
+    profile.reply.error_when.iter().any(|when| match when {
+        ErrorWhen::TimedOut => finished.ended_by == Some(EndedBy::Timeout),
+        ErrorWhen::Cancelled => finished.ended_by == Some(EndedBy::Cancel),
+        ErrorWhen::Failed => finished.exit != Exit::Code(0),
+        ErrorWhen::NotRunnable => finished.ended_by.is_none() && is_not_runnable(finished),
+    })
+}
+
+/// Whether all that came of the run is the shell's word that there is nothing it can run.
+fn is_not_runnable(finished: &Finished) -> bool {
+    let Captured::Apart { out, err } = &finished.captured else {
+        return false;
+    };
+    matches!(finished.exit, Exit::Code(126 | 127)) && out.bytes == 0 && !err.text.trim().is_empty()
+}
+
+fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
+    match finished.ended_by? {
+        EndedBy::Timeout => {
+            let seconds = finished.timeout.as_secs_f64().to_string();
+            Some(fill(&texts.timed_out, &[("seconds", &seconds)]))
+        }
+        EndedBy::Cancel => Some(texts.cancelled.clone()),
+    }
+}
+
+fn exit_text(texts: &OutcomeTexts, finished: &Finished) -> String {
+    let code = finished.status().map(|status| status.to_string());
+    let code = code.unwrap_or_else(|| texts.no_status.clone());
+    fill(&texts.exit, &[("code", &code)])
+}
+
+/// What is worth saying besides the outcome, as far as the profile has words for it.
+fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
+    let texts = &profile.reply.texts;
+    let notices = finished.notices.iter().map(|notice| {
+        let (template, stream) = match notice.kind {
+            NoticeKind::OutputLost(stream) => (&texts.output_lost, stream),
+            NoticeKind::Request => (&texts.notice, Stream::Err),
+        };
+        let line = fill(template, &[("notice", &notice.text)]);
+        Remark { stream, line }
+    });
+    let listed = finished.left_behind.iter().take(LISTED_PROCESSES);
+    let processes = listed.map(|process| left_text(texts, process));
+    let unlisted = finished.left_behind.len().saturating_sub(LISTED_PROCESSES);
+    let more = (unlisted > 0).then(|| {
+        let count = unlisted.to_string();
+        fill(&texts.left_more, &[("count", &count)])
+    });
+    let processes = processes.chain(more).map(|line| Remark {
+        stream: Stream::Err,
+        line,
+    });
+    let told = notices.chain(processes);
+    told.filter(|remark| !remark.line.is_empty()).collect()
+}
+
+fn left_text(texts: &OutcomeTexts, process: &LeftBehind) -> String {
+    let (template, reason) = match process.reason {
+        LeftReason::Survivor => (&texts.left_running, "left on purpose"),
+        LeftReason::NotPermitted => (&texts.left_unended, "it belongs to another user"),
+        LeftReason::Unkillable => (&texts.left_unended, "it does not react to SIGKILL"),
+    };
+    let command: String = process
+        .command
+        .chars()
+        .take(LISTED_COMMAND)
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    let pid = process.pid.to_string();
+    fill(
+        template,
+        &[("pid", &pid), ("command", &command), ("reason", reason)],
+    )
+}
+
+/// The outcome in four fields, for shapes whose document knows only a text.
+fn short_result(finished: &Finished) -> Value {
+    json!({
+        "exit_code": finished.status(),
+        "timed_out": finished.ended_by == Some(EndedBy::Timeout),
+        "cancelled": finished.ended_by == Some(EndedBy::Cancel),
+        "truncated": omitted(&finished.captured).0 > 0,
+    })
+}
+
+/// The whole outcome as data.
+fn full_result(finished: &Finished) -> Value {
+    let (exit_code, signal) = match finished.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Unknown => (None, None),
+    };
+    let (omitted_bytes, omitted_lines) = omitted(&finished.captured);
+    let notices: Vec<_> = finished.notices.iter().map(|notice| &notice.text).collect();
+    json!({
+        "exit_code": exit_code,
+        "signal": signal,
+        "timed_out": finished.ended_by == Some(EndedBy::Timeout),
+        "cancelled": finished.ended_by == Some(EndedBy::Cancel),
+        "timeout_s": finished.timeout.as_secs_f64(),
+        "output_bytes": finished.written.bytes,
+        "output_lines": finished.written.lines,
+        "omitted_bytes": omitted_bytes,
+        "omitted_lines": omitted_lines,
+        "dropped_bytes": finished.dropped_bytes,
+        "left_behind": finished.left_behind,
+        "notices": notices,
+    })
+}
+
+/// Bytes and newlines that the windows left out.
+fn omitted(captured: &Captured) -> (u64, u64) {
+    let texts = match captured {
+        Captured::One(both) => vec![both],
+        Captured::Apart { out, err } => vec![out, err],
+    };
+    let omitted = texts.into_iter().filter_map(|capture| capture.omitted);
+    omitted.fold((0, 0), |(bytes, lines), omitted| {
+        (bytes + omitted.bytes, lines + omitted.lines)
+    })
+}
+
+fn before_partial(message: &str, partial: &str) -> String {
+    if partial.is_empty() {
+        message.to_owned()
+    } else {
+        format!("{message}\n\n{partial}")
+    }
+}
+
+/// Makes sure that what comes next begins a line.
+fn start_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}

@@ -1,0 +1,163 @@
+//! The literal words of a profile: for outcomes, for bad requests, for our own failures.
+
+use crate::error::{Error, ErrorKind};
+use crate::request::{Refusal, RefusalKind};
+use crate::template::fill;
+use serde::Deserialize;
+
+/// How outcomes become replies.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ReplyRules {
+    /// How text and result are put together.
+    pub shape: Shape,
+    /// What stands before a text that says that nothing ran, or that we failed.
+    pub error_prefix: String,
+    /// Which outcomes of a run count as tool errors. Refused, denied and failed calls always do.
+    pub error_when: Vec<ErrorWhen>,
+    /// The words.
+    pub texts: OutcomeTexts,
+}
+
+/// How text and result of a reply are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Text: the output, what happened to it, and always the exit line last.
+    OutputThenExit,
+    /// A JSON object with both streams and the exit code, or one with an error.
+    StreamsObject,
+    /// Text: a line about the failure, if there was one, then the output.
+    FailureThenOutput,
+    /// Text: the output, then a line in brackets for each thing worth saying.
+    Annotated,
+}
+
+/// Outcomes of a run that a profile may count as tool errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorWhen {
+    /// The deadline ended it.
+    TimedOut,
+    /// The caller ended it.
+    Cancelled,
+    /// Its exit status is not 0, or a signal ended it.
+    Failed,
+    /// The shell found nothing it could run: status 126 or 127, nothing on stdout, something on
+    /// stderr. Only known where the streams are shown apart.
+    NotRunnable,
+}
+
+/// The words for outcomes. The optional ones are not told when they are empty.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct OutcomeTexts {
+    /// The exit status: `{code}`.
+    pub exit: String,
+    /// What `{code}` is when there is no status.
+    pub no_status: String,
+    /// A signal ended the shell: `{signal}`, `{name}`. Empty: `exit` with 128 + signal.
+    #[serde(default)]
+    pub signal: String,
+    /// The deadline ended it: `{seconds}`.
+    pub timed_out: String,
+    /// The caller ended it.
+    pub cancelled: String,
+    /// The caller cancelled before anything ran.
+    pub cancelled_before_start: String,
+    /// A guard said no: `{rule}`, `{message}`.
+    pub denied: String,
+    /// Output was lost: `{notice}`.
+    pub output_lost: String,
+    /// Something about the request (a clamp): `{notice}`.
+    #[serde(default)]
+    pub notice: String,
+    /// A process was left running on purpose: `{pid}`, `{command}`.
+    #[serde(default)]
+    pub left_running: String,
+    /// A process could not be ended: `{pid}`, `{command}`, `{reason}`.
+    #[serde(default)]
+    pub left_unended: String,
+    /// More processes than are listed: `{count}`.
+    #[serde(default)]
+    pub left_more: String,
+    /// There is nothing else to say.
+    #[serde(default)]
+    pub empty: String,
+}
+
+/// The words for bad requests: `{detail}`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+#[expect(
+    missing_docs,
+    reason = "each field is the text of the kind of the same name"
+)]
+pub struct RefusalTexts {
+    pub invalid_json: String,
+    pub not_an_object: String,
+    pub missing_command: String,
+    pub unknown_parameter: String,
+    pub wrong_type: String,
+    pub invalid_value: String,
+    pub nul_byte: String,
+    pub unknown_profile: String,
+    pub not_available: String,
+}
+
+impl RefusalTexts {
+    /// The profile's words for a refusal.
+    pub fn text(&self, refusal: &Refusal) -> String {
+        let template = match refusal.kind {
+            RefusalKind::InvalidJson => &self.invalid_json,
+            RefusalKind::NotAnObject => &self.not_an_object,
+            RefusalKind::MissingCommand => &self.missing_command,
+            RefusalKind::UnknownParameter => &self.unknown_parameter,
+            RefusalKind::WrongType => &self.wrong_type,
+            RefusalKind::InvalidValue => &self.invalid_value,
+            RefusalKind::NulByte => &self.nul_byte,
+            RefusalKind::UnknownProfile => &self.unknown_profile,
+            RefusalKind::NotAvailable => &self.not_available,
+        };
+        fill(template, &[("detail", &refusal.detail)])
+    }
+}
+
+/// The words for our own failures: `{detail}`, `{subject}` (the path or program, where known).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+#[expect(
+    missing_docs,
+    reason = "each field is the text of the kind of the same name"
+)]
+pub struct ErrorTexts {
+    pub cwd: String,
+    pub shell: String,
+    pub spawn: String,
+    pub keeper: String,
+    pub keeper_lost: String,
+    pub config: String,
+    pub io: String,
+}
+
+impl ErrorTexts {
+    /// The profile's words for a failure of ours.
+    pub fn text(&self, error: &Error) -> String {
+        let template = match error.kind() {
+            ErrorKind::Cwd => &self.cwd,
+            ErrorKind::Shell => &self.shell,
+            ErrorKind::Spawn => &self.spawn,
+            ErrorKind::Keeper => &self.keeper,
+            ErrorKind::KeeperLost => &self.keeper_lost,
+            ErrorKind::Config => &self.config,
+            ErrorKind::Io => &self.io,
+        };
+        let detail = error.to_string();
+        let subject = error.subject().unwrap_or(&detail);
+        fill(template, &[("detail", &detail), ("subject", subject)])
+    }
+}

@@ -1,0 +1,140 @@
+//! From a profile's JSON input to a [`Request`].
+
+use super::{Refusal, RefusalKind, Request, validate};
+use crate::profile::Profile;
+use crate::profile::parameters::{BareString, Parameter, Sets, Types};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Reads the JSON input of a call in the profile's spelling.
+///
+/// What comes back has also passed [`validate`]. `null` counts as not given.
+pub fn parse(profile: &Profile, input: &str) -> Result<Request, Refusal> {
+    let value: Value = serde_json::from_str(input)
+        .map_err(|error| Refusal::new(RefusalKind::InvalidJson, error.to_string()))?;
+    let mut request = Request {
+        profile: profile.name.clone(),
+        ..Request::default()
+    };
+    match (value, profile.input.bare_string) {
+        (Value::Object(values), _) => read_object(profile, &values, &mut request)?,
+        (Value::String(command), BareString::Command) => request.command = command,
+        (other, BareString::Command | BareString::Refused) => {
+            let detail = format!("expected an object, not {}", kind_of(&other));
+            return Err(Refusal::new(RefusalKind::NotAnObject, detail));
+        }
+    }
+    validate(profile, &request)?;
+    Ok(request)
+}
+
+fn read_object(
+    profile: &Profile,
+    values: &Map<String, Value>,
+    request: &mut Request,
+) -> Result<(), Refusal> {
+    refuse_unknown(profile, values)?;
+    for parameter in &profile.parameters {
+        if let Some((name, value)) = chosen(profile.input.types, parameter, values) {
+            set(request, parameter.sets, name, value)?;
+        } else if parameter.required && parameter.sets != Sets::Command {
+            let detail = format!("`{}` is required", parameter.name);
+            return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_unknown(profile: &Profile, values: &Map<String, Value>) -> Result<(), Refusal> {
+    let known = |name: &str| {
+        let mut names = profile.parameters.iter().flat_map(Parameter::names);
+        names.any(|known| known == name)
+    };
+    let Some(name) = values.keys().find(|name| !known(name)) else {
+        return Ok(());
+    };
+    Err(if profile.input.reserved.contains(name) {
+        Refusal::new(RefusalKind::NotAvailable, format!("parameter `{name}`"))
+    } else {
+        Refusal::new(RefusalKind::UnknownParameter, name)
+    })
+}
+
+/// The value that counts among a parameter's names: the first that is given, or, where types are
+/// lenient, the first that can be used.
+fn chosen<'a>(
+    types: Types,
+    parameter: &'a Parameter,
+    values: &'a Map<String, Value>,
+) -> Option<(&'a str, &'a Value)> {
+    let mut given = parameter
+        .names()
+        .filter_map(|name| Some((name, values.get(name)?)))
+        .filter(|(_, value)| !value.is_null());
+    match types {
+        Types::Strict => given.next(),
+        Types::Lenient => given.find(|(name, value)| {
+            let blank = value.as_str().is_some_and(|text| text.trim().is_empty());
+            !blank && set(&mut Request::default(), parameter.sets, name, value).is_ok()
+        }),
+    }
+}
+
+/// Sets what a parameter sets, if the value has the right type.
+fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(), Refusal> {
+    let text = || match value {
+        Value::String(text) => Ok(text.clone()),
+        other => Err(wrong_type(name, "a string", other)),
+    };
+    match sets {
+        Sets::Command => request.command = text()?,
+        Sets::Cwd => request.cwd = Some(text()?.into()),
+        Sets::Stdin => request.stdin = Some(text()?.into_bytes()),
+        Sets::Mode => request.mode = Some(text()?),
+        Sets::Timeout => {
+            let seconds = value.as_f64();
+            let seconds = seconds.ok_or_else(|| wrong_type(name, "a number", value))?;
+            request.timeout = Some(duration(seconds));
+        }
+        Sets::Env => {
+            let Value::Object(variables) = value else {
+                return Err(wrong_type(name, "an object", value));
+            };
+            for (variable, value) in variables {
+                let Value::String(text) = value else {
+                    let name = format!("{name}.{variable}");
+                    return Err(wrong_type(&name, "a string", value));
+                };
+                request.env.push((variable.into(), text.into()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Seconds as a duration; what no duration can be becomes the nearest that can, for the clamp.
+fn duration(seconds: f64) -> Duration {
+    if seconds <= 0.0 {
+        return Duration::ZERO;
+    }
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+fn wrong_type(name: &str, expected: &str, value: &Value) -> Refusal {
+    let detail = format!("`{name}` must be {expected}, not {}", kind_of(value));
+    Refusal::new(RefusalKind::WrongType, detail)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests;

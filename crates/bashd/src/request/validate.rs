@@ -1,0 +1,115 @@
+//! Whether a request can be carried out as the profile understands it, and within which limit.
+
+use super::{Refusal, RefusalKind, Request};
+use crate::notice::Notice;
+use crate::profile::Profile;
+use crate::profile::rules::{Mode, Runs};
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// What the profile decided about a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Accepted {
+    /// How long the command may run: asked for, the mode's, or the profile's, within its range.
+    pub timeout: Duration,
+    /// Where the request was not taken to the letter.
+    pub notices: Vec<Notice>,
+}
+
+/// Checks a request, however it was made, and settles its limit.
+///
+/// A typed request may carry what the profile's JSON input has no parameter for (a directory, a
+/// shorter limit): that is the host's word, not the model's.
+pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusal> {
+    if request.command.trim().is_empty() {
+        return Err(Refusal::new(RefusalKind::MissingCommand, "command"));
+    }
+    if request.command.contains('\0') {
+        return Err(Refusal::new(RefusalKind::NulByte, "command"));
+    }
+    if let Some(cwd) = &request.cwd {
+        refuse_nul("cwd", cwd.as_os_str())?;
+    }
+    for (name, value) in &request.env {
+        refuse_bad_variable(name, value)?;
+    }
+    let mode = mode_of(profile, request.mode.as_deref())?;
+    settle_timeout(profile, mode, request.timeout)
+}
+
+fn refuse_nul(what: &str, value: &OsStr) -> Result<(), Refusal> {
+    if value.as_encoded_bytes().contains(&0) {
+        return Err(Refusal::new(RefusalKind::NulByte, what));
+    }
+    Ok(())
+}
+
+fn refuse_bad_variable(name: &OsStr, value: &OsStr) -> Result<(), Refusal> {
+    refuse_nul("the name of an environment variable", name)?;
+    let bytes = name.as_encoded_bytes();
+    let starts_well = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let goes_on_well = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    if !bytes.first().is_some_and(starts_well) || !bytes.iter().all(goes_on_well) {
+        let detail = format!("invalid environment variable name `{}`", name.display());
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    refuse_nul(&format!("environment variable `{}`", name.display()), value)
+}
+
+fn mode_of<'a>(profile: &'a Profile, name: Option<&str>) -> Result<Option<&'a Mode>, Refusal> {
+    let Some(name) = name else {
+        return Ok(profile.modes.first());
+    };
+    if profile.modes.is_empty() {
+        return Err(Refusal::new(RefusalKind::UnknownParameter, "mode"));
+    }
+    let Some(mode) = profile.modes.iter().find(|mode| mode.name == name) else {
+        let names: Vec<_> = profile
+            .modes
+            .iter()
+            .map(|mode| mode.name.as_str())
+            .collect();
+        let detail = format!("`mode` must be one of {}, not `{name}`", names.join(", "));
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    };
+    match mode.runs {
+        Runs::Foreground => Ok(Some(mode)),
+        // The seam for jobs: until they exist nothing may run that nobody would wait for.
+        Runs::Background => {
+            let detail = format!("mode `{name}`");
+            Err(Refusal::new(RefusalKind::NotAvailable, detail))
+        }
+    }
+}
+
+fn settle_timeout(
+    profile: &Profile,
+    mode: Option<&Mode>,
+    asked: Option<Duration>,
+) -> Result<Accepted, Refusal> {
+    let default = mode.map_or(profile.limits.timeout_s, |mode| mode.timeout_s);
+    let asked = asked.unwrap_or(Duration::from_secs(default));
+    let Some([least, most]) = profile.limits.timeout_range_s else {
+        if asked.is_zero() {
+            let detail = "the timeout must be more than 0";
+            return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+        }
+        return Ok(Accepted {
+            timeout: asked,
+            notices: Vec::new(),
+        });
+    };
+    let timeout = asked.clamp(Duration::from_secs(least), Duration::from_secs(most));
+    let notice = match asked.cmp(&timeout) {
+        std::cmp::Ordering::Less => Some(format!("timeout raised to {least} s, the least allowed")),
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => {
+            Some(format!("timeout lowered to {most} s, the most allowed"))
+        }
+    };
+    Ok(Accepted {
+        timeout,
+        notices: notice.into_iter().map(Notice::request).collect(),
+    })
+}

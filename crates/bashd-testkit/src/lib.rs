@@ -1,1 +1,39 @@
-//! Test kit.
+//! What bashd's tests stand on: a hermetic home, the leak check, the binary under test, case files.
+//!
+//! Unpublished, and for tests only: everything here may panic, and does so with a text that says what is wrong.
+//! Linking this crate into a test program also makes that program able to be a keeper ([`keeper_hook`]).
+//!
+//! | module | gives |
+//! |---|---|
+//! | [`home`] | directories and an environment that touch nothing of the machine's user |
+//! | [`leak`] | the check that a test left no process, descriptor or file behind |
+//! | [`binary`] | runs of the built `bashd`, as one block of text with volatile parts redacted |
+//! | [`cases`] | data-driven cases from TOML files |
+//! | [`unprivileged`] | the same test once more as a user without rights |
+//! | [`repeat`] | how often a rare fault is looked for: CI's fraction or the full count |
+//! | [`loud`] | what could not be tested here, said where people see it |
+#![expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "test code: a panic with a text is how a test says what is wrong"
+)]
+
+pub mod binary;
+pub mod cases;
+pub mod home;
+pub mod keeper_hook;
+pub mod leak;
+pub mod loud;
+pub mod processes;
+pub mod redact;
+pub mod repeat;
+pub mod unprivileged;
+
+pub use binary::{Binary, Transcript};
+pub use home::Home;
+pub use leak::Leaks;
+pub use loud::loudly;
+pub use repeat::repetitions;
+pub use unprivileged::as_each_user;

@@ -1,0 +1,113 @@
+//! Finding processes: those that carry a test's mark, and those below the test itself.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+/// One process as `/proc` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    /// Its process id.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot: with the id, its identity.
+    pub started: u64,
+    /// Its parent's process id.
+    pub parent: i32,
+    /// The letter of its state; `Z` has ended and was not waited for.
+    pub state: char,
+    /// Its command line, or its name in brackets.
+    pub command: String,
+}
+
+/// Every process that can be seen.
+pub fn all() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").expect("/proc is mounted");
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(read)
+        .collect()
+}
+
+/// The processes other than this one whose environment has `name=value`.
+///
+/// The environment is the one that a process was started with; one that has ended shows none.
+pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
+    let wanted = format!("{name}={value}");
+    let own = std::process::id() as i32;
+    all()
+        .into_iter()
+        .filter(|process| process.pid != own && has_variable(process.pid, &wanted))
+        .collect()
+}
+
+/// The children of this process, their children, and so on.
+pub fn below_this_one() -> Vec<Process> {
+    let all = all();
+    let mut family = BTreeSet::from([std::process::id() as i32]);
+    let mut found = Vec::new();
+    loop {
+        let next: Vec<&Process> = all
+            .iter()
+            .filter(|process| family.contains(&process.parent) && !family.contains(&process.pid))
+            .collect();
+        if next.is_empty() {
+            return found;
+        }
+        family.extend(next.iter().map(|process| process.pid));
+        found.extend(next.into_iter().cloned());
+    }
+}
+
+impl Process {
+    /// Waits until this process has ended, or `limit` has passed.
+    pub fn wait_for_end(&self, limit: Duration) {
+        let Some(pidfd) = self.open() else { return };
+        let timeout = Timespec::try_from(limit).expect("a limit that fits a timespec");
+        let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&timeout));
+    }
+
+    /// Kills this very process, never one that has its id by now.
+    pub fn kill(&self) {
+        if let Some(pidfd) = self.open() {
+            let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+        }
+    }
+
+    fn open(&self) -> Option<std::os::fd::OwnedFd> {
+        let pidfd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
+        // Open first, compare then: from here on the id cannot mean another process.
+        (read(self.pid)?.started == self.started).then_some(pidfd)
+    }
+}
+
+fn has_variable(pid: i32, wanted: &str) -> bool {
+    let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else {
+        return false;
+    };
+    environ
+        .split(|byte| *byte == 0)
+        .any(|entry| entry == wanted.as_bytes())
+}
+
+fn read(pid: i32) -> Option<Process> {
+    let stat = String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/stat")).ok()?).into_owned();
+    // The name is in parentheses and may hold anything, also parentheses: the last one ends it.
+    let (head, tail) = stat.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    let fields: Vec<&str> = tail.split_whitespace().collect();
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let arguments = String::from_utf8_lossy(&arguments).replace('\0', " ");
+    Some(Process {
+        pid,
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+        command: if arguments.trim().is_empty() {
+            format!("[{name}]")
+        } else {
+            arguments.trim().chars().take(200).collect()
+        },
+    })
+}

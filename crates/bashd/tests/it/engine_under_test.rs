@@ -1,0 +1,61 @@
+//! An engine in a hermetic home, and a run of it with all its bytes. No tests here.
+
+use bashd::config::{Config, Surroundings};
+use bashd::exec::Exit;
+use bashd::exec::keeper::KeeperSource;
+use bashd::output::{Piece, Source};
+use bashd::plan::Streams;
+use bashd::{Engine, Request};
+use bashd_testkit::Home;
+use std::path::Path;
+
+/// What a run wrote, and how it ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) exit: Exit,
+}
+
+/// An engine whose state and surroundings are those of `home`.
+pub(crate) fn engine(home: &Home) -> Engine {
+    let surroundings = Surroundings {
+        cwd: home.workspace(),
+        env: home.env(),
+    };
+    Engine::new(Config::new(home.state()), surroundings, KeeperSource::Hook).expect("an engine")
+}
+
+/// Runs `script` with separate streams in `cwd`, before any reply mapping.
+///
+/// The profile is `phoenix` because its document says `bash -c` and it adds nothing to the environment.
+pub(crate) async fn run_apart(
+    engine: &Engine,
+    script: String,
+    stdin: Option<Vec<u8>>,
+    cwd: &Path,
+) -> Ran {
+    let mut request = Request::new(script).profile("phoenix").cwd(cwd);
+    if let Some(bytes) = stdin {
+        request = request.stdin(bytes);
+    }
+    let run = engine
+        .execute(request, Streams::Apart)
+        .await
+        .expect("a run");
+    Ran {
+        stdout: bytes(&run.out),
+        stderr: bytes(run.err.as_ref().expect("stderr is apart")),
+        exit: run.exit,
+    }
+}
+
+/// All bytes of a stream, which must be there.
+fn bytes(source: &impl Source) -> Vec<u8> {
+    let pieces = source.read(0..source.len()).expect("a readable stream");
+    let kept = pieces.into_iter().map(|piece| match piece {
+        Piece::Kept(bytes) => bytes,
+        Piece::Dropped(count) => panic!("{count} bytes were dropped"),
+    });
+    kept.collect::<Vec<_>>().concat()
+}

@@ -1,0 +1,350 @@
+//! The house rules that a machine can check. Each test names the offenders, and what to do about them.
+
+use crate::sources::{self, Source};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Code lines (neither blank nor comment) that a file may have.
+const MOST_CODE_LINES: usize = 500;
+
+/// Files that may be longer, each with its reason beside it: tables and grammars.
+const LONG_BY_NATURE: &[&str] = &[];
+
+/// Names that refuse nothing, and so attract everything.
+const EMPTY_NAMES: &[&str] = &[
+    "common", "core", "helper", "helpers", "misc", "util", "utils",
+];
+
+/// The only places where `unsafe` may stand.
+const MAY_BE_UNSAFE: &[&str] = &[
+    "crates/bashd/src/exec/os/",
+    "crates/bashd-testkit/src/keeper_hook.rs",
+];
+
+/// Documents and how many lines they may have, so that they stay read.
+const MOST_LINES: &[(&str, usize)] = &[
+    ("README.md", 150),
+    ("ARCHITECTURE.md", 200),
+    ("CONTRIBUTING.md", 80),
+];
+
+/// Fails with the list of offenders, if there are any.
+fn none(offenders: &[String], rule: &str) {
+    assert!(
+        offenders.is_empty(),
+        "{rule}:\n  {}",
+        offenders.join("\n  ")
+    );
+}
+
+fn rust_files() -> Vec<Source> {
+    sources::all()
+        .into_iter()
+        .filter(|source| source.is("rs"))
+        .collect()
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent = rust_files()
+        .into_iter()
+        .filter(|source| !source.text.starts_with("//! "));
+    let silent: Vec<String> = silent.map(|source| source.path).collect();
+    none(&silent, "every Rust file opens with `//!` and its purpose");
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let lengths = rust_files()
+        .into_iter()
+        .map(|source| (source.code_lines().count(), source.path));
+    let long: Vec<String> = lengths
+        .filter(|(length, path)| {
+            *length > MOST_CODE_LINES && !LONG_BY_NATURE.contains(&path.as_str())
+        })
+        .map(|(length, path)| format!("{path}: {length} code lines"))
+        .collect();
+    none(&long, "split these by what they do");
+}
+
+#[test]
+fn no_name_is_empty_of_meaning() {
+    let is_empty = |path: &str| {
+        let mut parts = Path::new(path).iter().filter_map(|part| part.to_str());
+        parts.any(|part| EMPTY_NAMES.contains(&part.trim_end_matches(".rs")))
+    };
+    let paths = rust_files().into_iter().map(|source| source.path);
+    let mut offenders: Vec<String> = paths.filter(|path| is_empty(path)).collect();
+    for manifest in sources::all()
+        .iter()
+        .filter(|source| source.path.ends_with("Cargo.toml"))
+    {
+        let name = manifest
+            .text
+            .lines()
+            .find_map(|line| line.strip_prefix("name = "));
+        let last = name.and_then(|name| name.trim_matches('"').rsplit('-').next());
+        if last.is_some_and(|last| EMPTY_NAMES.contains(&last)) {
+            offenders.push(manifest.path.clone());
+        }
+    }
+    none(&offenders, "name modules and crates after what they do");
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let manifest = sources::text("crates/bashd/Cargo.toml").expect("the library's manifest");
+    let dependencies: Vec<&str> = manifest
+        .lines()
+        .skip_while(|line| *line != "[dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .collect();
+    assert!(
+        dependencies.contains(&"rustix"),
+        "the manifest was not understood: {dependencies:?}"
+    );
+    let forbidden = ["anyhow", "bashd-cli", "bashd-testkit", "clap"];
+    let linked = dependencies
+        .into_iter()
+        .filter(|name| forbidden.contains(name));
+    let mut offenders: Vec<String> = linked.map(|name| format!("Cargo.toml: {name}")).collect();
+    for source in rust_files()
+        .iter()
+        .filter(|source| source.path.starts_with("crates/bashd/src/"))
+    {
+        let names = ["anyhow::", "bashd_cli", "bashd-cli", "clap::"];
+        let lines = source
+            .code_lines()
+            .filter(|(_, line)| names.iter().any(|name| line.contains(name)));
+        offenders.extend(lines.map(|(number, line)| format!("{}:{number}: {line}", source.path)));
+    }
+    none(&offenders, "the library knows nothing of its front ends");
+}
+
+#[test]
+fn unsafe_is_only_where_it_may_be() {
+    let offenders = lines_where(&rust_files(), |path, line| {
+        let is_unsafe = [
+            "unsafe {",
+            "unsafe fn",
+            "unsafe impl",
+            "unsafe extern",
+            "unsafe trait",
+            "[unsafe(",
+        ];
+        !MAY_BE_UNSAFE.iter().any(|place| path.starts_with(place))
+            && path != "crates/bashd/tests/it/tidy.rs"
+            && is_unsafe.iter().any(|form| line.contains(form))
+    });
+    none(&offenders, "put it behind a safe function in exec/os");
+}
+
+#[test]
+fn processes_are_made_in_exec_only() {
+    let offenders = lines_where(&rust_files(), |path, line| {
+        let is_ours =
+            path.starts_with("crates/bashd/src/") || path.starts_with("crates/bashd-cli/src/");
+        is_ours && !path.starts_with("crates/bashd/src/exec/") && line.contains("Command::new")
+            // clap's builder has the same name.
+            && !line.contains("clap::Command::new")
+    });
+    none(
+        &offenders,
+        "a process that no keeper holds is a process that nobody ends",
+    );
+}
+
+#[test]
+fn every_file_of_tests_is_on_its_map() {
+    let sources = rust_files();
+    let maps: Vec<&Source> = sources
+        .iter()
+        .filter(|source| source.path.ends_with("/tests/it/main.rs"))
+        .collect();
+    assert!(!maps.is_empty(), "no map was found");
+    let mut offenders = Vec::new();
+    for map in maps {
+        let folder = map.path.trim_end_matches("main.rs");
+        let files = sources
+            .iter()
+            .filter_map(|source| source.path.strip_prefix(folder));
+        let modules: BTreeSet<&str> = files
+            .filter(|file| *file != "main.rs")
+            .filter_map(|file| file.split('/').next())
+            .map(|file| file.trim_end_matches(".rs"))
+            .collect();
+        for module in modules {
+            let is_compiled = map.text.contains(&format!("\nmod {module};\n"));
+            let is_described = map.text.contains(&format!("//! | `{module}` | "));
+            if !is_compiled || !is_described {
+                offenders.push(format!(
+                    "{folder}{module}: compiled {is_compiled}, described {is_described}"
+                ));
+            }
+        }
+    }
+    none(
+        &offenders,
+        "add a `mod` line and a row of the map in main.rs",
+    );
+}
+
+#[test]
+fn documents_stay_short() {
+    let lengths = MOST_LINES.iter().filter_map(|(path, most)| {
+        let length = sources::text(path)?.lines().count();
+        (length > *most).then(|| format!("{path}: {length} lines, at most {most}"))
+    });
+    none(&lengths.collect::<Vec<_>>(), "move details to docs/");
+}
+
+#[test]
+fn documents_name_only_paths_that_exist() {
+    let sources = sources::all();
+    let documents = sources.iter().filter(|source| source.is("md"));
+    let mut offenders = Vec::new();
+    let mut checked = 0;
+    for document in documents {
+        for path in paths_named_in(&document.text) {
+            checked += 1;
+            if !exists(&path) {
+                offenders.push(format!("{}: `{path}`", document.path));
+            }
+        }
+    }
+    assert!(checked > 5, "only {checked} paths were recognised");
+    none(&offenders, "these paths are dead");
+}
+
+/// What stands in backticks outside code blocks and looks like a path of this repository.
+fn paths_named_in(text: &str) -> Vec<String> {
+    let prose: Vec<&str> = text.split("```").step_by(2).collect();
+    let prose = prose.join("\n");
+    let quoted = prose
+        .lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2));
+    quoted
+        .filter(|text| looks_like_a_path(text))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn looks_like_a_path(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-');
+    let places = [
+        ".ci/",
+        ".config/",
+        "bench/",
+        "crates/",
+        "docs/",
+        "profiles/",
+        "src/",
+        "tests/",
+    ];
+    let is_document = Path::new(text)
+        .extension()
+        .is_some_and(|extension| extension == "md")
+        && text.starts_with(|c: char| c.is_ascii_uppercase());
+    text.chars().all(plain)
+        && (is_document
+            || text.starts_with("./")
+            || places.iter().any(|place| text.starts_with(place)))
+}
+
+/// Whether a path exists from the root, or from one of the crates, as documents of that crate write it.
+fn exists(path: &str) -> bool {
+    let root = sources::root();
+    let places = [
+        "",
+        "crates/bashd",
+        "crates/bashd-cli",
+        "crates/bashd-testkit",
+    ];
+    places
+        .iter()
+        .any(|place| root.join(place).join(path).exists())
+}
+
+#[test]
+fn nothing_names_the_machine_it_was_written_on() {
+    // In pieces, so that this file does not name them.
+    let needles: Vec<String> = [
+        ["/ro", "ot/"],
+        ["/wo", "rk/"],
+        ["index.crates", ".io"],
+        ["static.crates", ".io"],
+        ["sparse", "+http"],
+        ["registry", "+http"],
+        ["replace", "-with ="],
+    ]
+    .iter()
+    .map(|pieces| pieces.concat())
+    .collect();
+    let mut offenders = Vec::new();
+    // The lock file names the public index by its nature.
+    for source in sources::all()
+        .iter()
+        .filter(|source| source.path != "Cargo.lock")
+    {
+        let found = needles
+            .iter()
+            .filter(|needle| source.text.contains(*needle));
+        offenders.extend(found.map(|needle| format!("{}: {needle}", source.path)));
+    }
+    none(
+        &offenders,
+        "paths of one machine and hosts of one network do not belong here",
+    );
+}
+
+#[test]
+fn the_lock_file_is_kept() {
+    assert!(
+        sources::text("Cargo.lock").is_some(),
+        "Cargo.lock is missing"
+    );
+    let ignored = sources::text(".gitignore").unwrap_or_default();
+    assert!(
+        !ignored.lines().any(|line| line.contains("Cargo.lock")),
+        "Cargo.lock is ignored"
+    );
+}
+
+#[test]
+fn the_library_repeats_the_clippy_values_of_the_workspace() {
+    let workspace = sources::text("clippy.toml").expect("clippy.toml");
+    let library = sources::text("crates/bashd/clippy.toml").expect("the library's clippy.toml");
+    let values = workspace
+        .lines()
+        .filter(|line| line.contains(" = ") && !line.contains('{'));
+    let mut missing: Vec<String> = values
+        .filter(|line| !library.contains(*line))
+        .map(str::to_owned)
+        .collect();
+    let methods = workspace
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("{ path = ")?.split(',').next());
+    missing.extend(
+        methods
+            .filter(|method| !library.contains(*method))
+            .map(str::to_owned),
+    );
+    none(
+        &missing,
+        "the nearest clippy.toml wins whole, so repeat these in crates/bashd/clippy.toml",
+    );
+}
+
+/// The code lines of `sources` for which `is_wrong(path, line)` holds.
+fn lines_where(sources: &[Source], is_wrong: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in sources {
+        let lines = source
+            .code_lines()
+            .filter(|(_, line)| is_wrong(&source.path, line));
+        found.extend(lines.map(|(number, line)| format!("{}:{number}: {line}", source.path)));
+    }
+    found
+}

@@ -5,7 +5,7 @@
 
 use super::life::Keeper;
 use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
-use crate::exec::os::fork::{Forked, exit_now, fork};
+use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
 use crate::exec::os::{descriptors, tree};
 use crate::output::spool;
@@ -18,6 +18,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Serves the engine at the other end of this socket until both have left.
 pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
     descriptors::keep_only(&[control.as_raw_fd()])?;
+    check_single_thread()?;
     // The host waits for the first process only, and never sees another child of ours.
     if let Forked::Parent(_) = fork()? {
         return Ok(());

@@ -4,7 +4,7 @@ use super::life::Keeper;
 use super::protocol::{self, Hello, Welcome};
 use super::serve;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::os::fork::{Forked, exit_now, fork};
+use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::{descriptors, signals, tree};
 use crate::output::spool::{self, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -147,6 +147,7 @@ impl ForkedKeeper {
     /// The calling process becomes a subreaper, so that it can end what a killed keeper leaves.
     pub fn fork(storage: &Storage) -> Result<Self> {
         let failed = |error| Error::io(ErrorKind::Keeper, "fork a keeper", error);
+        check_single_thread().map_err(failed)?;
         let (near, far) = socket_pair().map_err(failed)?;
         serve::become_subreaper().map_err(failed)?;
         let engine = rustix::process::getpid();

@@ -129,7 +129,8 @@ impl Keeper {
             last_grown: None,
             unsent: None,
         };
-        run.tell_started(self.link.as_ref())?;
+        // An engine that is gone already shows on the socket, which ends the run properly.
+        let _ = run.tell_started(self.link.as_ref());
         run.live(&mut self)
     }
 

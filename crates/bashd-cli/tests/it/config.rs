@@ -24,7 +24,37 @@ fn every_value_is_shown_with_its_origin() {
     let shown = bashd(&home, &arguments)
         .env("BASHD_LEDGER_ENABLED", "no")
         .run();
-    insta::assert_snapshot!(shown.block(), @"");
+    insta::assert_snapshot!(shown.block(), @r#"
+    --- stdout
+    # configuration file: [TEMP]/home/.config/bashd/config.toml
+    # state directory: [TEMP]/home/.local/state/bashd
+    profile = "voice"                              # --set
+    profiles_dir = ""                              # default
+    shell = "/bin/bash"                            # --set
+    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1
+    survivors = "profile"                          # default
+    spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4
+    spool.ring_bytes = "56MiB"                     # default
+    spool.total_bytes = "10GiB"                    # default
+    spool.max_age_days = 7                         # default
+    ledger.enabled = false                         # BASHD_LEDGER_ENABLED
+    ledger.retention_days = 180                    # default
+    ledger.max_command_bytes = "64KiB"             # default
+    async.enabled = false                          # default (no effect yet)
+    bash.virtualTerminal = "off"                   # default (no effect yet)
+    bash.autoBackground.enabled = false            # default (no effect yet)
+    bash.autoBackground.thresholdMs = 60000        # default (no effect yet)
+    bashInterceptor.enabled = false                # default (no effect yet)
+    shellMinimizer.enabled = true                  # default (no effect yet)
+    shellMinimizer.settingsPath = ""               # default (no effect yet)
+    shellMinimizer.only = []                       # default (no effect yet)
+    shellMinimizer.except = []                     # default (no effect yet)
+    shellMinimizer.maxCaptureBytes = "4MiB"        # default (no effect yet)
+    shellMinimizer.sourceOutlineLevel = "default"  # default (no effect yet)
+    --- stderr
+    --- status
+    exit 0
+    "#);
 }
 
 #[test]
@@ -63,8 +93,8 @@ fn programs_get_json() {
         .iter()
         .find(|value| value["key"] == "spool.ring_bytes")
         .unwrap();
-    insta::assert_snapshot!(ring, @"");
-    insta::assert_snapshot!(json["warnings"][0]["nearest"], @"");
+    insta::assert_snapshot!(ring, @r#"{"key":"spool.ring_bytes","value":1048576,"layer":"flag","origin":"--set","variable":"BASHD_SPOOL_RING_BYTES","effect":"now"}"#);
+    insta::assert_snapshot!(json["warnings"][0]["nearest"], @r#""ledger.enabled""#);
     assert_eq!(json["state_dir"], home.state().to_str().unwrap());
 }
 
@@ -74,19 +104,37 @@ fn unknown_keys_are_reported_and_the_rest_holds() {
     let run = bashd(&home, &["config", "show", "--set", "colour=red"]).env("BASHD_SHEL", "x");
     let transcript = run.run();
     assert!(transcript.out().contains("ledger.retention_days = 3 "));
-    insta::assert_snapshot!(transcript.err().replace(home.root().to_str().unwrap(), "[TEMP]"), @"");
+    insta::assert_snapshot!(transcript.err().replace(home.root().to_str().unwrap(), "[TEMP]"), @r#"
+    warning: unknown key `ledger.enable` ([TEMP]/home/.config/bashd/config.toml:2); did you mean ledger.enabled?
+    warning: unknown variable BASHD_SHEL; did you mean BASHD_SHELL?
+    warning: unknown key `colour` (--set)
+    "#);
 }
 
 #[test]
 fn a_wrong_type_is_an_error_with_a_hint() {
     let home = configured("[spool]\nhead_bytes = 'lots'\n");
-    insta::assert_snapshot!(shown(&home, &["config", "show"]).block(), @"");
+    insta::assert_snapshot!(shown(&home, &["config", "show"]).block(), @r#"
+    --- stdout
+    --- stderr
+    configuration error: `spool.head_bytes` must be a size from 4KiB to 1TiB such as 1048576 or "64MiB", but [TEMP]/home/.config/bashd/config.toml:2 gives the text "lots"
+    hint: `bashd config reference` explains every key
+    --- status
+    exit 125
+    "#);
 }
 
 #[test]
 fn a_file_that_is_not_toml_is_an_error() {
     let home = configured("[spool\n");
-    insta::assert_snapshot!(shown(&home, &["log"]).block(), @"");
+    insta::assert_snapshot!(shown(&home, &["log"]).block(), @r#"
+    --- stdout
+    --- stderr
+    configuration error: not valid TOML at [TEMP]/home/.config/bashd/config.toml:1: unclosed table, expected `]`
+    hint: `bashd config reference` explains every key
+    --- status
+    exit 125
+    "#);
 }
 
 #[test]
@@ -104,7 +152,13 @@ fn a_named_file_replaces_the_users_and_must_exist() {
         .env("BASHD_CONFIG", named)
         .run();
     assert!(by_variable.out().contains("prefix = \"named\""));
-    insta::assert_snapshot!(shown(&home, &["config", "show", "--config", "none.toml"]).block(), @"");
+    insta::assert_snapshot!(shown(&home, &["config", "show", "--config", "none.toml"]).block(), @r#"
+    --- stdout
+    --- stderr
+    configuration error: none.toml can't be read: No such file or directory (os error 2)
+    --- status
+    exit 125
+    "#);
 }
 
 #[test]

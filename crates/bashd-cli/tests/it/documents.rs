@@ -27,7 +27,7 @@ fn every_key_has_its_row() {
     }
     let rows = CONFIG
         .lines()
-        .filter(|line| line.contains("| `BASHD_"))
+        .filter(|line| line.contains(" | `BASHD_"))
         .count();
     assert_eq!(
         rows,

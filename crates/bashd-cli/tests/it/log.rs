@@ -8,9 +8,9 @@ use std::io::Write;
 
 fn record(id: &str, time: &str, command: &str) -> Record {
     let mut record = Record::new(id, time.parse().unwrap(), Outcome::Exited);
-    record.command = command.to_owned();
-    record.profile = "default".to_owned();
-    record.cwd = "/srv".to_owned();
+    record.command = command.into();
+    record.profile = "default".into();
+    record.cwd = "/srv".into();
     record.exit_code = Some(0);
     record.wall_ms = 12;
     record
@@ -33,7 +33,7 @@ fn used() -> Home {
     (killed.outcome, killed.exit_code, killed.signal) = (Outcome::Signalled, None, Some(9));
     let mut late = record("d", "2026-07-04T10:00:00Z", "sleep 60");
     (late.outcome, late.exit_code, late.wall_ms) = (Outcome::TimedOut, None, 30_012);
-    late.profile = "voice".to_owned();
+    late.profile = "voice".into();
     for record in [
         record("a", "2026-06-30T23:59:59Z", "cargo test"),
         failed,
@@ -48,14 +48,20 @@ fn used() -> Home {
 #[test]
 fn people_get_a_table() {
     let home = used();
-    insta::assert_snapshot!(shown(&home, &["log"]).out(), @"");
+    insta::assert_snapshot!(shown(&home, &["log"]).out(), @r#"
+    TIME                 PROFILE   RESULT       TOOK   OUTPUT  COMMAND
+    2026-07-04 10:00:00  voice     timed out   30.0s       0B  sleep 60
+    2026-07-03 09:00:00  default   signal 9     12ms       0B  printf '�[31m'; kill -9 $$
+    2026-07-02 08:30:00  default   exit 101    3m05s   1.5KiB  cargo TEST↵--all
+    2026-06-30 23:59:59  default   exit 0       12ms       0B  cargo test
+    "#);
 }
 
 #[test]
 fn programs_get_one_record_a_line() {
     let home = used();
     let lines = shown(&home, &["log", "--json", "--limit", "1"]).out();
-    insta::assert_snapshot!(lines, @"");
+    insta::assert_snapshot!(lines, @r#"{"v":1,"id":"d","time":"2026-07-04T10:00:00.000Z","profile":"voice","command":"sleep 60","command_truncated":false,"cwd":"/srv","outcome":"timed_out","exit_code":null,"signal":null,"error":null,"wall_ms":30012,"ran_ms":null,"output_bytes":0,"output_lines":0}"#);
 }
 
 fn ids(home: &Home, arguments: &[&str]) -> String {
@@ -88,7 +94,13 @@ fn filters_choose() {
 #[test]
 fn nothing_found_is_said_and_no_failure() {
     let home = Home::new();
-    insta::assert_snapshot!(shown(&home, &["log"]).block(), @"");
+    insta::assert_snapshot!(shown(&home, &["log"]).block(), @r#"
+    --- stdout
+    --- stderr
+    log: no call was recorded yet
+    --- status
+    exit 0
+    "#);
     let off = shown(&home, &["log", "--set", "ledger.enabled=false"]);
     assert_eq!(
         off.err(),

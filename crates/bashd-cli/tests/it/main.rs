@@ -8,6 +8,11 @@
 //! | `schema` | `schema`: the tool definition of each profile |
 //! | `doctor` | `doctor`: findings for people and for programs |
 //! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "test code: a panic is how a test fails"
+)]
 
 mod config;
 mod doctor;

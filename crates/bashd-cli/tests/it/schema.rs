@@ -30,5 +30,12 @@ fn the_configured_profile_is_the_default() {
 #[test]
 fn an_unknown_profile_is_answered_with_the_known_ones() {
     let home = Home::new();
-    insta::assert_snapshot!(shown(&home, &["schema", "--profile", "x"]).block(), @"");
+    insta::assert_snapshot!(shown(&home, &["schema", "--profile", "x"]).block(), @r#"
+    --- stdout
+    --- stderr
+    usage error: there is no profile `x`
+    hint: one of: default, voice, harness, phoenix
+    --- status
+    exit 125
+    "#);
 }

@@ -1,9 +1,24 @@
 //! What will happen: everything decided, nothing left open.
 
-use std::ffi::OsString;
+use crate::config::{Config, Surroundings};
+use crate::error::{Error, ErrorKind, Result};
+use crate::profile::Profile;
+use crate::profile::rules::ShellChoice;
+use crate::request::Request;
+use crate::rewrite::Command;
+use crate::run_id::RunId;
+use rustix::fs::{Access, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The variable by which a command learns the id of its run, in profiles that say so.
+const RUN_VARIABLE: &str = "BASHD_RUN";
+
+/// Where programs are looked for when the environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A run with nothing undecided: `exec` only carries it out.
 #[derive(Debug)]
@@ -24,6 +39,8 @@ pub struct Plan {
     pub limits: Limits,
     /// How much output is kept.
     pub quota: Quota,
+    /// Directory of this run, made when something of it must outlive the call.
+    pub directory: PathBuf,
 }
 
 /// The shell of a plan.
@@ -31,7 +48,7 @@ pub struct Plan {
 pub struct Shell {
     /// Absolute path of the program.
     pub program: PathBuf,
-    /// What the shell sees as `$0`'s origin: argv[0].
+    /// What the shell sees as `$0`'s origin: `argv[0]`.
     pub name: OsString,
     /// Arguments before the script, the last of which takes it (`-c`, `-lc`).
     pub args: Vec<OsString>,
@@ -97,4 +114,134 @@ pub struct Quota {
     pub head: u64,
     /// The last so many bytes.
     pub ring: u64,
+}
+
+/// What a plan is made within: the engine's own state, and the run's name.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) id: &'a RunId,
+}
+
+/// Decides everything that is still open: directory, environment, shell, limits, place.
+///
+/// Backends on other machines begin here: a plan that names one is carried out by another arm of
+/// `exec`.
+pub(crate) fn resolve(
+    profile: &Profile,
+    request: &Request,
+    command: &Command,
+    timeout: Duration,
+    setting: Setting<'_>,
+) -> Result<Plan> {
+    let Setting {
+        config,
+        surroundings,
+        id,
+    } = setting;
+    let cwd = open_directory(request, surroundings)?;
+    let env = environment(profile, request, surroundings, id);
+    let shell = find_shell(profile, config, &env, &cwd.path)?;
+    let mut limits = profile.limits.with_timeout(timeout);
+    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    Ok(Plan {
+        shell,
+        script: command.to_run.clone(),
+        cwd,
+        env,
+        stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
+        streams: profile.output.streams,
+        limits,
+        quota: config.quota,
+        directory: config.runs_dir().join(id.as_str()),
+    })
+}
+
+fn open_directory(request: &Request, surroundings: &Surroundings) -> Result<Directory> {
+    let path = match &request.cwd {
+        Some(cwd) => surroundings.cwd.join(cwd),
+        None => surroundings.cwd.clone(),
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match rustix::fs::open(&path, flags, Mode::empty()) {
+        Ok(fd) => Ok(Directory { path, fd }),
+        Err(error) => {
+            let shown = path.display();
+            let text = match error {
+                Errno::NOENT => format!("working directory does not exist: {shown}"),
+                Errno::NOTDIR => format!("working directory is not a directory: {shown}"),
+                error => format!("working directory is not accessible: {shown}: {error}"),
+            };
+            Err(Error::new(ErrorKind::Cwd, text).about(shown))
+        }
+    }
+}
+
+/// The surroundings' variables with the call's own over them.
+fn environment(
+    profile: &Profile,
+    request: &Request,
+    surroundings: &Surroundings,
+    id: &RunId,
+) -> Vec<(OsString, OsString)> {
+    let mut env = surroundings.env.clone();
+    let own = profile
+        .environment
+        .run_variable
+        .then(|| (RUN_VARIABLE.into(), id.as_str().into()));
+    for (name, value) in own.into_iter().chain(request.env.iter().cloned()) {
+        env.retain(|(known, _)| *known != name);
+        env.push((name, value));
+    }
+    env
+}
+
+fn find_shell(
+    profile: &Profile,
+    config: &Config,
+    env: &[(OsString, OsString)],
+    cwd: &Path,
+) -> Result<Shell> {
+    let path = env
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| value.as_os_str());
+    let find = |program: &str| find_program(program, path, cwd);
+    let configured = match profile.shell.choice {
+        ShellChoice::Configurable => config.shell.as_deref(),
+        ShellChoice::Fixed => None,
+    };
+    let found = match configured {
+        Some(program) => find(program).map(|found| Shell {
+            program: found,
+            name: program.into(),
+            args: vec!["-c".into()],
+        }),
+        None => profile.shell.first_found(find),
+    };
+    found.ok_or_else(|| {
+        let candidates = profile
+            .shell
+            .candidates
+            .iter()
+            .map(|shell| shell.program.as_str());
+        let names =
+            configured.map_or_else(|| candidates.collect::<Vec<_>>().join(", "), Into::into);
+        Error::new(ErrorKind::Shell, format!("no such shell: {names}")).about(names)
+    })
+}
+
+/// A program as the shell would find it: by its path, or by name in `PATH`.
+fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+    let is_executable = |candidate: &Path| {
+        candidate.is_file() && rustix::fs::access(candidate, Access::EXEC_OK).is_ok()
+    };
+    if program.contains('/') {
+        return Some(cwd.join(program)).filter(|candidate| is_executable(candidate));
+    }
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+    std::env::split_paths(path)
+        .map(|directory| cwd.join(directory).join(program))
+        .find(|candidate| is_executable(candidate))
 }

@@ -1,8 +1,34 @@
 //! Carrying out a plan: the only place that makes processes.
+//!
+//! `keeper` is the process between us and the shell, `keepers` where the engine gets one,
+//! `connection` the socket to it, `watch` the growth of its output. This file asks one keeper to
+//! run one plan and waits for its report. The engine never holds the output: it gets descriptors of
+//! the spool and reads windows of it.
 
-use crate::output::Source;
+mod connection;
+pub mod keeper;
+mod keepers;
+pub(crate) mod os;
+mod watch;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::output::spool::SpoolReader;
+use crate::plan::{Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
+use connection::Connection;
+use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
+pub(crate) use keepers::Keepers;
+use rustix::process::Signal;
+use serde_bytes::ByteBuf;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+pub(crate) use watch::Watch;
+
+/// How much later than the keeper the engine gives up waiting for it.
+const BACKSTOP: Duration = Duration::from_secs(1);
 
 /// How the shell ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -27,17 +53,279 @@ pub enum EndedBy {
 }
 
 /// A finished run: how it ended, its output, its timings.
+#[derive(Debug)]
+#[non_exhaustive]
 pub struct Run {
     /// How the shell ended.
     pub exit: Exit,
     /// Who ended it, if it did not end by itself.
     pub ended_by: Option<EndedBy>,
     /// stdout, or both streams merged.
-    pub out: Box<dyn Source + Send + Sync>,
+    pub out: SpoolReader,
     /// stderr, where the plan kept the streams apart.
-    pub err: Option<Box<dyn Source + Send + Sync>>,
+    pub err: Option<SpoolReader>,
     /// From the shell's start to the end of the drain.
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+}
+
+/// Why there is no finished run.
+pub(crate) enum Failure {
+    /// The caller cancelled before the command was started.
+    CancelledBeforeStart,
+    /// We failed; what was captured until then is here.
+    Failed(Error, Option<Box<Run>>),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error, None)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Failed(error, _) => error,
+            Failure::CancelledBeforeStart => Self::new(ErrorKind::Spawn, "cancelled before start"),
+        }
+    }
+}
+
+/// Runs a plan to its end. Dropping the future ends the tree: its keeper sees the socket close.
+pub(crate) async fn run(
+    plan: &Plan,
+    keepers: &Keepers,
+    watch: Option<&mut Watch>,
+    cancel: &CancellationToken,
+) -> Result<Run, Failure> {
+    let connection = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
+        connection = start(plan, keepers) => connection?,
+    };
+    let mut call = Call {
+        connection,
+        spools: Vec::new(),
+        keeper: None,
+        watch,
+        is_ending: false,
+    };
+    let limits = &plan.limits;
+    let backstop = limits.timeout.saturating_add(limits.grace + BACKSTOP);
+    let result = match tokio::time::timeout(backstop, call.until_exited(cancel)).await {
+        Ok(result) => result,
+        Err(_) => Err(Error::new(
+            ErrorKind::KeeperLost,
+            "the keeper does not answer",
+        )),
+    };
+    match result {
+        Ok(exited) => Ok(call.finish(plan, exited).await?),
+        Err(error) => {
+            if error.kind() == ErrorKind::KeeperLost {
+                call.kill_keeper();
+                keepers.end_orphans();
+            }
+            Err(Failure::Failed(error, call.abandon().map(Box::new)))
+        }
+    }
+}
+
+/// Has the next call's keeper forked, now that nobody waits for this one.
+pub(crate) fn prepare_next(keepers: &Keepers) {
+    keepers.refill();
+}
+
+/// Sends the plan to a keeper. One that died while it was waiting is replaced; the command can't
+/// have run, since the message did not go out.
+async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
+    let failed = |error| Error::io(ErrorKind::Spawn, "talk to the keeper", error);
+    let message = start_message(plan);
+    let stdin = match &plan.stdin {
+        Stdin::Null => None,
+        Stdin::Bytes(bytes) => Some(protocol::memory_file(bytes).map_err(failed)?),
+    };
+    let fds: Vec<_> = [Some(plan.cwd.fd.as_fd()), stdin.as_ref().map(AsFd::as_fd)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let connection = keepers.take().await?;
+    if connection.send(&message, &fds).await.is_ok() {
+        return Ok(connection);
+    }
+    let connection = keepers.take().await?;
+    connection.send(&message, &fds).await.map_err(failed)?;
+    Ok(connection)
+}
+
+fn start_message(plan: &Plan) -> Start {
+    let bytes = |string: &OsString| ByteBuf::from(string.clone().into_vec());
+    let entry = |(name, value): &(OsString, OsString)| {
+        let mut entry = name.clone();
+        entry.push("=");
+        entry.push(value);
+        ByteBuf::from(entry.into_vec())
+    };
+    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    Start {
+        program: plan.shell.program.clone().into_os_string().into_vec(),
+        argv: std::iter::once(&plan.shell.name)
+            .chain(&plan.shell.args)
+            .map(bytes)
+            .collect(),
+        script: plan.script.clone().into_bytes(),
+        env: plan.env.iter().map(entry).collect(),
+        stdin: plan.stdin != Stdin::Null,
+        streams: plan.streams,
+        quota: plan.quota,
+        timeout_us: micros(plan.limits.timeout),
+        grace_us: micros(plan.limits.grace),
+        drain_silence_us: micros(plan.limits.drain_silence),
+        drain_total_us: micros(plan.limits.drain_total),
+        survivors: plan.limits.survivors,
+    }
+}
+
+/// One call's conversation with its keeper.
+struct Call<'a> {
+    connection: Connection,
+    spools: Vec<SpoolReader>,
+    /// A pidfd of the keeper, for when it does not answer.
+    keeper: Option<OwnedFd>,
+    watch: Option<&'a mut Watch>,
+    is_ending: bool,
+}
+
+impl Call<'_> {
+    async fn until_exited(&mut self, cancel: &CancellationToken) -> Result<Exited> {
+        loop {
+            let frame = tokio::select! {
+                biased;
+                () = cancel.cancelled(), if !self.is_ending => {
+                    self.is_ending = true;
+                    // A keeper that is gone shows in the next turn.
+                    let _ = self.connection.send(&End {}, &[]).await;
+                    continue;
+                }
+                frame = self.connection.receive() => frame,
+            };
+            let frame = frame.ok().flatten().ok_or_else(|| {
+                Error::new(
+                    ErrorKind::KeeperLost,
+                    "the keeper was killed while the command ran",
+                )
+            })?;
+            if let Some(exited) = self.hear(frame).await? {
+                return Ok(exited);
+            }
+        }
+    }
+
+    async fn hear(&mut self, frame: Frame) -> Result<Option<Exited>> {
+        let broken = |error| Error::io(ErrorKind::KeeperLost, "understand the keeper", error);
+        if frame.is::<Exited>() {
+            return frame.body().map(Some).map_err(broken);
+        } else if frame.is::<Started>() {
+            self.begin(frame).map_err(broken)?;
+            self.follow().await;
+        } else if frame.is::<Spilled>() {
+            let Spilled { stream } = frame.body().map_err(broken)?;
+            if let (Some(spool), Some(ring)) =
+                (self.spools.get(stream), frame.fds.into_iter().next())
+            {
+                spool.set_ring(ring);
+            }
+        } else if frame.is::<Grown>() {
+            self.follow().await;
+        } else if frame.is::<Failed>() {
+            let Failed { doing, errno } = frame.body().map_err(broken)?;
+            let error = std::io::Error::from_raw_os_error(errno);
+            return Err(Error::io(ErrorKind::Spawn, doing, error));
+        }
+        Ok(None)
+    }
+
+    /// The shell runs: take the descriptors of its spools.
+    fn begin(&mut self, frame: Frame) -> std::io::Result<()> {
+        let started: Started = frame.body()?;
+        let mut fds = frame.fds.into_iter();
+        for has_head in started.heads {
+            let page = fds.next().ok_or(std::io::ErrorKind::UnexpectedEof)?;
+            let head = if has_head { fds.next() } else { None };
+            self.spools.push(SpoolReader::new(page, head)?);
+        }
+        self.keeper = fds.next();
+        if let Some(watch) = &mut self.watch {
+            watch.begin(started.pid);
+        }
+        Ok(())
+    }
+
+    /// Passes on what was written since the last look, and asks to be told of more.
+    async fn follow(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            let query = watch.pass_on(&self.spools).await;
+            let _ = self.connection.send(&query, &[]).await;
+        }
+    }
+
+    async fn finish(mut self, plan: &Plan, exited: Exited) -> Result<Run> {
+        let spools = std::mem::take(&mut self.spools);
+        let ends = exited
+            .counts
+            .iter()
+            .copied()
+            .chain(std::iter::repeat((0, 0)));
+        let mut spools = spools
+            .into_iter()
+            .zip(ends)
+            .map(|(spool, (bytes, lines))| spool.ending_at(bytes, lines))
+            .collect::<Vec<_>>();
+        if let Some(watch) = &mut self.watch {
+            watch.pass_on(&spools).await;
+            watch.finish().await;
+        }
+        if !exited.left_behind.is_empty() {
+            let directory = plan.directory.clone();
+            let _ = self.connection.send(&Release { directory }, &[]).await;
+        }
+        let err = (plan.streams == Streams::Apart)
+            .then(|| spools.pop())
+            .flatten();
+        let out = spools.pop().ok_or_else(|| {
+            Error::new(
+                ErrorKind::KeeperLost,
+                "the keeper ended a run that it had not started",
+            )
+        })?;
+        Ok(Run {
+            exit: exited.exit,
+            ended_by: exited.ended_by,
+            out,
+            err,
+            ran_for: Duration::from_micros(exited.ran_for_us),
+            left_behind: exited.left_behind,
+        })
+    }
+
+    /// What was captured before the keeper was lost.
+    fn abandon(mut self) -> Option<Run> {
+        let err = (self.spools.len() > 1).then(|| self.spools.pop()).flatten();
+        Some(Run {
+            exit: Exit::Unknown,
+            ended_by: None,
+            out: self.spools.pop()?,
+            err,
+            ran_for: Duration::ZERO,
+            left_behind: Vec::new(),
+        })
+    }
+
+    fn kill_keeper(&self) {
+        if let Some(keeper) = &self.keeper {
+            let _ = rustix::process::pidfd_send_signal(keeper, Signal::KILL);
+        }
+    }
 }

@@ -8,11 +8,13 @@
 //! A failing ledger never fails a call: [`Ledger::record`] tells about it once and goes on.
 //! The format is described in `docs/ledger.md`.
 
+mod entry;
 mod month;
 mod read;
 mod record;
 mod reverse_lines;
 
+pub(crate) use entry::Entry;
 pub use jiff::Timestamp;
 pub use read::{Filter, Records, Which};
 pub use record::{Outcome, Record};

@@ -5,6 +5,8 @@
 //! (`docs/profiles.md`).
 
 mod check;
+pub(crate) mod finished;
+pub mod library;
 pub mod parameters;
 pub mod reply;
 pub mod rules;

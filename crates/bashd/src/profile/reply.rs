@@ -38,6 +38,8 @@ pub struct Finished {
     pub ended_by: Option<EndedBy>,
     /// The limit that held, for texts like "timed out after 30s".
     pub timeout: Duration,
+    /// From the shell's start to the end of its output.
+    pub ran_for: Duration,
     /// The text.
     pub captured: Captured,
     /// What the command wrote, before any window.

@@ -40,7 +40,7 @@ pub(crate) async fn run_apart(
         request = request.stdin(bytes);
     }
     let run = engine
-        .execute(request, Streams::Apart)
+        .execute(&request, Streams::Apart)
         .await
         .expect("a run");
     Ran {

@@ -37,6 +37,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
     let finished = Finished {
         exit: Exit::Code(0),
         ended_by: None,
+        ran_for: Duration::ZERO,
         timeout: Duration::from_secs(profile.limits.timeout_s),
         captured: profile.output.capture(&out, err).unwrap(),
         written: Written::of(&out, err),

@@ -1,0 +1,85 @@
+//! One call as a front end makes it: an input, and the token that stops it.
+
+use crate::profile::Profile;
+use crate::request::{self, Refusal, Request};
+use tokio_util::sync::CancellationToken;
+
+/// What an engine is asked to do, and how to stop it.
+#[derive(Debug, Clone)]
+pub struct Call {
+    input: Input,
+    pub(crate) cancel: CancellationToken,
+}
+
+#[derive(Debug, Clone)]
+enum Input {
+    /// A request in the engine's own words.
+    Typed(Request),
+    /// A model's arguments in the profile's spelling, over what the front end fills in.
+    Json { text: String, defaults: Request },
+}
+
+impl Call {
+    /// A call with a model's JSON arguments. The profile, and whatever the profile's parameters
+    /// leave open, come from `defaults`.
+    pub fn json(text: impl Into<String>, defaults: Request) -> Self {
+        Self {
+            input: Input::Json {
+                text: text.into(),
+                defaults,
+            },
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Ends the command when this token is cancelled.
+    #[must_use]
+    pub fn cancel_by(mut self, token: CancellationToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// Name of the profile that holds; empty for the configured one.
+    pub(crate) fn profile(&self) -> &str {
+        match &self.input {
+            Input::Typed(request) => &request.profile,
+            Input::Json { defaults, .. } => &defaults.profile,
+        }
+    }
+
+    /// What the caller said, read as the profile reads it.
+    pub(crate) fn request(&self, profile: &Profile) -> Result<Request, Refusal> {
+        match &self.input {
+            Input::Typed(request) => Ok(request.clone()),
+            Input::Json { text, defaults } => {
+                let said = request::parse(profile, text)?;
+                Ok(Request {
+                    profile: said.profile,
+                    command: said.command,
+                    cwd: said.cwd.or_else(|| defaults.cwd.clone()),
+                    env: defaults.env.iter().cloned().chain(said.env).collect(),
+                    timeout: said.timeout.or(defaults.timeout),
+                    stdin: said.stdin.or_else(|| defaults.stdin.clone()),
+                    mode: said.mode.or_else(|| defaults.mode.clone()),
+                })
+            }
+        }
+    }
+
+    /// The text to record where no request came of it.
+    pub(crate) fn raw_text(&self) -> &str {
+        match &self.input {
+            Input::Typed(request) => &request.command,
+            Input::Json { text, .. } => text,
+        }
+    }
+}
+
+impl From<Request> for Call {
+    fn from(request: Request) -> Self {
+        Self {
+            input: Input::Typed(request),
+            cancel: CancellationToken::new(),
+        }
+    }
+}

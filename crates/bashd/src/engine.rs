@@ -1,0 +1,205 @@
+//! The engine: the pipeline from a call to its reply.
+//!
+//! [`Shared::stages`] spells the pipeline in order and holds no stage's logic. Every future of an
+//! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
+
+use crate::call::Call;
+use crate::config::{Config, Surroundings};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::exec::keeper::KeeperSource;
+use crate::exec::{self, Keepers, Run, Watch};
+use crate::guard::{self, Verdict};
+use crate::ledger::{Entry, Ledger, Timestamp};
+use crate::plan::{self, Setting, Streams};
+use crate::profile::Profile;
+use crate::profile::finished::conclude;
+use crate::profile::library::{Library, Missing};
+use crate::profile::reply::{self, Ending};
+use crate::reply::Reply;
+use crate::request::{self, Request};
+use crate::rewrite;
+use crate::run_id::RunId;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Events that may wait for a slow receiver.
+const EVENTS_AHEAD: usize = 16;
+
+/// Runs shell commands. Cheap to clone; clones share everything.
+///
+/// Its futures need a tokio runtime with I/O and time enabled; one thread is enough.
+#[derive(Clone)]
+pub struct Engine(Arc<Shared>);
+
+struct Shared {
+    config: Config,
+    surroundings: Surroundings,
+    keepers: Keepers,
+    profiles: Library,
+    ledger: Ledger,
+    /// Said once, for people: nobody's reply is the place for it.
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Engine {
+    /// An engine that is ready for its first call.
+    pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
+        let keepers = Keepers::new(source, config.storage())?;
+        let profiles = Library::new(config.profiles_dir.clone());
+        let ledger = Ledger::new(config.ledger, config.ledger_dir());
+        let warnings = Mutex::default();
+        Ok(Self(Arc::new(Shared {
+            config,
+            surroundings,
+            keepers,
+            profiles,
+            ledger,
+            warnings,
+        })))
+    }
+
+    /// Runs one call to its reply, whatever happens.
+    pub async fn run(&self, call: impl Into<Call>) -> Reply {
+        self.0.perform(&call.into(), None).await
+    }
+
+    /// The same, telling what happens while it happens.
+    pub fn stream(&self, call: impl Into<Call>) -> Running {
+        let (sender, events) = mpsc::channel(EVENTS_AHEAD);
+        let (shared, call) = (Arc::clone(&self.0), call.into());
+        let reply = async move {
+            let mut watch = Watch::new(sender);
+            shared.perform(&call, Some(&mut watch)).await
+        };
+        Running {
+            state: State::Running(Box::pin(reply)),
+            events,
+        }
+    }
+
+    /// Runs one request and hands out the run itself: exit and spools, before any window or reply.
+    ///
+    /// For programs that want the bytes. Nothing is recorded in the ledger.
+    pub async fn execute(&self, request: &Request, streams: Streams) -> Result<Run> {
+        let shared = &self.0;
+        let profile = shared.profile(&request.profile)?;
+        let limit = Duration::from_secs(profile.limits.timeout_s);
+        let timeout = request.timeout.unwrap_or(limit);
+        let command = rewrite::apply(&request.command);
+        let id = RunId::new();
+        let mut plan = plan::resolve(&profile, request, &command, timeout, shared.setting(&id))?;
+        plan.streams = streams;
+        let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
+        exec::prepare_next(&shared.keepers);
+        run.map_err(Error::from)
+    }
+
+    /// What the people who run this engine should know (a ledger that can't be written), each once.
+    pub fn take_warnings(&self) -> Vec<String> {
+        let mut warnings = self
+            .0
+            .warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut warnings)
+    }
+}
+
+impl Shared {
+    fn warn(&self, warning: Option<String>) {
+        self.warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(warning);
+    }
+
+    /// One call: its stages, its reply, its record.
+    async fn perform(&self, call: &Call, watch: Option<&mut Watch>) -> Reply {
+        let begun = Instant::now();
+        let mut entry = Entry::new(RunId::new(), Timestamp::now(), call.raw_text());
+        let (profile, ending) = match self.profile(call.profile()) {
+            Ok(profile) => {
+                let ending = self.stages(&profile, call, &mut entry, watch).await;
+                (profile, ending.unwrap_or_else(|early| early))
+            }
+            Err(missing) => (Library::fallback(), missing.into()),
+        };
+        let reply = reply::reply(&profile, &ending, begun.elapsed());
+        self.warn(self.ledger.record(&entry.closed(&profile, &ending, &reply)));
+        exec::prepare_next(&self.keepers);
+        reply
+    }
+
+    /// The pipeline. `Err` is an ending before the last stage.
+    async fn stages(
+        &self,
+        profile: &Profile,
+        call: &Call,
+        entry: &mut Entry,
+        watch: Option<&mut Watch>,
+    ) -> Result<Ending, Ending> {
+        let request = call.request(profile).map_err(Ending::Refused)?;
+        entry.command.clone_from(&request.command);
+        let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
+        let command = rewrite::apply(&request.command);
+        if let Verdict::Deny(denied) = guard::check(&command) {
+            return Err(Ending::Denied(denied));
+        }
+        let setting = self.setting(&entry.id);
+        let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
+            .map_err(|error| Ending::Failed(error, None))?;
+        entry.cwd.clone_from(&plan.cwd.path);
+        let run = exec::run(&plan, &self.keepers, watch, &call.cancel).await;
+        Ok(conclude(profile, &plan, run, accepted.notices))
+    }
+
+    fn profile(&self, name: &str) -> Result<Arc<Profile>, Missing> {
+        self.profiles.get(if name.is_empty() {
+            &self.config.profile
+        } else {
+            name
+        })
+    }
+
+    fn setting<'a>(&'a self, id: &'a RunId) -> Setting<'a> {
+        Setting {
+            config: &self.config,
+            surroundings: &self.surroundings,
+            id,
+        }
+    }
+}
+
+/// A call that tells what happens while it happens. Dropping it ends the command.
+pub struct Running {
+    state: State,
+    events: mpsc::Receiver<Event>,
+}
+
+enum State {
+    Running(Pin<Box<dyn Future<Output = Reply> + Send>>),
+    Finished(Option<Box<Reply>>),
+}
+
+impl Running {
+    /// The next event; `None` after [`Event::Finished`].
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            match &mut self.state {
+                State::Running(reply) => tokio::select! {
+                    biased;
+                    Some(event) = self.events.recv() => return Some(event),
+                    reply = reply => self.state = State::Finished(Some(Box::new(reply))),
+                },
+                State::Finished(reply) => {
+                    let waiting = self.events.try_recv().ok();
+                    return waiting.or_else(|| reply.take().map(Event::Finished));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The engine's end of a keeper's socket, for async code.
+
+use super::keeper::protocol::{self, Frame, Message};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+use tokio::io::unix::AsyncFd;
+
+/// Pause before a full socket is tried again. A keeper takes its messages at once, so that this is
+/// rare enough not to be watched for.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+
+/// A socket to a keeper or to the fork server. Dropping it tells the other end that we are gone.
+pub(super) struct Connection {
+    socket: AsyncFd<OwnedFd>,
+}
+
+impl Connection {
+    /// Watches a socket; needs a running runtime.
+    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            socket: super::os::reactor::register(socket)?,
+        })
+    }
+
+    /// Sends a message, waiting for room if there is none.
+    pub(super) async fn send<M: Message>(
+        &self,
+        message: &M,
+        fds: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        loop {
+            match protocol::send(self.socket.get_ref(), message, fds) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(FULL_PAUSE).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Receives the next message; `None` when the other end is gone.
+    pub(super) async fn receive(&self) -> io::Result<Option<Frame>> {
+        loop {
+            let mut ready = self.socket.readable().await?;
+            match protocol::receive(self.socket.get_ref()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                result => return result,
+            }
+        }
+    }
+}

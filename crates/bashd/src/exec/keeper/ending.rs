@@ -1,0 +1,100 @@
+//! Ending a tree: TERM to everything in it, then KILL until nothing is left.
+//!
+//! TERM goes over a walk of the tree. The guarantee is another one: a keeper kills its own unreaped
+//! children, whose pids can't be reused, until it has none; since it is a subreaper, every orphan
+//! becomes its child sooner or later. The walk before each round only spares a round per level of a
+//! deep tree.
+
+use crate::exec::Exit;
+use crate::exec::os::tree;
+use crate::reply::{LeftBehind, LeftReason};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use std::collections::HashSet;
+
+/// Processes listed at most; a fork bomb's list helps nobody.
+const MOST_LISTED: usize = 100;
+
+/// What a look at the dead children found.
+pub(super) struct Reaped {
+    /// How the process that was asked about ended, if it did now.
+    pub(super) exit: Option<Exit>,
+    /// Whether there is no child left.
+    pub(super) tree_is_empty: bool,
+}
+
+/// Collects every dead child.
+pub(super) fn reap(shell: Pid) -> Reaped {
+    let mut exit = None;
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == shell => exit = Some(exit_of(status)),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => {
+                return Reaped {
+                    exit,
+                    tree_is_empty: false,
+                };
+            }
+            Err(_) => {
+                return Reaped {
+                    exit,
+                    tree_is_empty: true,
+                };
+            }
+        }
+    }
+}
+
+fn exit_of(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// Asks every process below this one to end; those in `asked` already were.
+///
+/// A stopped process can't act on TERM, so that it is continued.
+pub(super) fn terminate(asked: &mut HashSet<Pid>) {
+    tree::for_each_descendant(|member| {
+        if asked.insert(member.pid) {
+            let _ = member.signal(Signal::TERM);
+            let _ = member.signal(Signal::CONT);
+        }
+    });
+}
+
+/// Kills everything below this process, once; whoever needs certainty comes again.
+pub(super) fn kill_round() {
+    tree::for_each_descendant(|member| {
+        let _ = member.signal(Signal::KILL);
+    });
+    for child in tree::children(rustix::process::getpid()) {
+        let _ = rustix::process::kill_process(child, Signal::KILL);
+    }
+}
+
+/// Lists what lives below this process. `None` as reason: find out why it could not be ended.
+pub(super) fn left_behind(reason: Option<LeftReason>) -> Vec<LeftBehind> {
+    let mut listed = Vec::new();
+    tree::for_each_descendant(|member| {
+        let is_dead = tree::stat(member.pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
+        if is_dead || listed.len() == MOST_LISTED {
+            return;
+        }
+        let reason =
+            reason.unwrap_or_else(|| match rustix::process::test_kill_process(member.pid) {
+                Err(Errno::PERM) => LeftReason::NotPermitted,
+                _ => LeftReason::Unkillable,
+            });
+        listed.push(LeftBehind {
+            pid: member.pid.as_raw_nonzero().get(),
+            command: tree::command_line(member.pid),
+            age_ms: tree::age_ms(member.pid),
+            reason,
+        });
+    });
+    listed
+}

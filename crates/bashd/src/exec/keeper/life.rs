@@ -1,0 +1,439 @@
+//! The life of a keeper: one run, from `start` until nothing of its tree is left.
+//!
+//! A keeper is single-threaded and waits in one `poll`. Its *phase* says where the run is:
+//!
+//! - `Waiting`: no `start` yet. The engine's end means ours.
+//! - `Running`: the shell lives and the deadline has not come.
+//! - `Draining`: the shell exited by itself, something of its tree lives. Wait for a short silence,
+//!   since a process substitution may still be writing.
+//! - `Ending`: the deadline, the engine or a signal ended the run. TERM has gone out, KILL follows.
+//! - `Reported`: the engine was told. What is left is the custody of survivors.
+//!
+//! Its *custody* says who may end it. In `Foreground` the engine's death (seen on the socket, and
+//! on a pidfd, since a fork of the engine may hold the socket open) ends the tree. In `Released` the
+//! reply is out and survivors stay until they end by themselves. A keeper leaves when its tree is
+//! empty and its engine has been told, never before: survivors would die by SIGPIPE.
+//!
+//! The keeper never waits for the engine: a message that does not fit is kept and sent later.
+
+use super::ending::{self, Reaped};
+use super::protocol::{self, End, Exited, Failed, Frame, Query, Release, Start};
+use super::pump::{Pump, Turn};
+use super::report::GROWTH_INTERVAL;
+use super::start;
+use crate::exec::os::signals::SignalFd;
+use crate::exec::{EndedBy, Exit};
+use crate::output::spool::{self, SpoolWriter, Storage};
+use crate::plan::{Quota, Survivors};
+use crate::reply::LeftReason;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::Pid;
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// How long KILL may take before what is left is reported as such.
+const KILL_BOUND: Duration = Duration::from_millis(12);
+
+/// Time between two rounds of KILL.
+const KILL_ROUND: Duration = Duration::from_millis(2);
+
+/// What a keeper is born with.
+pub(crate) struct Keeper {
+    /// The socket to its engine; closed once the custody does not need it.
+    pub(super) link: Option<OwnedFd>,
+    /// A pidfd of its engine.
+    engine: Option<OwnedFd>,
+    signals: SignalFd,
+    storage: Storage,
+    /// A spool opened ahead, for this quota.
+    prepared: Option<(Quota, SpoolWriter)>,
+}
+
+impl Keeper {
+    /// A keeper on this socket, with a spool opened ahead.
+    pub(crate) fn new(
+        link: OwnedFd,
+        engine: Option<OwnedFd>,
+        signals: SignalFd,
+        storage: Storage,
+    ) -> Self {
+        let quota = storage.quota;
+        let prepared = SpoolWriter::create(&storage.runs, quota)
+            .ok()
+            .map(|spool| (quota, spool));
+        Self {
+            link: Some(link),
+            engine,
+            signals,
+            storage,
+            prepared,
+        }
+    }
+
+    /// Waits for `start`, then lives through the run.
+    pub(crate) fn live(self) -> io::Result<()> {
+        while let Some(link) = &self.link {
+            let mut fds = vec![
+                PollFd::new(link, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
+            if let Some(engine) = &self.engine {
+                fds.push(PollFd::new(engine, PollFlags::IN));
+            }
+            poll(&mut fds, None)?;
+            let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+            if engine_died || self.signals.take().end {
+                return Ok(());
+            }
+            match protocol::receive(link) {
+                Ok(Some(frame)) if frame.is::<Start>() => return self.run(&frame),
+                Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
+                Ok(None) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn run(mut self, frame: &Frame) -> io::Result<()> {
+        let message: Start = frame.body()?;
+        let started = Instant::now();
+        let shell = match start::start(
+            &message,
+            &frame.fds,
+            &self.storage.runs,
+            self.prepared.take(),
+        ) {
+            Ok(shell) => shell,
+            Err(failed) => return self.tell_failure(&failed),
+        };
+        let run = Run {
+            shell: shell.pid,
+            pumps: shell.pumps,
+            grace: Duration::from_micros(message.grace_us),
+            silence: Duration::from_micros(message.drain_silence_us),
+            drain_total: Duration::from_micros(message.drain_total_us),
+            survivors: message.survivors,
+            started,
+            deadline: started.checked_add(Duration::from_micros(message.timeout_us)),
+            exit: None,
+            ended_by: None,
+            tree_is_empty: false,
+            asked: HashSet::new(),
+            phase: Phase::Running,
+            custody: Custody::Foreground,
+            query: None,
+            last_grown: None,
+            unsent: None,
+        };
+        // An engine that is gone already shows on the socket, which ends the run properly.
+        let _ = run.tell_started(self.link.as_ref());
+        run.live(&mut self)
+    }
+
+    fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
+        self.link
+            .as_ref()
+            .map_or(Ok(()), |link| protocol::send(link, failed, &[]))
+    }
+}
+
+/// Where the run is; the module's head explains them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Running,
+    Draining {
+        last_output: Instant,
+        until: Instant,
+    },
+    Ending {
+        kill_at: Instant,
+    },
+    Reported,
+}
+
+/// Who may end the run; the module's head explains them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Custody {
+    Foreground,
+    Released,
+}
+
+/// One run of a keeper.
+pub(super) struct Run {
+    pub(super) shell: Pid,
+    pub(super) pumps: Vec<Pump>,
+    pub(super) grace: Duration,
+    pub(super) silence: Duration,
+    pub(super) drain_total: Duration,
+    pub(super) survivors: Survivors,
+    pub(super) started: Instant,
+    pub(super) deadline: Option<Instant>,
+    pub(super) exit: Option<Exit>,
+    pub(super) ended_by: Option<EndedBy>,
+    pub(super) tree_is_empty: bool,
+    /// Processes that were asked to end.
+    pub(super) asked: HashSet<Pid>,
+    pub(super) phase: Phase,
+    pub(super) custody: Custody,
+    /// Lengths beyond which the engine wants to be told.
+    pub(super) query: Option<Query>,
+    pub(super) last_grown: Option<Instant>,
+    /// The report, while the socket did not take it.
+    pub(super) unsent: Option<Exited>,
+}
+
+impl Run {
+    fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            let ready = self.wait(keeper, self.next_moment(now))?;
+            let now = Instant::now();
+            let arrived = keeper.signals.take();
+            if arrived.child {
+                self.collect(now);
+            }
+            if ready.output && self.pump() {
+                self.heard(now);
+            }
+            if arrived.end {
+                self.end(None, now);
+            }
+            self.listen(keeper, &ready, now);
+            self.advance(keeper, now);
+            self.tell_growth(keeper, now);
+            if self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none() {
+                return self.leave(&keeper.storage);
+            }
+        }
+    }
+
+    /// When something must happen even if nothing is heard.
+    fn next_moment(&self, now: Instant) -> Option<Instant> {
+        let phase = match self.phase {
+            Phase::Running => self.deadline,
+            Phase::Draining { last_output, until } => Some(until.min(last_output + self.silence)),
+            Phase::Ending { kill_at } if now < kill_at => Some(kill_at),
+            Phase::Ending { .. } => Some(now + KILL_ROUND),
+            Phase::Reported => None,
+        };
+        let growth = self
+            .query
+            .as_ref()
+            .filter(|query| self.is_longer_than(query))
+            .and(self.last_grown)
+            .map(|last| last + GROWTH_INTERVAL);
+        [phase, growth].into_iter().flatten().min()
+    }
+
+    fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<Ready> {
+        let mut fds = vec![PollFd::new(&keeper.signals, PollFlags::IN)];
+        if let Some(link) = &keeper.link {
+            let writable = if self.unsent.is_some() {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
+            fds.push(PollFd::new(link, PollFlags::IN | writable));
+        }
+        let engine_at = fds.len();
+        if let Some(engine) = &keeper.engine {
+            fds.push(PollFd::new(engine, PollFlags::IN));
+        }
+        let pipes_at = fds.len();
+        let pipes = self.pumps.iter().filter_map(Pump::pipe);
+        fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        poll(&mut fds, until)?;
+        let any = |from: usize, to: usize| {
+            fds.get(from..to)
+                .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
+        };
+        Ok(Ready {
+            link: any(1, engine_at),
+            engine: any(engine_at, pipes_at),
+            output: any(pipes_at, fds.len()),
+        })
+    }
+
+    /// Collects dead children, and asks newcomers to end where the run is being ended.
+    fn collect(&mut self, now: Instant) {
+        let Reaped {
+            exit,
+            tree_is_empty,
+        } = ending::reap(self.shell);
+        self.exit = self.exit.or(exit);
+        self.tree_is_empty = tree_is_empty;
+        match self.phase {
+            Phase::Ending { kill_at } if now < kill_at => ending::terminate(&mut self.asked),
+            Phase::Reported if !self.asked.is_empty() => ending::kill_round(),
+            _ => {}
+        }
+    }
+
+    /// Reads a turn from each pipe; says whether anything came.
+    fn pump(&mut self) -> bool {
+        let mut heard = false;
+        for pump in &mut self.pumps {
+            heard |= pump.turn().1;
+        }
+        heard
+    }
+
+    fn heard(&mut self, now: Instant) {
+        if let Phase::Draining { last_output, .. } = &mut self.phase {
+            *last_output = now;
+        }
+    }
+
+    /// Hears the engine, or that it is gone.
+    fn listen(&mut self, keeper: &mut Keeper, ready: &Ready, now: Instant) {
+        let mut is_gone = ready.engine;
+        while ready.link
+            && let Some(link) = &keeper.link
+        {
+            match protocol::receive(link) {
+                Ok(Some(frame)) => self.obey(link, &frame, now),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Ok(None) | Err(_) => {
+                    is_gone = true;
+                    break;
+                }
+            }
+        }
+        if is_gone {
+            keeper.link = None;
+            keeper.engine = None;
+            self.unsent = None;
+            self.query = None;
+            if self.custody == Custody::Foreground {
+                self.end(Some(EndedBy::Cancel), now);
+            }
+        }
+    }
+
+    fn obey(&mut self, link: &OwnedFd, frame: &Frame, now: Instant) {
+        if frame.is::<Query>() {
+            self.query = frame.body().ok();
+        } else if frame.is::<End>() {
+            self.end(Some(EndedBy::Cancel), now);
+        } else if frame.is::<Release>() {
+            if self.phase == Phase::Reported {
+                self.custody = Custody::Released;
+                if let Ok(release) = frame.body::<Release>() {
+                    self.keep_log(&release);
+                }
+            }
+        } else {
+            let _ = protocol::refuse(link, &frame.name);
+        }
+    }
+
+    /// Gives the survivors' output a name, if any of them can still write.
+    fn keep_log(&mut self, release: &Release) {
+        let names = ["output", "stderr"];
+        for (pump, name) in self.pumps.iter_mut().zip(names) {
+            if pump.pipe().is_some() {
+                let _ = spool::prepare_runs_directory(&release.directory);
+                let _ = pump.spool.link(&release.directory.join(name));
+            }
+        }
+    }
+
+    /// Begins to end the run, whoever wants it.
+    fn end(&mut self, by: Option<EndedBy>, now: Instant) {
+        if matches!(self.phase, Phase::Ending { .. }) {
+            return;
+        }
+        // Told already: what is left are survivors of a normal exit, which go now.
+        if self.phase != Phase::Reported {
+            self.ended_by = by;
+        }
+        self.custody = Custody::Foreground;
+        self.phase = Phase::Ending {
+            kill_at: now + self.grace,
+        };
+        ending::terminate(&mut self.asked);
+    }
+
+    /// Moves from phase to phase as far as the moment allows.
+    fn advance(&mut self, keeper: &Keeper, now: Instant) {
+        let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
+        if self.phase == Phase::Running && self.exit.is_some() && !self.tree_is_empty {
+            let until = now + self.drain_total;
+            self.phase = Phase::Draining {
+                last_output: now,
+                until,
+            };
+        } else if self.phase == Phase::Running && self.exit.is_none() && is_late {
+            self.end(Some(EndedBy::Timeout), now);
+        }
+        if matches!(self.phase, Phase::Ending { kill_at } if now >= kill_at) {
+            ending::kill_round();
+            self.collect(now);
+        }
+        match self.phase {
+            Phase::Reported => {}
+            _ if self.tree_is_empty => {
+                self.pumps.iter_mut().for_each(Pump::finish);
+                self.report(keeper, None);
+            }
+            Phase::Draining { last_output, until }
+                if now >= until || now >= last_output + self.silence =>
+            {
+                self.outlived(keeper, now);
+            }
+            Phase::Ending { kill_at } if now >= kill_at + KILL_BOUND => {
+                self.pump();
+                self.report(keeper, None);
+            }
+            Phase::Running | Phase::Draining { .. } | Phase::Ending { .. } => {}
+        }
+    }
+
+    /// The shell is gone, something of its tree is not.
+    fn outlived(&mut self, keeper: &Keeper, now: Instant) {
+        self.pump();
+        match self.survivors {
+            Survivors::Keep => self.report(keeper, Some(LeftReason::Survivor)),
+            Survivors::End => self.end(None, now),
+        }
+    }
+
+    /// Nothing lives any more, and nobody waits: the last bytes, the log's end, old runs.
+    fn leave(mut self, storage: &Storage) -> io::Result<()> {
+        for pump in &mut self.pumps {
+            if pump.turn().0 != Turn::Ended {
+                pump.finish();
+            }
+        }
+        self.pumps
+            .iter()
+            .try_for_each(|pump| pump.spool.complete_head())?;
+        spool::sweep_if_due(&storage.runs, storage.retention)
+    }
+}
+
+/// What `poll` found.
+struct Ready {
+    link: bool,
+    engine: bool,
+    output: bool,
+}
+
+/// Waits for a descriptor or a moment.
+fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let timeout = until.map(|moment| {
+        let left = moment.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        }
+    });
+    match rustix::event::poll(fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,399 @@
+//! The keeper's protocol: what engine, fork server and keeper say to each other.
+//!
+//! `docs/keeper.md` is the page for people; this file is its code. A message is one packet of a
+//! `SOCK_SEQPACKET` socket: a flag byte, the message's name, a NUL, and a map in `MessagePack`.
+//! Descriptors travel beside it. A body too large for a packet travels in a memfd, as the first
+//! descriptor. Fields that a receiver does not know are ignored, so that an addition raises the
+//! minor version; a message that it does not know is refused by name.
+
+use crate::exec::{EndedBy, Exit};
+use crate::output::spool::Storage;
+use crate::plan::{Quota, Streams, Survivors};
+use crate::reply::LeftBehind;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+/// A change that an older side can't follow raises this.
+pub(crate) const MAJOR: u16 = 1;
+
+/// An addition raises this.
+pub(crate) const MINOR: u16 = 0;
+
+/// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
+const LARGEST_INLINE: usize = 32 * 1024;
+
+/// Descriptors that one message may carry.
+const MOST_DESCRIPTORS: usize = 8;
+
+/// Flag byte: the body follows the name.
+const INLINE: u8 = 0;
+
+/// Flag byte: the body is in the first descriptor.
+const IN_DESCRIPTOR: u8 = 1;
+
+/// Something that is said.
+pub(crate) trait Message: Serialize + DeserializeOwned {
+    /// Its name on the wire.
+    const NAME: &'static str;
+}
+
+macro_rules! messages {
+    ($($type:ident = $name:literal),* $(,)?) => {
+        $(impl Message for $type { const NAME: &'static str = $name; })*
+    };
+}
+
+messages! {
+    Hello = "hello", Welcome = "welcome", Fork = "fork",
+    Start = "start", Query = "query", End = "end", Release = "release",
+    Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
+    Failed = "failed", Refused = "refused",
+}
+
+/// Engine to fork server, once: who is asking, and where runs are kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) major: u16,
+    pub(crate) minor: u16,
+    pub(crate) storage: Storage,
+}
+
+/// Fork server to engine: the version that it speaks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Welcome {
+    pub(crate) major: u16,
+    pub(crate) minor: u16,
+}
+
+/// Engine to fork server, with a socket: fork a keeper that listens on it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Fork {}
+
+/// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Start {
+    #[serde(with = "serde_bytes")]
+    pub(crate) program: Vec<u8>,
+    /// argv[0] and the arguments before the script.
+    pub(crate) argv: Vec<serde_bytes::ByteBuf>,
+    #[serde(with = "serde_bytes")]
+    pub(crate) script: Vec<u8>,
+    /// `NAME=VALUE` entries.
+    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    /// Whether a descriptor for stdin follows the working directory's.
+    pub(crate) stdin: bool,
+    pub(crate) streams: Streams,
+    pub(crate) quota: Quota,
+    pub(crate) timeout_us: u64,
+    pub(crate) grace_us: u64,
+    pub(crate) drain_silence_us: u64,
+    pub(crate) drain_total_us: u64,
+    pub(crate) survivors: Survivors,
+}
+
+/// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Query {
+    pub(crate) out: u64,
+    pub(crate) err: u64,
+}
+
+/// Engine to keeper: end the tree, TERM first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct End {}
+
+/// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Release {
+    pub(crate) directory: PathBuf,
+}
+
+/// Keeper to engine: the shell runs. Carries, for each stream, counter page and head file (the
+/// latter where `heads` says so), and at the end a pidfd of the keeper.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Started {
+    pub(crate) pid: i32,
+    /// For each stream: whether there is a head file.
+    pub(crate) heads: Vec<bool>,
+}
+
+/// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Spilled {
+    pub(crate) stream: usize,
+}
+
+/// Keeper to engine: the answer to a query.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Grown {}
+
+/// Keeper to engine: it is over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Exited {
+    pub(crate) exit: Exit,
+    pub(crate) ended_by: Option<EndedBy>,
+    pub(crate) ran_for_us: u64,
+    /// Bytes and newlines of each stream.
+    pub(crate) counts: Vec<(u64, u64)>,
+    pub(crate) left_behind: Vec<LeftBehind>,
+}
+
+/// Keeper (or fork server, on the keeper's socket) to engine: the shell could not be started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Failed {
+    /// What was being done.
+    pub(crate) doing: String,
+    pub(crate) errno: i32,
+}
+
+/// Anybody's answer to a message it does not know.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Refused {
+    pub(crate) name: String,
+    pub(crate) reason: String,
+}
+
+/// A message as it arrived.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) name: String,
+    body: Vec<u8>,
+    pub(crate) fds: Vec<OwnedFd>,
+}
+
+impl Frame {
+    /// Reads the body as a message of its name.
+    pub(crate) fn body<M: Message>(&self) -> io::Result<M> {
+        debug_assert_eq!(self.name, M::NAME);
+        rmp_serde::from_slice(&self.body).map_err(invalid)
+    }
+
+    /// Whether this is a message of type `M`.
+    pub(crate) fn is<M: Message>(&self) -> bool {
+        self.name == M::NAME
+    }
+}
+
+/// Sends one message without waiting; `WouldBlock` when the receiver does not keep up.
+pub(crate) fn send<M: Message>(
+    socket: impl AsFd,
+    message: &M,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let body = rmp_serde::to_vec_named(message).map_err(invalid)?;
+    if body.len() <= LARGEST_INLINE {
+        return send_packet(socket.as_fd(), INLINE, M::NAME, &body, fds);
+    }
+    let holder = memory_file(&body)?;
+    let all: Vec<_> = std::iter::once(holder.as_fd())
+        .chain(fds.iter().copied())
+        .collect();
+    send_packet(socket.as_fd(), IN_DESCRIPTOR, M::NAME, &[], &all)
+}
+
+fn send_packet(
+    socket: BorrowedFd<'_>,
+    flag: u8,
+    name: &str,
+    body: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(invalid("too many descriptors in one message"));
+    }
+    let flag = [flag];
+    let parts = [&flag[..], name.as_bytes(), &[0], body].map(IoSlice::new);
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    loop {
+        match rustix::net::sendmsg(socket, &parts, &mut control, flags) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Receives one message without waiting; `None` at the end of the stream.
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
+    let mut buffer = vec![0; LARGEST_INLINE + 256];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = loop {
+        let mut parts = [IoSliceMut::new(&mut buffer)];
+        match rustix::net::recvmsg(&socket, &mut parts, &mut control, flags) {
+            Ok(received) => break received,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
+}
+
+fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
+    let (flag, rest) = packet
+        .split_first()
+        .ok_or_else(|| invalid("an empty packet"))?;
+    let end = memchr::memchr(0, rest).ok_or_else(|| invalid("a packet without a name"))?;
+    let (name, body) = rest.split_at(end);
+    let body = match *flag {
+        INLINE => body.get(1..).unwrap_or_default().to_vec(),
+        IN_DESCRIPTOR if !fds.is_empty() => read_memory_file(&fds.remove(0))?,
+        _ => return Err(invalid("a packet whose body is nowhere")),
+    };
+    Ok(Frame {
+        name: String::from_utf8_lossy(name).into_owned(),
+        body,
+        fds,
+    })
+}
+
+/// Tells the sender that we do not know its message.
+pub(crate) fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
+    let reason = format!("this side speaks version {MAJOR}.{MINOR}, which has no such message");
+    send(
+        socket,
+        &Refused {
+            name: name.to_owned(),
+            reason,
+        },
+        &[],
+    )
+}
+
+/// A file in memory that holds these bytes, for whoever gets its descriptor; nobody can change it.
+pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+    use rustix::fs::{MemfdFlags, SealFlags};
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = rustix::fs::memfd_create(c"bashd-text", flags)?;
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        written += rustix::io::pwrite(&fd, rest, written as u64)?;
+    }
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&fd, seals)?;
+    Ok(fd)
+}
+
+fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {
+    let size = rustix::fs::fstat(fd)?.st_size as usize;
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(fd, rest, filled as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => filled += count,
+        }
+    }
+    Ok(bytes)
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_message_arrives_with_its_descriptors() {
+        let (near, far) = pair();
+        let file = memory_file(b"text").unwrap();
+        send(&near, &Spilled { stream: 1 }, &[file.as_fd()]).unwrap();
+        let frame = receive(&far).unwrap().unwrap();
+        assert!(frame.is::<Spilled>());
+        assert_eq!(frame.body::<Spilled>().unwrap().stream, 1);
+        assert_eq!(read_memory_file(&frame.fds[0]).unwrap(), b"text");
+    }
+
+    #[test]
+    fn a_body_of_megabytes_arrives_whole() {
+        let (near, far) = pair();
+        let doing = "x".repeat(3 << 20);
+        send(
+            &near,
+            &Failed {
+                doing: doing.clone(),
+                errno: 7,
+            },
+            &[],
+        )
+        .unwrap();
+        let frame = receive(&far).unwrap().unwrap();
+        assert_eq!(frame.body::<Failed>().unwrap().doing, doing);
+        assert!(frame.fds.is_empty());
+    }
+
+    #[test]
+    fn an_unknown_message_is_refused_by_name() {
+        let (near, far) = pair();
+        send_packet(near.as_fd(), INLINE, "dance", &[0x80], &[]).unwrap();
+        let frame = receive(&far).unwrap().unwrap();
+        refuse(&far, &frame.name).unwrap();
+        let answer = receive(&near).unwrap().unwrap();
+        assert_eq!(answer.body::<Refused>().unwrap().name, "dance");
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored_and_broken_packets_are_errors() {
+        #[derive(Serialize, Deserialize)]
+        struct Newer {
+            stream: usize,
+            colour: String,
+        }
+        let (near, far) = pair();
+        let newer = Newer {
+            stream: 0,
+            colour: "red".into(),
+        };
+        let body = rmp_serde::to_vec_named(&newer).unwrap();
+        send_packet(near.as_fd(), INLINE, Spilled::NAME, &body, &[]).unwrap();
+        assert_eq!(
+            receive(&far)
+                .unwrap()
+                .unwrap()
+                .body::<Spilled>()
+                .unwrap()
+                .stream,
+            0
+        );
+        for packet in [&b"\0noend"[..], b"\x01grown\0", b"\x07grown\0"] {
+            rustix::net::send(&near, packet, SendFlags::empty()).unwrap();
+            assert!(receive(&far).is_err());
+        }
+        drop(near);
+        assert!(receive(&far).unwrap().is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! The fork server: forks keepers, and ends the orphans of keepers that were killed.
+//!
+//! It is a subreaper. A child of it that is not a keeper can only be what a killed keeper left, and
+//! nobody else would end that. It leaves when its engine is gone and its last keeper has left.
+
+use super::life::Keeper;
+use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
+use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
+use crate::exec::os::signals::{self, SignalFd};
+use crate::exec::os::{descriptors, tree};
+use crate::output::spool;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Serves the engine at the other end of this socket until both have left.
+pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
+    descriptors::keep_only(&[control.as_raw_fd()])?;
+    check_single_thread()?;
+    // The host waits for the first process only, and never sees another child of ours.
+    if let Forked::Parent(_) = fork()? {
+        return Ok(());
+    }
+    rustix::process::setsid()?;
+    rustix::process::chdir("/")?;
+    become_subreaper()?;
+    let signals = signals::take_over()?;
+    let engine = engine_of(&control)?;
+    let mut server = Server {
+        control: Some(control),
+        engine,
+        signals,
+        hello: None,
+        keepers: HashSet::new(),
+    };
+    while server.control.is_some() || server.has_children() {
+        server.turn()?;
+    }
+    Ok(())
+}
+
+/// Makes orphans below this process its own children.
+pub(super) fn become_subreaper() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(
+        rustix::process::getpid(),
+    ))?)
+}
+
+/// A pidfd of the process that made the socket: the engine.
+fn engine_of(control: &OwnedFd) -> io::Result<OwnedFd> {
+    let engine = rustix::net::sockopt::socket_peercred(control)?.pid;
+    Ok(rustix::process::pidfd_open(engine, PidfdFlags::empty())?)
+}
+
+struct Server {
+    /// The socket to the engine, while there is one.
+    control: Option<OwnedFd>,
+    engine: OwnedFd,
+    signals: SignalFd,
+    hello: Option<Hello>,
+    keepers: HashSet<Pid>,
+}
+
+impl Server {
+    fn turn(&mut self) -> io::Result<()> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if let Some(control) = &self.control {
+            fds.push(PollFd::new(&self.engine, PollFlags::IN));
+            fds.push(PollFd::new(control, PollFlags::IN));
+        }
+        match rustix::event::poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let engine_died = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let spoken_to = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+        if self.signals.take().child {
+            self.collect();
+        }
+        if spoken_to {
+            self.listen();
+        }
+        if engine_died {
+            self.control = None;
+        }
+        Ok(())
+    }
+
+    fn listen(&mut self) {
+        while let Some(control) = &self.control {
+            match protocol::receive(control) {
+                Ok(Some(frame)) => self.obey(frame),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok(None) | Err(_) => self.control = None,
+            }
+        }
+    }
+
+    fn obey(&mut self, frame: Frame) {
+        let Some(control) = &self.control else { return };
+        if frame.is::<Hello>() {
+            let welcome = Welcome {
+                major: protocol::MAJOR,
+                minor: protocol::MINOR,
+            };
+            let _ = protocol::send(control, &welcome, &[]);
+            self.hello = frame.body().ok();
+            if let Some(hello) = &self.hello {
+                // A directory that can't be made is told by the first spool, with its reason.
+                let _ = spool::prepare_runs_directory(&hello.storage.runs);
+            }
+        } else if frame.is::<Fork>() {
+            if let Some(link) = frame.fds.into_iter().next() {
+                self.fork_keeper(link);
+            }
+        } else {
+            let _ = protocol::refuse(control, &frame.name);
+        }
+    }
+
+    fn fork_keeper(&mut self, link: OwnedFd) {
+        if self.hello.is_none() {
+            return;
+        }
+        match fork() {
+            Ok(Forked::Parent(keeper)) => {
+                self.keepers.insert(keeper);
+            }
+            Ok(Forked::Child) => {
+                self.control = None;
+                exit_now(i32::from(self.be_keeper(link).is_err()))
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
+                let failed = Failed {
+                    doing: "fork a keeper".to_owned(),
+                    errno,
+                };
+                let _ = protocol::send(&link, &failed, &[]);
+            }
+        }
+    }
+
+    fn be_keeper(&self, link: OwnedFd) -> io::Result<()> {
+        let Some(hello) = &self.hello else {
+            return Ok(());
+        };
+        rustix::process::setsid()?;
+        become_subreaper()?;
+        let engine = self.engine.try_clone()?;
+        let signals = self.signals.try_clone()?;
+        Keeper::new(link, Some(engine), signals, hello.storage.clone()).live()
+    }
+
+    /// Collects keepers that left, and ends what killed ones left behind.
+    fn collect(&mut self) {
+        while let Ok(Some((pid, _))) = rustix::process::wait(WaitOptions::NOHANG) {
+            self.keepers.remove(&pid);
+        }
+        end_orphans(&self.keepers);
+    }
+
+    fn has_children(&self) -> bool {
+        !self.keepers.is_empty() || !tree::children(rustix::process::getpid()).is_empty()
+    }
+}
+
+/// Kills every child of this process that is not a keeper. Their own children come to us next.
+fn end_orphans(keepers: &HashSet<Pid>) {
+    for child in tree::children(rustix::process::getpid()) {
+        if !keepers.contains(&child) {
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! From a `start` message to a running shell.
+
+use super::protocol::{Failed, Start};
+use super::pump::Pump;
+use crate::exec::os::launch::{Launch, launch};
+use crate::output::spool::SpoolWriter;
+use crate::plan::{Quota, Streams};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::Pid;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// Longest single argument that Linux takes (`MAX_ARG_STRLEN`), in pages, with its NUL.
+const LONGEST_ARGUMENT_PAGES: usize = 32;
+
+/// Reads the script from descriptor 3 and becomes what `-c SCRIPT` would have been: same `$0`,
+/// `$-`, positional parameters and stdin. A failed read ends the shell rather than run half.
+const BASH_LOADER: &str = "IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING || exit 125; \
+     exec 3<&-; builtin eval \"$BASH_EXECUTION_STRING\"";
+
+/// The same for shells whose `read` knows no `-d`.
+const POSIX_LOADER: &str = "set -- \"$(cat <&3)\"; exec 3<&-; eval \"shift; $1\"";
+
+/// The same for zsh.
+const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
+
+/// A shell that has just been started, and the pumps on its pipes.
+pub(super) struct Shell {
+    pub(super) pid: Pid,
+    pub(super) pumps: Vec<Pump>,
+}
+
+/// Starts what the message asks for. `prepared` is a spool that was opened ahead.
+pub(super) fn start(
+    message: &Start,
+    fds: &[OwnedFd],
+    runs: &Path,
+    prepared: Option<(Quota, SpoolWriter)>,
+) -> Result<Shell, Failed> {
+    let (pumps, writers) =
+        open_streams(message, runs, prepared).map_err(failed("open the pipes"))?;
+    let cwd = fds
+        .first()
+        .ok_or_else(|| missing("the working directory"))?;
+    let null;
+    let stdin = if message.stdin {
+        fds.get(1).ok_or_else(|| missing("stdin"))?.as_fd()
+    } else {
+        null = open_null().map_err(failed("open /dev/null"))?;
+        null.as_fd()
+    };
+    let out = writers.first().ok_or_else(|| missing("stdout"))?;
+    let err = writers.last().unwrap_or(out);
+    let (argv, script) = arguments(message).map_err(failed("prepare the script"))?;
+    let program = CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
+    let env: Vec<_> = message
+        .env
+        .iter()
+        .filter_map(|entry| CString::new(entry.as_slice()).ok())
+        .collect();
+    let pid = launch(&Launch {
+        program: &program,
+        argv: &argv,
+        env: &env,
+        cwd: cwd.as_fd(),
+        stdio: [stdin, out.as_fd(), err.as_fd()],
+        script: script.as_ref().map(AsFd::as_fd),
+    })
+    .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+    Ok(Shell { pid, pumps })
+}
+
+fn open_streams(
+    message: &Start,
+    runs: &Path,
+    prepared: Option<(Quota, SpoolWriter)>,
+) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
+    let (count, quota) = match message.streams {
+        Streams::Merged => (1, message.quota),
+        Streams::Apart => (
+            2,
+            Quota {
+                head: message.quota.head / 2,
+                ring: message.quota.ring / 2,
+            },
+        ),
+    };
+    let mut prepared = prepared
+        .filter(|(of, _)| *of == quota)
+        .map(|(_, spool)| spool);
+    let (mut pumps, mut writers) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let spool = match prepared.take() {
+            Some(spool) => spool,
+            None => SpoolWriter::create(runs, quota)?,
+        };
+        let (pump, writer) = Pump::new(spool)?;
+        pumps.push(pump);
+        writers.push(writer);
+    }
+    Ok((pumps, writers))
+}
+
+/// The argument list, and the script's descriptor where it is too long for an argument.
+fn arguments(message: &Start) -> io::Result<(Vec<CString>, Option<OwnedFd>)> {
+    let mut argv = Vec::with_capacity(message.argv.len() + 1);
+    for argument in &message.argv {
+        argv.push(CString::new(argument.as_slice())?);
+    }
+    let longest = LONGEST_ARGUMENT_PAGES * rustix::param::page_size() - 1;
+    if message.script.len() < longest {
+        argv.push(CString::new(message.script.clone())?);
+        return Ok((argv, None));
+    }
+    argv.push(CString::new(loader_for(&message.program))?);
+    let text = [message.script.as_slice(), &[0]].concat();
+    Ok((argv, Some(super::protocol::memory_file(&text)?)))
+}
+
+fn loader_for(program: &[u8]) -> &'static str {
+    match program.rsplit(|&byte| byte == b'/').next() {
+        Some(b"bash") => BASH_LOADER,
+        Some(b"zsh") => ZSH_LOADER,
+        _ => POSIX_LOADER,
+    }
+}
+
+fn open_null() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(
+        "/dev/null",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
+}
+
+fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
+    let doing = doing.to_owned();
+    move |error| Failed {
+        doing,
+        errno: error.raw_os_error().unwrap_or(libc::EINVAL),
+    }
+}
+
+fn missing(what: &str) -> Failed {
+    Failed {
+        doing: format!("find {what} in the message"),
+        errno: libc::EBADMSG,
+    }
+}

@@ -1,0 +1,142 @@
+//! The engine's keepers: one spare that waits for the next call, and the server that forks more.
+
+use super::connection::Connection;
+use super::keeper::protocol::{self, Fork, Hello};
+use super::keeper::{ForkedKeeper, KeeperSource, socket_pair, start_server};
+use crate::error::{Error, ErrorKind, Result};
+use crate::output::spool::Storage;
+use rustix::process::Pid;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Pause before a busy fork server is asked again.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
+/// Where the engine's calls get their keepers.
+pub(crate) struct Keepers {
+    /// The program that forks them; `None` where there is just one, forked by this process.
+    source: Option<KeeperSource>,
+    /// The keeper that this process itself forked.
+    forked: Option<Pid>,
+    hello: Hello,
+    pool: Mutex<Pool>,
+}
+
+#[derive(Default)]
+struct Pool {
+    /// The socket to the fork server.
+    server: Option<OwnedFd>,
+    /// The socket to a keeper that was forked ahead.
+    spare: Option<OwnedFd>,
+}
+
+impl Keepers {
+    /// Gets ready: the server runs, and a spare is on its way, when this returns.
+    pub(crate) fn new(source: KeeperSource, storage: Storage) -> Result<Self> {
+        let (major, minor) = (protocol::MAJOR, protocol::MINOR);
+        let hello = Hello {
+            major,
+            minor,
+            storage,
+        };
+        if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
+            let pool = Mutex::new(Pool {
+                server: None,
+                spare: Some(link),
+            });
+            return Ok(Self {
+                source: None,
+                forked: Some(pid),
+                hello,
+                pool,
+            });
+        }
+        let pool = Mutex::default();
+        let keepers = Self {
+            source: Some(source),
+            forked: None,
+            hello,
+            pool,
+        };
+        keepers.start_server(&mut keepers.pool())?;
+        keepers.refill();
+        Ok(keepers)
+    }
+
+    /// Takes the spare, or has a keeper forked. Its socket listens already.
+    pub(super) async fn take(&self) -> Result<Connection> {
+        let spare = self.pool().spare.take();
+        let socket = match spare {
+            Some(spare) => spare,
+            None => self.fork().await?,
+        };
+        Connection::new(socket).map_err(failed)
+    }
+
+    /// Has the next spare forked, unless there is one. A failure shows at the next call.
+    pub(super) fn refill(&self) {
+        if self.source.is_some() {
+            let mut pool = self.pool();
+            if pool.spare.is_none() {
+                pool.spare = ask_for_fork(&pool).ok();
+            }
+        }
+    }
+
+    /// Ends what a killed keeper left, where no fork server does it.
+    pub(super) fn end_orphans(&self) {
+        if let Some(pid) = self.forked {
+            ForkedKeeper::end_orphans(pid);
+        }
+    }
+
+    async fn fork(&self) -> Result<OwnedFd> {
+        loop {
+            let asked = ask_for_fork(&self.pool());
+            match asked {
+                Ok(socket) => return Ok(socket),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(BUSY_PAUSE).await;
+                }
+                Err(error) if is_gone(&error) => self.start_server(&mut self.pool())?,
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+
+    fn start_server(&self, pool: &mut Pool) -> Result<()> {
+        let source = self.source.as_ref().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Keeper,
+                "this engine was made for one call, which it has made",
+            )
+        })?;
+        pool.server = Some(start_server(source, &self.hello)?);
+        Ok(())
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        // Every state of the pool is a good one, also that of a thread that panicked.
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
+fn ask_for_fork(pool: &Pool) -> io::Result<OwnedFd> {
+    let server = pool.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+    let (near, far) = socket_pair()?;
+    protocol::send(server, &Fork {}, &[far.as_fd()])?;
+    Ok(near)
+}
+
+/// Whether the fork server is not there any more: somebody killed it.
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::io(ErrorKind::Keeper, "get a keeper", error)
+}

@@ -1,0 +1,113 @@
+//! The counters of a spool: one page that keeper and readers share.
+//!
+//! One writer (the keeper), any number of readers. The memfd behind the page also holds, after it,
+//! the bytes kept in memory when the disk fails and the line index; both are reached by
+//! `pread`/`pwrite`, so that only this page is mapped.
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+/// Bytes of the mapped page.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// The counters, at fixed places in the page.
+#[repr(C)]
+pub(crate) struct Counters {
+    /// Bytes that the stream had so far; stored after the bytes themselves are.
+    pub(crate) total: AtomicU64,
+    /// Newlines among them.
+    pub(crate) lines: AtomicU64,
+    /// Oldest stream offset that the ring still holds; moves before bytes are overwritten.
+    pub(crate) tail_start: AtomicU64,
+    /// Stream offset from which on nothing was written to disk; `u64::MAX` while the disk is fine.
+    pub(crate) disk_end: AtomicU64,
+    /// Oldest stream offset that the memory tail holds; moves before bytes are overwritten.
+    pub(crate) memory_start: AtomicU64,
+    /// The error that stopped the writing, as errno; 0 when none did.
+    pub(crate) errno: AtomicU64,
+    /// Capacity of the head file.
+    pub(crate) head_capacity: AtomicU64,
+    /// Capacity of the ring.
+    pub(crate) ring_capacity: AtomicU64,
+}
+
+/// The mapped page and the memfd behind it.
+pub(crate) struct CounterPage {
+    fd: OwnedFd,
+    page: NonNull<Counters>,
+}
+
+// SAFETY: the page holds atomics only, and stays mapped as long as the value lives.
+#[expect(unsafe_code, reason = "a raw pointer to shared atomics")]
+unsafe impl Send for CounterPage {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a raw pointer to shared atomics")]
+unsafe impl Sync for CounterPage {}
+
+impl CounterPage {
+    /// Makes a new page with `extra` bytes behind it.
+    pub(crate) fn create(extra: u64) -> io::Result<Self> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = rustix::fs::memfd_create(c"bashd-spool", flags)?;
+        rustix::fs::ftruncate(&fd, PAGE_BYTES as u64 + extra)?;
+        // Nobody may shrink it under a mapping: that would be SIGBUS.
+        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK)?;
+        Self::open(fd)
+    }
+
+    /// Maps the page of somebody else's spool.
+    pub(crate) fn open(fd: OwnedFd) -> io::Result<Self> {
+        let size = rustix::fs::fstat(&fd)?.st_size;
+        let sealed = rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK);
+        if !sealed || (size as usize) < PAGE_BYTES {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "not a spool's counter page",
+            ));
+        }
+        // SAFETY: a fresh shared mapping of a file that is at least a page and can't shrink.
+        #[expect(unsafe_code, reason = "mmap")]
+        let address = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                PAGE_BYTES,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                &fd,
+                0,
+            )
+        }?;
+        let page = NonNull::new(address.cast())
+            .ok_or_else(|| io::Error::other("mmap returned no address"))?;
+        Ok(Self { fd, page })
+    }
+
+    /// The counters themselves.
+    pub(crate) fn get(&self) -> &Counters {
+        // SAFETY: mapped for the life of `self`, page-aligned, and any bytes are valid atomics.
+        #[expect(unsafe_code, reason = "a reference into the mapping")]
+        unsafe {
+            self.page.as_ref()
+        }
+    }
+}
+
+impl AsFd for CounterPage {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for CounterPage {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `open`, with this size, and unmapped once.
+        #[expect(unsafe_code, reason = "munmap")]
+        unsafe {
+            let _ = rustix::mm::munmap(self.page.as_ptr().cast(), PAGE_BYTES);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Starting the shell: clone like vfork, set up the child, exec.
+//!
+//! `posix_spawn` would do most of it, but knows neither a parent-death signal nor a place for the
+//! sandbox. The child shares the keeper's memory until it execs (the keeper is suspended meanwhile),
+//! so nothing is copied and an error is just a value left in a struct.
+
+use super::signals;
+use rustix::process::Pid;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::ptr;
+
+/// Stack of the child between clone and exec; it makes a handful of system calls.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// The lowest descriptor that the shell must not see.
+const FIRST_PRIVATE_FD: RawFd = 3;
+
+/// What is to be started.
+pub(crate) struct Launch<'a> {
+    /// Absolute path of the program.
+    pub(crate) program: &'a CStr,
+    /// Arguments, argv[0] first.
+    pub(crate) argv: &'a [CString],
+    /// `NAME=VALUE` entries.
+    pub(crate) env: &'a [CString],
+    /// Working directory.
+    pub(crate) cwd: BorrowedFd<'a>,
+    /// stdin, stdout, stderr; each above 2.
+    pub(crate) stdio: [BorrowedFd<'a>; 3],
+    /// One more descriptor, which becomes 3: the script of a command too long for an argument.
+    pub(crate) script: Option<BorrowedFd<'a>>,
+}
+
+/// Everything the child needs, as plain values, and the place where it leaves an error.
+struct Child {
+    program: *const c_char,
+    argv: *const *const c_char,
+    env: *const *const c_char,
+    cwd: RawFd,
+    stdio: [RawFd; 3],
+    script: Option<RawFd>,
+    errno: c_int,
+}
+
+/// Starts the program in a session of its own and returns its pid; the error is the child's own.
+pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
+    let argv = pointers(what.argv);
+    let env = pointers(what.env);
+    let mut child = Child {
+        program: what.program.as_ptr(),
+        argv: argv.as_ptr(),
+        env: env.as_ptr(),
+        cwd: what.cwd.as_raw_fd(),
+        stdio: what.stdio.map(|fd| fd.as_raw_fd()),
+        script: what.script.map(|fd| fd.as_raw_fd()),
+        errno: 0,
+    };
+    let mut stack = vec![0u128; STACK_BYTES / size_of::<u128>()];
+    let top = stack.as_mut_ptr_range().end;
+    // SAFETY: the child runs `set_up_and_exec` on its own aligned stack while this thread is
+    // suspended (CLONE_VFORK); `child`, `argv`, `env` and `stack` outlive that. The process has no
+    // other thread and no signal handler.
+    #[expect(unsafe_code, reason = "clone has no safe wrapper")]
+    let pid = unsafe {
+        libc::clone(
+            set_up_and_exec,
+            top.cast(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut child).cast(),
+        )
+    };
+    if pid == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("clone returned no pid"))?;
+    // SAFETY: written by the child before it ended, which was before clone returned.
+    #[expect(unsafe_code, reason = "the child wrote through a pointer")]
+    let errno = unsafe { ptr::read_volatile(&raw const child.errno) };
+    if errno == 0 {
+        return Ok(pid);
+    }
+    let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+    Err(io::Error::from_raw_os_error(errno))
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([ptr::null()])
+        .collect()
+}
+
+/// Runs in the child, on borrowed memory: system calls only, no allocation, no return to Rust code
+/// of the keeper.
+extern "C" fn set_up_and_exec(argument: *mut c_void) -> c_int {
+    // SAFETY: `launch` passes a `Child` that lives until exec, and is suspended meanwhile.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    unsafe {
+        let child = &mut *argument.cast::<Child>();
+        signals::restore_defaults();
+        if become_leader().is_some()
+            && libc::fchdir(child.cwd) == 0
+            && place_descriptors(child).is_some()
+        {
+            // The sandbox belongs here: descriptors are in place, nothing of the command ran yet.
+            libc::execve(child.program, child.argv, child.env);
+        }
+        child.errno = *libc::__errno_location();
+        libc::_exit(127)
+    }
+}
+
+/// A session and process group of its own, and death with its keeper as a second line of defence.
+fn become_leader() -> Option<()> {
+    // SAFETY: plain system calls.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    let done =
+        unsafe { libc::setsid() != -1 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 };
+    done.then_some(())
+}
+
+fn place_descriptors(child: &Child) -> Option<()> {
+    // SAFETY: plain system calls; the sources of 0 to 2 are above 2, so that no dup2 overwrites a
+    // later one, and the script comes last.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    unsafe {
+        for (target, &source) in (0..).zip(&child.stdio) {
+            if libc::dup2(source, target) == -1 {
+                return None;
+            }
+        }
+        let mut first_private = FIRST_PRIVATE_FD;
+        if let Some(script) = child.script {
+            // A dup2 onto itself would leave close-on-exec set.
+            let placed = if script == FIRST_PRIVATE_FD {
+                libc::fcntl(script, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(script, FIRST_PRIVATE_FD)
+            };
+            if placed == -1 {
+                return None;
+            }
+            first_private += 1;
+        }
+        // A kernel without close_range is no loss: everything of ours is close-on-exec.
+        libc::syscall(libc::SYS_close_range, first_private, c_int::MAX, 0);
+    }
+    Some(())
+}

@@ -1,0 +1,117 @@
+//! Signal dispositions of a keeper, and SIGCHLD as something to poll.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+/// Ignored in the keeper, so that a full pipe or a file-size limit is an error code to it; the
+/// shell gets them back as defaults.
+pub(super) const IGNORED: [i32; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+
+/// Blocked in the keeper and read from the descriptor instead.
+const WATCHED: [i32; 4] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+/// The signals of this process as a descriptor.
+pub(crate) struct SignalFd(OwnedFd);
+
+/// What has arrived since the last look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    /// A child changed its state.
+    pub(crate) child: bool,
+    /// Somebody asked this process to end.
+    pub(crate) end: bool,
+}
+
+/// Gives this process a keeper's dispositions: everything default, except what a keeper ignores or
+/// reads from the returned descriptor.
+pub(crate) fn take_over() -> io::Result<SignalFd> {
+    for signal in 1..=64 {
+        let handler = if IGNORED.contains(&signal) {
+            libc::SIG_IGN
+        } else {
+            libc::SIG_DFL
+        };
+        // SAFETY: only default and ignore are installed, no handler of ours. Errors (KILL, STOP,
+        // and the two that glibc keeps) are expected and mean nothing.
+        #[expect(unsafe_code, reason = "signal dispositions have no safe wrapper")]
+        unsafe {
+            libc::signal(signal, handler);
+        }
+    }
+    let set = set_of(&WATCHED);
+    // SAFETY: `set` is an initialised signal set; the result is checked.
+    #[expect(unsafe_code, reason = "signal masks and signalfd have no safe wrapper")]
+    unsafe {
+        if libc::sigprocmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut()) == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(SignalFd(OwnedFd::from_raw_fd(fd)))
+    }
+}
+
+impl std::os::fd::AsFd for SignalFd {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl SignalFd {
+    /// The same for a forked child: a signalfd tells each process its own signals.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
+    /// Takes what has arrived, without waiting.
+    pub(crate) fn take(&self) -> Arrived {
+        let mut arrived = Arrived::default();
+        let mut info = mem::MaybeUninit::<libc::signalfd_siginfo>::uninit();
+        let size = size_of::<libc::signalfd_siginfo>();
+        loop {
+            // SAFETY: the buffer has the size that is passed; it is read only when filled whole.
+            #[expect(unsafe_code, reason = "a signalfd yields a C struct")]
+            let signal = unsafe {
+                if libc::read(self.0.as_raw_fd(), info.as_mut_ptr().cast(), size) != size as isize {
+                    return arrived;
+                }
+                info.assume_init_ref().ssi_signo as i32
+            };
+            if signal == libc::SIGCHLD {
+                arrived.child = true;
+            } else {
+                arrived.end = true;
+            }
+        }
+    }
+}
+
+/// Puts the shell's signals in place: defaults and an empty mask. Runs between clone and exec.
+pub(super) fn restore_defaults() {
+    let empty = set_of(&[]);
+    // SAFETY: async-signal-safe calls on initialised values.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    unsafe {
+        for signal in IGNORED {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const empty, ptr::null_mut());
+    }
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    let mut set = mem::MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set; the numbers are valid signals.
+    #[expect(unsafe_code, reason = "signal sets have no safe wrapper")]
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for &signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}

@@ -1,0 +1,204 @@
+//! The process tree below a process, read from `/proc`.
+//!
+//! A pid that is read from a file may be somebody else's by the time it is used. Whoever signals
+//! therefore either knows that the pid is its own unreaped child (which can't be reused), or holds
+//! a pidfd and has checked *after opening it* that the process is still in the tree.
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// What `/proc/PID/stat` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// Name of the program.
+    pub(crate) name: String,
+    /// State letter: `Z` is a zombie, `D` sleeps uninterruptibly.
+    pub(crate) state: char,
+    /// Its parent.
+    pub(crate) parent: i32,
+    /// When it started, in clock ticks since boot.
+    pub(crate) started_ticks: u64,
+}
+
+/// Reads `/proc/PID/stat`.
+pub(crate) fn stat(pid: Pid) -> Option<Stat> {
+    let raw = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    parse_stat(&String::from_utf8_lossy(&raw))
+}
+
+/// The name is in parentheses and may itself hold blanks and parentheses: the last one counts.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (before, after) = text.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    let mut fields = after.split_ascii_whitespace();
+    Some(Stat {
+        name: name.to_owned(),
+        state: fields.next()?.chars().next()?,
+        parent: fields.next()?.parse().ok()?,
+        started_ticks: fields.nth(17)?.parse().ok()?,
+    })
+}
+
+/// The direct children of a process.
+pub(crate) fn children(pid: Pid) -> Vec<Pid> {
+    children_listed(pid).unwrap_or_else(|| {
+        scan_parents()
+            .remove(&pid.as_raw_nonzero().get())
+            .unwrap_or_default()
+    })
+}
+
+/// By the kernel's own list, one file a thread; `None` where the kernel was built without it.
+fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
+    let mut found = Vec::new();
+    let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())) else {
+        return Some(found); // it is gone
+    };
+    for task in tasks.flatten() {
+        match fs::read_to_string(task.path().join("children")) {
+            Ok(list) => found.extend(
+                list.split_ascii_whitespace()
+                    .filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
+            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && task.path().exists() => {
+                return None;
+            }
+            Err(_) => {}
+        }
+    }
+    Some(found)
+}
+
+/// By looking at every process: parent to children.
+fn scan_parents() -> HashMap<i32, Vec<Pid>> {
+    let mut by_parent: HashMap<i32, Vec<Pid>> = HashMap::new();
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return by_parent;
+    };
+    for entry in entries.flatten() {
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| Pid::from_raw(name.parse().ok()?));
+        if let Some(pid) = pid
+            && let Some(stat) = stat(pid)
+        {
+            by_parent.entry(stat.parent).or_default().push(pid);
+        }
+    }
+    by_parent
+}
+
+/// A process of the tree, held so that its pid can't come to mean another.
+pub(crate) struct Member {
+    /// Its pid.
+    pub(crate) pid: Pid,
+    /// The hold on it.
+    pub(crate) fd: OwnedFd,
+}
+
+impl Member {
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(rustix::process::pidfd_send_signal(&self.fd, signal)?)
+    }
+}
+
+/// Visits every process below this one, parents first.
+///
+/// A process that moves while we walk (its parent dies, it becomes our own child) may be missed;
+/// whoever needs all of them walks again.
+pub(crate) fn for_each_descendant(mut visit: impl FnMut(&Member)) {
+    let mut parents = vec![rustix::process::getpid()];
+    while let Some(parent) = parents.pop() {
+        for pid in children(parent) {
+            let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+                continue;
+            };
+            let still_there = stat(pid).is_some_and(|stat| {
+                stat.parent == parent.as_raw_nonzero().get() || stat.parent == own_pid()
+            });
+            if still_there {
+                visit(&Member { pid, fd });
+                parents.push(pid);
+            }
+        }
+    }
+}
+
+fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+/// The command line of a process for people: its arguments, else its name in brackets.
+pub(crate) fn command_line(pid: Pid) -> String {
+    /// Enough to recognise it by.
+    const LONGEST: usize = 200;
+    let raw = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    let words: Vec<_> = raw
+        .split(|&byte| byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(String::from_utf8_lossy)
+        .collect();
+    let line = if words.is_empty() {
+        format!(
+            "[{}]",
+            stat(pid).map_or_else(|| "?".to_owned(), |stat| stat.name)
+        )
+    } else {
+        words.join(" ")
+    };
+    line.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(LONGEST)
+        .collect()
+}
+
+/// How long a process has been there, in milliseconds.
+pub(crate) fn age_ms(pid: Pid) -> u64 {
+    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let now_ms = now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000;
+    stat(pid).map_or(0, |stat| {
+        now_ms.saturating_sub(stat.started_ticks * 1000 / ticks_per_second)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_blanks_is_parsed() {
+        let text = "7 (a) b (c)) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
+        let stat = parse_stat(text);
+        let expected = Stat {
+            name: "a) b (c)".into(),
+            state: 'S',
+            parent: 3,
+            started_ticks: 12345,
+        };
+        assert_eq!(stat, Some(expected));
+    }
+
+    #[test]
+    fn a_torn_stat_line_is_nothing() {
+        assert_eq!(parse_stat("7 (a"), None);
+        assert_eq!(parse_stat("7 (a) S 3"), None);
+        assert_eq!(parse_stat(""), None);
+    }
+
+    #[test]
+    fn the_scan_finds_what_the_list_finds() {
+        let own = rustix::process::getpid();
+        let parent = stat(own).map(|stat| stat.parent).and_then(Pid::from_raw);
+        let listed = scan_parents();
+        let parent = parent
+            .map(|pid| pid.as_raw_nonzero().get())
+            .unwrap_or_default();
+        assert!(listed.get(&parent).is_some_and(|pids| pids.contains(&own)));
+    }
+}

@@ -1,0 +1,104 @@
+//! Following a run's output while it grows: from spool to events.
+
+use super::keeper::protocol::Query;
+use crate::event::{Event, Stream};
+use crate::output::spool::SpoolReader;
+use crate::output::text::Decoder;
+use crate::output::{Piece, Source};
+use tokio::sync::mpsc;
+
+/// Bytes of one output event at most.
+const CHUNK: u64 = 64 * 1024;
+
+/// Passes a run's output on as events. A slow receiver slows only itself: the command's output goes
+/// to the spool, and what the ring drops before it was passed on is told as a gap.
+pub(crate) struct Watch {
+    events: mpsc::Sender<Event>,
+    streams: Vec<Progress>,
+}
+
+/// How far one stream has been passed on.
+#[derive(Default)]
+struct Progress {
+    offset: u64,
+    decoder: Decoder,
+}
+
+impl Watch {
+    /// A watch that reports here.
+    pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
+        Self {
+            events,
+            streams: vec![Progress::default(), Progress::default()],
+        }
+    }
+
+    /// The shell runs.
+    pub(super) fn begin(&mut self, pid: i32) {
+        // The channel is empty at this point, so that there is room.
+        let _ = self.events.try_send(Event::Started { pid });
+    }
+
+    /// Passes on what there is; the answer asks for what comes after it.
+    pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> Query {
+        for ((spool, progress), stream) in spools
+            .iter()
+            .zip(&mut self.streams)
+            .zip([Stream::Out, Stream::Err])
+        {
+            while progress.offset < spool.len() {
+                let upto = spool.len().min(progress.offset + CHUNK);
+                let text = match spool.read(progress.offset..upto) {
+                    Ok(pieces) => progress.decode(pieces),
+                    Err(error) => format!("\n[bashd: output can't be read: {error}]\n"),
+                };
+                progress.offset = upto;
+                send(&self.events, stream, text).await;
+            }
+        }
+        let offset = |stream: usize| {
+            self.streams
+                .get(stream)
+                .map_or(0, |progress| progress.offset)
+        };
+        Query {
+            out: offset(0),
+            err: offset(1),
+        }
+    }
+
+    /// Passes on what the decoders held back.
+    pub(super) async fn finish(&mut self) {
+        for (progress, stream) in self.streams.iter_mut().zip([Stream::Out, Stream::Err]) {
+            let text = std::mem::take(&mut progress.decoder).finish();
+            send(&self.events, stream, text).await;
+        }
+    }
+}
+
+impl Progress {
+    fn decode(&mut self, pieces: Vec<Piece>) -> String {
+        let mut text = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Kept(bytes) => text.push_str(&self.decoder.push(&bytes)),
+                Piece::Dropped(count) => {
+                    text.push_str(&std::mem::take(&mut self.decoder).finish());
+                    text.push_str(&gap(count));
+                }
+            }
+        }
+        text
+    }
+}
+
+/// What stands in for bytes that the ring dropped before they were passed on.
+fn gap(count: u64) -> String {
+    format!("\n[bashd: {count} bytes of output were lost]\n")
+}
+
+async fn send(events: &mpsc::Sender<Event>, stream: Stream, text: String) {
+    if !text.is_empty() {
+        let _ = events.send(Event::Output { stream, text }).await;
+    }
+}

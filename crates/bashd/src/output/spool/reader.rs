@@ -1,0 +1,263 @@
+//! The reading side of a spool: any range, any time, by anybody who has the descriptors.
+
+use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, index};
+use crate::exec::os::counters::{CounterPage, Counters};
+use crate::output::{Piece, Source};
+use crate::plan::Quota;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+/// Reads one stream's spool, while it grows or after.
+pub struct SpoolReader {
+    page: CounterPage,
+    head: Option<OwnedFd>,
+    ring: OnceLock<OwnedFd>,
+    /// The end of what this reader shows, where survivors go on writing behind it.
+    end: Option<End>,
+}
+
+/// A fixed end of a stream.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    bytes: u64,
+    lines: u64,
+}
+
+impl SpoolReader {
+    /// A reader over a counter page and a head file; the latter is missing where the disk refused.
+    pub(crate) fn new(page: OwnedFd, head: Option<OwnedFd>) -> io::Result<Self> {
+        Ok(Self {
+            page: CounterPage::open(page)?,
+            head,
+            ring: OnceLock::new(),
+            end: None,
+        })
+    }
+
+    /// Hands over the ring, once there is one.
+    pub(crate) fn set_ring(&self, ring: OwnedFd) {
+        let _ = self.ring.set(ring);
+    }
+
+    /// Fixes the end, so that the same reads give the same answers from now on.
+    pub(crate) fn ending_at(mut self, bytes: u64, lines: u64) -> Self {
+        self.end = Some(End { bytes, lines });
+        self
+    }
+
+    /// Bytes of the stream that can't be read any more: overwritten in the ring, or never written.
+    pub fn dropped(&self) -> u64 {
+        let total = self.len();
+        let counters = self.counters();
+        let overwritten = counters
+            .tail_start
+            .load(Acquire)
+            .min(total)
+            .saturating_sub(counters.head_capacity.load(Relaxed));
+        let disk_end = counters.disk_end.load(Acquire);
+        let unwritten = total.saturating_sub(disk_end);
+        let lost = counters
+            .memory_start
+            .load(Acquire)
+            .saturating_sub(disk_end)
+            .min(unwritten);
+        overwritten + lost
+    }
+
+    /// The operating system's reason why output was lost, if any was.
+    pub fn storage_error(&self) -> Option<io::Error> {
+        let errno = self.counters().errno.load(Acquire);
+        let failed = self.counters().disk_end.load(Acquire) < self.len();
+        (errno != 0 && failed).then(|| io::Error::from_raw_os_error(errno as i32))
+    }
+
+    /// Offset at which the line with this number (from 0) begins, if it is still there.
+    pub fn offset_of_line(&self, line: u64) -> io::Result<Option<u64>> {
+        if line == 0 {
+            return Ok(Some(0));
+        }
+        if line > self.lines() {
+            return Ok(None);
+        }
+        let (mut offset, mut seen) = self.nearest_step(line)?;
+        while offset < self.len() {
+            for piece in self.read(offset..(offset + index::STEP).min(self.len()))? {
+                let Piece::Kept(bytes) = piece else {
+                    return Ok(None);
+                };
+                for newline in memchr::memchr_iter(b'\n', &bytes) {
+                    seen += 1;
+                    if seen == line {
+                        return Ok(Some(offset + newline as u64 + 1));
+                    }
+                }
+                offset += bytes.len() as u64;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last indexed step with fewer newlines before it than asked for: its offset and count.
+    fn nearest_step(&self, line: u64) -> io::Result<(u64, u64)> {
+        let counters = self.counters();
+        let quota = Quota {
+            head: counters.head_capacity.load(Relaxed),
+            ring: counters.ring_capacity.load(Relaxed),
+        };
+        let index = LineIndex::new(quota);
+        let kept_from = counters.tail_start.load(Acquire).div_ceil(index::STEP);
+        let in_head = 1..=quota.head.min(self.len()) / index::STEP;
+        let in_ring = kept_from.max(quota.head / index::STEP + 1)..=self.len() / index::STEP;
+        let mut best = (0, 0);
+        for step in in_head.chain(in_ring) {
+            let mut entry = [0; 8];
+            let position = INDEX_AT + index.position(step);
+            if rustix::io::pread(&self.page, &mut entry, position)? < entry.len() {
+                break;
+            }
+            let before = u64::from_ne_bytes(entry);
+            if before >= line {
+                break;
+            }
+            best = (step * index::STEP, before);
+        }
+        Ok(best)
+    }
+
+    fn counters(&self) -> &Counters {
+        self.page.get()
+    }
+
+    fn read_head(&self, range: Range<u64>, pieces: &mut Vec<Piece>) -> io::Result<()> {
+        let Some(head) = &self.head else {
+            pieces.push(Piece::Dropped(range.end - range.start));
+            return Ok(());
+        };
+        pieces.push(Piece::Kept(read_exactly(
+            head.as_fd(),
+            range.start,
+            range.end - range.start,
+        )?));
+        Ok(())
+    }
+
+    fn read_ring(&self, range: Range<u64>, pieces: &mut Vec<Piece>) -> io::Result<()> {
+        let counters = self.counters();
+        let head = counters.head_capacity.load(Relaxed);
+        let ring = counters.ring_capacity.load(Relaxed);
+        let Some(file) = self.ring.get() else {
+            pieces.push(Piece::Dropped(range.end - range.start));
+            return Ok(());
+        };
+        let start = counters
+            .tail_start
+            .load(SeqCst)
+            .clamp(range.start, range.end);
+        let mut bytes = Vec::with_capacity((range.end - start) as usize);
+        let mut offset = start;
+        while offset < range.end {
+            let position = (offset - head) % ring;
+            let count = (range.end - offset).min(ring - position);
+            bytes.extend(read_exactly(file.as_fd(), position, count)?);
+            offset += count;
+        }
+        // What was overwritten while we read is void: look again, and drop it.
+        std::sync::atomic::fence(SeqCst);
+        let valid = counters.tail_start.load(SeqCst).clamp(start, range.end);
+        if valid > range.start {
+            pieces.push(Piece::Dropped(valid - range.start));
+        }
+        bytes.drain(..(valid - start) as usize);
+        pieces.push(Piece::Kept(bytes));
+        Ok(())
+    }
+
+    fn read_memory(&self, range: Range<u64>, pieces: &mut Vec<Piece>) -> io::Result<()> {
+        let counters = self.counters();
+        let begun = counters.disk_end.load(Acquire);
+        let start = counters
+            .memory_start
+            .load(SeqCst)
+            .clamp(range.start, range.end);
+        let mut bytes = Vec::new();
+        let mut offset = start;
+        while offset < range.end {
+            let position = (offset - begun) % MEMORY_TAIL;
+            let count = (range.end - offset).min(MEMORY_TAIL - position);
+            bytes.extend(read_exactly(
+                self.page.as_fd(),
+                MEMORY_TAIL_AT + position,
+                count,
+            )?);
+            offset += count;
+        }
+        std::sync::atomic::fence(SeqCst);
+        let valid = counters.memory_start.load(SeqCst).clamp(start, range.end);
+        if valid > range.start {
+            pieces.push(Piece::Dropped(valid - range.start));
+        }
+        bytes.drain(..(valid - start) as usize);
+        pieces.push(Piece::Kept(bytes));
+        Ok(())
+    }
+}
+
+impl Source for SpoolReader {
+    fn len(&self) -> u64 {
+        self.end
+            .map_or_else(|| self.counters().total.load(Acquire), |end| end.bytes)
+    }
+
+    fn lines(&self) -> u64 {
+        self.end
+            .map_or_else(|| self.counters().lines.load(Acquire), |end| end.lines)
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+        let range = range.start..range.end.min(self.len());
+        let disk_end = self.counters().disk_end.load(Acquire);
+        let head_end = self.counters().head_capacity.load(Relaxed).min(disk_end);
+        let mut pieces = Vec::new();
+        for (part, read) in [
+            (0..head_end, Self::read_head as fn(&Self, _, &mut _) -> _),
+            (head_end..disk_end, Self::read_ring),
+            (disk_end..u64::MAX, Self::read_memory),
+        ] {
+            let part = range.start.max(part.start)..range.end.min(part.end);
+            if part.start < part.end {
+                read(self, part, &mut pieces)?;
+            }
+        }
+        pieces.retain(|piece| !matches!(piece, Piece::Kept(bytes) if bytes.is_empty()));
+        Ok(pieces)
+    }
+}
+
+impl std::fmt::Debug for SpoolReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpoolReader")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads so many bytes; fewer is an error, since the counters promised them.
+fn read_exactly(fd: BorrowedFd<'_>, mut position: u64, count: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; count as usize];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(fd, rest, position) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                filled += count;
+                position += count as u64;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bytes)
+}

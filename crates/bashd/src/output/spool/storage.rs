@@ -1,0 +1,115 @@
+//! Files of a spool: anonymous where the file system can, named and locked where it can't.
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Suffix of a spool file that has a name only because the file system has no anonymous ones.
+const NAMED_SUFFIX: &str = "spool";
+
+/// A file of a spool.
+#[derive(Debug)]
+pub(super) struct SpoolFile {
+    fd: OwnedFd,
+    /// Set where the file has a name that must go away with its keeper.
+    name: Option<PathBuf>,
+}
+
+impl SpoolFile {
+    /// Opens a new file in the runs directory.
+    pub(super) fn create(runs: &Path) -> io::Result<Self> {
+        let mode = Mode::RUSR | Mode::WUSR;
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::open(runs, flags, mode) {
+            Ok(fd) => Ok(Self { fd, name: None }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => Self::named(runs, mode),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn named(runs: &Path, mode: Mode) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let pid = rustix::process::getpid().as_raw_nonzero();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = runs.join(format!("{pid}-{number}.{NAMED_SUFFIX}"));
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&path, flags, mode)?;
+        rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self {
+            fd,
+            name: Some(path),
+        })
+    }
+
+    /// Gives the file a lasting name, and locks it for as long as its keeper lives.
+    pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
+        rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive)?;
+        if let Some(from) = &self.name {
+            fs::rename(from, to)?;
+            self.name = None;
+            return Ok(());
+        }
+        let by_descriptor = rustix::fs::linkat(&self.fd, "", CWD, to, AtFlags::EMPTY_PATH);
+        if by_descriptor.is_ok() {
+            return Ok(());
+        }
+        // Without CAP_DAC_READ_SEARCH older kernels want the detour.
+        let detour = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        Ok(rustix::fs::linkat(
+            CWD,
+            detour,
+            CWD,
+            to,
+            AtFlags::SYMLINK_FOLLOW,
+        )?)
+    }
+}
+
+impl AsFd for SpoolFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for SpoolFile {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// Makes the directory of all runs, for its owner alone.
+pub(crate) fn prepare_runs_directory(runs: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(runs)
+}
+
+/// Removes named spool files whose keeper is gone: nobody holds their lock any more.
+pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(runs)?.flatten() {
+        let path = entry.path();
+        let is_spool = path
+            .extension()
+            .is_some_and(|extension| extension == NAMED_SUFFIX);
+        if is_spool && !is_locked(&path) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether somebody writes to this file: its keeper holds a lock on it.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else {
+        return false;
+    };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+}

@@ -1,0 +1,255 @@
+//! The writing side of a spool: one keeper, one stream.
+
+use super::storage::SpoolFile;
+use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, SpoolReader, index};
+use crate::exec::os::counters::CounterPage;
+use crate::plan::Quota;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+
+/// Takes a stream's bytes in order and keeps what the quota allows.
+pub(crate) struct SpoolWriter {
+    page: CounterPage,
+    runs: PathBuf,
+    quota: Quota,
+    index: LineIndex,
+    head: Option<SpoolFile>,
+    ring: Option<SpoolFile>,
+    /// Set once the disk refused a byte; from then on only memory is written.
+    failed: bool,
+    /// Whether the head file has a name by which people read it.
+    is_named: bool,
+    total: u64,
+    lines: u64,
+}
+
+impl SpoolWriter {
+    /// Opens a spool in the runs directory. A disk that refuses even that is told by the counters;
+    /// only a lack of memory or descriptors is an error.
+    pub(crate) fn create(runs: &Path, quota: Quota) -> io::Result<Self> {
+        let index = LineIndex::new(quota);
+        let page = CounterPage::create(MEMORY_TAIL + index.bytes())?;
+        let counters = page.get();
+        counters.disk_end.store(u64::MAX, Relaxed);
+        counters.head_capacity.store(quota.head, Relaxed);
+        counters.ring_capacity.store(quota.ring, Release);
+        let mut writer = Self {
+            page,
+            runs: runs.to_owned(),
+            quota,
+            index,
+            head: None,
+            ring: None,
+            failed: false,
+            is_named: false,
+            total: 0,
+            lines: 0,
+        };
+        match SpoolFile::create(runs) {
+            Ok(file) => writer.head = Some(file),
+            Err(error) if is_out_of_descriptors(&error) => return Err(error),
+            Err(error) => writer.give_up_disk(&error),
+        }
+        Ok(writer)
+    }
+
+    /// Appends bytes to the stream. Never fails and never blocks on anything but the disk.
+    pub(crate) fn append(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = index::STEP - self.total % index::STEP;
+            let (now, later) = bytes.split_at(bytes.len().min(room as usize));
+            self.append_within_step(now);
+            if self.total.is_multiple_of(index::STEP) {
+                self.write_index_entry();
+            }
+            bytes = later;
+        }
+        let counters = self.page.get();
+        counters.lines.store(self.lines, Relaxed);
+        counters.total.store(self.total, Release);
+    }
+
+    fn append_within_step(&mut self, mut bytes: &[u8]) {
+        self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        while !bytes.is_empty() {
+            let written = if self.failed {
+                self.write_memory(bytes)
+            } else if self.total < self.quota.head {
+                self.write_head(bytes)
+            } else {
+                self.write_ring(bytes)
+            };
+            match written {
+                Ok(count) => {
+                    self.total += count as u64;
+                    bytes = bytes.get(count..).unwrap_or_default();
+                }
+                Err(error) if self.failed => {
+                    // Not even memory: count the bytes, keep none of them.
+                    debug_assert!(false, "memory tail: {error}");
+                    self.total += bytes.len() as u64;
+                    return;
+                }
+                Err(error) => self.give_up_disk(&error),
+            }
+        }
+    }
+
+    fn write_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.quota.head - self.total;
+        let file = self
+            .head
+            .as_ref()
+            .ok_or_else(|| io::Error::other("no head file"))?;
+        write_at(file.as_fd(), bytes, room, self.total)
+    }
+
+    fn write_ring(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Quota { head, ring } = self.quota;
+        if ring == 0 {
+            self.page
+                .get()
+                .tail_start
+                .store(self.total + bytes.len() as u64, SeqCst);
+            return Ok(bytes.len());
+        }
+        if self.ring.is_none() {
+            self.page.get().tail_start.store(head, SeqCst);
+            self.ring = Some(SpoolFile::create(&self.runs)?);
+        }
+        let position = (self.total - head) % ring;
+        let count = (bytes.len() as u64).min(ring - position);
+        // Readers must know before the bytes go, or they would take new bytes for old ones.
+        let oldest = (self.total + count).saturating_sub(ring).max(head);
+        self.page.get().tail_start.store(oldest, SeqCst);
+        let file = self
+            .ring
+            .as_ref()
+            .ok_or_else(|| io::Error::other("no ring file"))?;
+        write_at(file.as_fd(), bytes, count, position)
+    }
+
+    fn write_memory(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let begun = self.page.get().disk_end.load(Relaxed);
+        let position = (self.total - begun) % MEMORY_TAIL;
+        let count = (bytes.len() as u64).min(MEMORY_TAIL - position);
+        let oldest = (self.total + count).saturating_sub(MEMORY_TAIL).max(begun);
+        self.page.get().memory_start.store(oldest, SeqCst);
+        write_at(self.page.as_fd(), bytes, count, MEMORY_TAIL_AT + position)
+    }
+
+    fn give_up_disk(&mut self, error: &io::Error) {
+        self.failed = true;
+        let counters = self.page.get();
+        counters.memory_start.store(self.total, Relaxed);
+        counters
+            .errno
+            .store(error.raw_os_error().unwrap_or(libc::EIO) as u64, Relaxed);
+        counters.disk_end.store(self.total, Release);
+    }
+
+    fn write_index_entry(&self) {
+        let position = self.index.position(self.total / index::STEP);
+        let entry = self.lines.to_ne_bytes();
+        // A missing entry costs a longer scan, nothing else.
+        let _ = write_at(
+            self.page.as_fd(),
+            &entry,
+            entry.len() as u64,
+            INDEX_AT + position,
+        );
+    }
+
+    /// Bytes of the stream so far.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Newlines of the stream so far.
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// The descriptors a reader needs: counter page, then head file.
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        std::iter::once(self.page.as_fd())
+            .chain(self.head.as_ref().map(AsFd::as_fd))
+            .collect()
+    }
+
+    /// The ring's descriptor, once there is a ring.
+    pub(crate) fn ring(&self) -> Option<BorrowedFd<'_>> {
+        self.ring.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Gives the head file a name, under which it can be read while it grows.
+    pub(crate) fn link(&mut self, path: &Path) -> io::Result<()> {
+        self.head
+            .as_mut()
+            .ok_or_else(|| io::Error::other("no head file"))?
+            .link(path)?;
+        self.is_named = true;
+        Ok(())
+    }
+
+    /// Appends to a named head file what the stream has beyond it: a line that says what is
+    /// missing, and the tail in order. The file is then the whole story for whoever opens it.
+    pub(crate) fn complete_head(&self) -> io::Result<()> {
+        let Some(head) = self.head.as_ref().filter(|_| self.is_named) else {
+            return Ok(());
+        };
+        let reader = SpoolReader::new(
+            self.page.as_fd().try_clone_to_owned()?,
+            Some(head.as_fd().try_clone_to_owned()?),
+        )?;
+        if let Some(ring) = self.ring() {
+            reader.set_ring(ring.try_clone_to_owned()?);
+        }
+        let mut end = rustix::fs::fstat(head)?.st_size as u64;
+        let mut offset = self.quota.head.min(self.total);
+        while offset < self.total {
+            let upto = (offset + index::STEP).min(self.total);
+            for piece in crate::output::Source::read(&reader, offset..upto)? {
+                let bytes = match piece {
+                    crate::output::Piece::Kept(bytes) => bytes,
+                    crate::output::Piece::Dropped(count) => {
+                        format!("\n[bashd: {count} bytes of output were dropped here]\n")
+                            .into_bytes()
+                    }
+                };
+                write_all_at(head.as_fd(), &bytes, end)?;
+                end += bytes.len() as u64;
+            }
+            offset = upto;
+        }
+        Ok(())
+    }
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+/// Writes at most `room` bytes at a position; a write of nothing is an error.
+fn write_at(fd: BorrowedFd<'_>, bytes: &[u8], room: u64, position: u64) -> io::Result<usize> {
+    let count = (bytes.len() as u64).min(room) as usize;
+    loop {
+        match rustix::io::pwrite(fd, bytes.get(..count).unwrap_or(bytes), position) {
+            Ok(0) => return Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+            Ok(count) => return Ok(count),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn write_all_at(fd: BorrowedFd<'_>, mut bytes: &[u8], mut position: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = write_at(fd, bytes, u64::MAX, position)?;
+        bytes = bytes.get(count..).unwrap_or_default();
+        position += count as u64;
+    }
+    Ok(())
+}

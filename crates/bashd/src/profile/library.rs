@@ -1,0 +1,115 @@
+//! The profiles an engine knows: compiled-in ones, and files of the user's own.
+
+use super::reply::Ending;
+use super::{DEFAULT, Profile};
+use crate::error::{Error, ErrorKind};
+use crate::request::{Refusal, RefusalKind};
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Finds profiles by name, and reads each once.
+#[derive(Debug)]
+pub struct Library {
+    /// Where the user's own profiles are, `NAME.toml` each.
+    directory: Option<PathBuf>,
+    read: Mutex<HashMap<String, Arc<Profile>>>,
+}
+
+/// Why there is no profile of a name.
+#[derive(Debug)]
+pub enum Missing {
+    /// Nobody ever wrote one.
+    Unknown(Refusal),
+    /// Its file can't be used.
+    Broken(Error),
+}
+
+impl From<Missing> for Error {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Unknown(refusal) => Self::new(
+                ErrorKind::Config,
+                format!("there is no profile `{}`", refusal.detail),
+            ),
+            Missing::Broken(error) => error,
+        }
+    }
+}
+
+impl From<Missing> for Ending {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Unknown(refusal) => Self::Refused(refusal),
+            Missing::Broken(error) => Self::Failed(error, None),
+        }
+    }
+}
+
+impl Library {
+    /// A library over the compiled-in profiles and this directory.
+    pub fn new(directory: Option<PathBuf>) -> Self {
+        Self {
+            directory,
+            read: Mutex::default(),
+        }
+    }
+
+    /// The profile of that name. The user's own comes before a compiled-in one.
+    pub fn get(&self, name: &str) -> Result<Arc<Profile>, Missing> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(profile) = read.get(name) {
+            return Ok(Arc::clone(profile));
+        }
+        let profile = Arc::new(self.find(name)?);
+        read.insert(name.to_owned(), Arc::clone(&profile));
+        Ok(profile)
+    }
+
+    fn find(&self, name: &str) -> Result<Profile, Missing> {
+        if let Some(toml) = self.own(name).map_err(Missing::Broken)? {
+            return Profile::from_toml(&toml).map_err(Missing::Broken);
+        }
+        match Profile::builtin(name).map_err(Missing::Broken)? {
+            Some(profile) => Ok(profile),
+            None => Err(Missing::Unknown(Refusal::new(
+                RefusalKind::UnknownProfile,
+                name,
+            ))),
+        }
+    }
+
+    /// The compiled-in profile in whose form a reply says that another is missing.
+    #[expect(
+        clippy::expect_used,
+        reason = "compiled in; a test loads every one of them"
+    )]
+    pub(crate) fn fallback() -> Arc<Profile> {
+        Arc::new(
+            Profile::builtin(DEFAULT)
+                .ok()
+                .flatten()
+                .expect("the default profile loads"),
+        )
+    }
+
+    /// The text of the user's own profile file, if there is one.
+    fn own(&self, name: &str) -> Result<Option<String>, Error> {
+        let is_plain = name
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+        let Some(directory) = self.directory.as_ref().filter(|_| is_plain) else {
+            return Ok(None);
+        };
+        let path = directory.join(format!("{name}.toml"));
+        match std::fs::read_to_string(&path) {
+            Ok(toml) => Ok(Some(toml)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                let doing = format!("read profile {}", path.display());
+                Err(Error::io(ErrorKind::Config, doing, error))
+            }
+        }
+    }
+}

@@ -15,7 +15,7 @@ pub(crate) fn dispatch(
 ) -> Result<ExitStatus, Failure> {
     let settings = || Settings::load(everywhere, printer);
     match subcommand {
-        Subcommand::Run(arguments) => run::run(arguments, &settings()?, printer),
+        Subcommand::Run(arguments) => run::run(arguments, settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
         Subcommand::Config(Config::Show(arguments)) => {

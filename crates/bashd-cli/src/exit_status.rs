@@ -1,6 +1,6 @@
 //! The exit statuses of `bashd`: fixed numbers, documented, the same in every version.
 
-use bashd::reply::Reply;
+use bashd::Reply;
 use std::process::ExitCode;
 
 /// How `bashd` itself ends.

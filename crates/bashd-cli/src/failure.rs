@@ -70,10 +70,10 @@ impl Failure {
     }
 }
 
-impl From<bashd::error::Error> for Failure {
-    fn from(error: bashd::error::Error) -> Self {
+impl From<bashd::Error> for Failure {
+    fn from(error: bashd::Error) -> Self {
         let kind = match error.kind() {
-            bashd::error::ErrorKind::Config => Kind::Config,
+            bashd::ErrorKind::Config => Kind::Config,
             _ => Kind::System,
         };
         // The library's messages hold their cause already.

@@ -54,13 +54,13 @@ pub(crate) fn log(
         match record {
             Ok(record) if arguments.json => page.line(json(&record)?)?,
             Ok(record) => table.row(&mut page, &record)?,
-            Err(error) => printer.remark(Paint::Warning, "warning:", &error.to_string()),
+            Err(error) => printer.warn(&error.to_string()),
         }
     }
     page.finish()?;
     if records.damaged() > 0 {
         let text = format!("{} damaged lines were passed over", records.damaged());
-        printer.remark(Paint::Warning, "warning:", &text);
+        printer.warn(&text);
     }
     if table.rows == 0 && !arguments.json {
         printer.remark(Paint::Hint, "log:", &nothing_found(arguments, settings));

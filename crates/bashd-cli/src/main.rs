@@ -22,6 +22,7 @@ use print::Printer;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    bashd::run_if_asked();
     let hints = surroundings::color_hints();
     let status = match Cli::try_parse() {
         Ok(cli) => {

@@ -61,6 +61,22 @@ impl Printer {
         page.finish()
     }
 
+    /// Writes text to stderr as it is.
+    pub(crate) fn err(text: &str) {
+        // Who can't be told can't be told that either.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Writes a warning to stderr.
+    pub(crate) fn warn(&self, text: &str) {
+        self.remark(Paint::Warning, "warning:", text);
+    }
+
+    /// Whether somebody is looking at stdout.
+    pub(crate) fn is_terminal() -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Opens stdout for many lines.
     pub(crate) fn page(&self) -> Page {
         Page {
@@ -77,9 +93,7 @@ impl Printer {
 
     /// Writes a line to stderr, its first word painted.
     pub(crate) fn remark(&self, paint: Paint, word: &str, text: &str) {
-        let line = format!("{} {text}\n", painted(self.err, paint, word));
-        // Who can't be told can't be told that either.
-        let _ = io::stderr().lock().write_all(line.as_bytes());
+        Self::err(&format!("{} {text}\n", painted(self.err, paint, word)));
     }
 
     /// Writes what clap has to say: help on stdout, complaints on stderr.
@@ -90,7 +104,7 @@ impl Printer {
             Colors::Off => text.to_string(),
         };
         if error.use_stderr() {
-            let _ = io::stderr().lock().write_all(rendered(self.err).as_bytes());
+            Self::err(&rendered(self.err));
             return ExitStatus::Failed;
         }
         match self.out(&rendered(self.out)) {

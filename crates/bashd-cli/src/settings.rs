@@ -2,7 +2,7 @@
 
 use crate::args::Everywhere;
 use crate::failure::{Failure, Kind};
-use crate::print::{Paint, Printer};
+use crate::print::Printer;
 use crate::surroundings::{self, Places};
 use bashd::config::{Config, ConfigFile, Report, Sources, resolve};
 use std::fs;
@@ -42,7 +42,7 @@ impl Settings {
             Failure::from(error).hint("`bashd config reference` explains every key")
         })?;
         for warning in &report.warnings {
-            printer.remark(Paint::Warning, "warning:", &warning.to_string());
+            printer.warn(&warning.to_string());
         }
         Ok(Self {
             config,

@@ -5,7 +5,7 @@ use bashd::config::env_vars;
 use jiff::tz::TimeZone;
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where bashd's files are.
 #[derive(Debug)]
@@ -77,10 +77,11 @@ pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     env::vars_os().filter(|(name, _)| is_ours(name)).collect()
 }
 
-/// What commands inherit.
-pub(crate) fn for_commands() -> Result<bashd::config::Surroundings, Failure> {
-    Ok(bashd::config::Surroundings {
-        cwd: cwd()?,
+/// What commands inherit. Where the current directory is gone, an absolute `cwd` will do.
+pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Failure> {
+    let given = cwd.filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
+    Ok(bashd::Surroundings {
+        cwd: self::cwd().or_else(|failure| given.ok_or(failure))?,
         env: env::vars_os().collect(),
     })
 }

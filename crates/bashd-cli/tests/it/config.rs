@@ -31,7 +31,7 @@ fn every_value_is_shown_with_its_origin() {
     profile = "voice"                              # --set
     profiles_dir = ""                              # default
     shell = "/bin/bash"                            # --set
-    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1
+    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1 (no effect yet)
     survivors = "profile"                          # default
     spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4
     spool.ring_bytes = "56MiB"                     # default

@@ -5,6 +5,7 @@
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `log` | `log`: the table, JSON, filters, damage |
+//! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `schema` | `schema`: the tool definition of each profile |
 //! | `doctor` | `doctor`: findings for people and for programs |
 //! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
@@ -18,6 +19,7 @@ mod config;
 mod doctor;
 mod documents;
 mod log;
+mod run;
 mod schema;
 mod usage;
 

@@ -98,11 +98,6 @@ impl Config {
         self.state_dir.join("ledger")
     }
 
-    /// Where runs have their directories.
-    pub fn runs_dir(&self) -> PathBuf {
-        self.state_dir.join("runs")
-    }
-
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
         Ok(Self {

@@ -1,5 +1,4 @@
 //! Tests of the ledger on real files: shared, damaged, refused, swept.
-#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use super::*;
 use proptest::prelude::*;

@@ -84,12 +84,17 @@ impl Progress {
                 Piece::Kept(bytes) => text.push_str(&self.decoder.push(&bytes)),
                 Piece::Dropped(count) => {
                     text.push_str(&std::mem::take(&mut self.decoder).finish());
-                    text.push_str(&format!("\n[bashd: {count} bytes of output were lost]\n"));
+                    text.push_str(&gap(count));
                 }
             }
         }
         text
     }
+}
+
+/// What stands in for bytes that the ring dropped before they were passed on.
+fn gap(count: u64) -> String {
+    format!("\n[bashd: {count} bytes of output were lost]\n")
 }
 
 async fn send(events: &mpsc::Sender<Event>, stream: Stream, text: String) {

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 /// What is known of a call so far.
 pub(crate) struct Entry {
-    id: String,
+    /// The run's id.
+    pub(crate) id: RunId,
     time: Timestamp,
     /// The command as given; the raw input until it could be read.
     pub(crate) command: String,
@@ -21,8 +22,8 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The entry of a call that just came in.
-    pub(crate) fn new(id: &RunId, time: Timestamp, raw_text: &str) -> Self {
-        let (id, command) = (id.as_str().to_owned(), raw_text.to_owned());
+    pub(crate) fn new(id: RunId, time: Timestamp, raw_text: &str) -> Self {
+        let command = raw_text.to_owned();
         Self {
             id,
             time,
@@ -33,7 +34,7 @@ impl Entry {
 
     /// The record of the call, now that it is over.
     pub(crate) fn closed(self, profile: &Profile, ending: &Ending, reply: &Reply) -> Record {
-        let mut record = Record::new(self.id, self.time, outcome(ending));
+        let mut record = Record::new(self.id.as_str(), self.time, outcome(ending));
         record.profile.clone_from(&profile.name);
         record.command = self.command;
         record.cwd = self.cwd.display().to_string();

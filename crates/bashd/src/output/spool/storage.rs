@@ -1,6 +1,7 @@
 //! Files of a spool: anonymous where the file system can, named and locked where it can't.
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -26,7 +27,7 @@ impl SpoolFile {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match rustix::fs::open(runs, flags, mode) {
             Ok(fd) => Ok(Self { fd, name: None }),
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => Self::named(runs, mode),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => Self::named(runs, mode),
             Err(error) => Err(error.into()),
         }
     }
@@ -45,8 +46,9 @@ impl SpoolFile {
         })
     }
 
-    /// Gives the file a lasting name.
+    /// Gives the file a lasting name, and locks it for as long as its keeper lives.
     pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
+        rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive)?;
         if let Some(from) = &self.name {
             fs::rename(from, to)?;
             self.name = None;
@@ -91,17 +93,23 @@ pub(crate) fn prepare_runs_directory(runs: &Path) -> io::Result<()> {
 }
 
 /// Removes named spool files whose keeper is gone: nobody holds their lock any more.
-pub(crate) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
+pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)?.flatten() {
         let path = entry.path();
-        if path
+        let is_spool = path
             .extension()
-            .is_some_and(|extension| extension == NAMED_SUFFIX)
-            && let Ok(file) = fs::File::open(&path)
-            && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
-        {
+            .is_some_and(|extension| extension == NAMED_SUFFIX);
+        if is_spool && !is_locked(&path) {
             let _ = fs::remove_file(&path);
         }
     }
     Ok(())
+}
+
+/// Whether somebody writes to this file: its keeper holds a lock on it.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else {
+        return false;
+    };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
 }

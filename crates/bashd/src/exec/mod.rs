@@ -211,7 +211,8 @@ impl Call<'_> {
                 }
                 frame = self.connection.receive() => frame,
             };
-            let frame = frame.ok().flatten().ok_or_else(|| {
+            let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
+            let frame = frame.map_err(deaf)?.ok_or_else(|| {
                 Error::new(
                     ErrorKind::KeeperLost,
                     "the keeper was killed while the command ran",

@@ -11,7 +11,7 @@ use crate::output::spool::Storage;
 use crate::plan::{Quota, Streams, Survivors};
 use crate::reply::LeftBehind;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
 use serde::de::DeserializeOwned;
@@ -246,6 +246,10 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
     }
     if received.bytes == 0 {
         return Ok(None);
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        // The kernel drops descriptors for which the receiver has no room, and says only this.
+        return Err(rustix::io::Errno::MFILE.into());
     }
     unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
 }

@@ -79,7 +79,7 @@ impl Leaks {
         self.marks.push(mark.into());
     }
 
-    /// Also looks for files in `path`, which need not exist yet; the entries below it that `allowed` names may stay.
+    /// Also looks for files in `path`, which need not exist yet; entries of it named in `allowed` may stay.
     ///
     /// Directories right in `path` may stay as well: they are places, made once. Those below are somebody's.
     pub fn watch_directory(&mut self, path: impl Into<PathBuf>, allowed: &[&str]) {
@@ -213,10 +213,7 @@ impl Watched {
         let is_new = |path: &PathBuf| {
             let relative = path.strip_prefix(&self.path).unwrap_or(path);
             let is_place = relative.iter().count() == 1 && path.is_dir();
-            let is_allowed = self
-                .allowed
-                .iter()
-                .any(|allowed| relative.starts_with(allowed));
+            let is_allowed = self.allowed.iter().any(|name| relative.starts_with(name));
             !is_place && !is_allowed && !self.before.contains(path)
         };
         entries_below(&self.path)

@@ -1,5 +1,4 @@
 //! Tests of the layers as a whole: precedence, origins, complaints, and the reference itself.
-#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use super::*;
 use proptest::prelude::*;

@@ -1,5 +1,4 @@
 //! Tests of the ledger on real files: shared, damaged, refused, swept.
-#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use super::*;
 use proptest::prelude::*;
@@ -213,6 +212,99 @@ fn threads_never_tear_each_others_lines() {
     let mut records = place.ledger.read(Filter::default()).unwrap();
     let found: BTreeSet<String> = records.by_ref().map(|record| record.unwrap().id).collect();
     assert_eq!((found.len(), records.damaged()), (8 * 500, 0));
+}
+
+/// Runs one test of this file again in a process of its own, where it plays the other part.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a process of its own is what is tested"
+)]
+fn second_process(test: &str, directory: &Path, part: &str) -> std::process::Child {
+    std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("ledger::tests::{test}")])
+        .env(PART, part)
+        .env(DIRECTORY, directory)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+const PART: &str = "BASHD_TEST_LEDGER_PART";
+const DIRECTORY: &str = "BASHD_TEST_LEDGER_DIRECTORY";
+
+/// In a second process: the part it plays, and the ledger it writes to.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how a second process of a test learns its part"
+)]
+fn part() -> Option<(String, Ledger)> {
+    let part = std::env::var(PART).ok()?;
+    let directory = std::env::var_os(DIRECTORY).unwrap();
+    Some((part, Ledger::new(SETTINGS, directory)))
+}
+
+#[test]
+fn processes_never_tear_each_others_lines() {
+    if let Some((writer, ledger)) = part() {
+        for number in 0..1000 {
+            let id = format!("{writer}-{number}");
+            let command = "y".repeat(number * 13 % 9000);
+            ledger
+                .append(&call(&id, "2026-08-01T00:00:00Z", &command))
+                .unwrap();
+        }
+        return;
+    }
+    let place = place();
+    let test = "processes_never_tear_each_others_lines";
+    let writers: Vec<_> = (0..4)
+        .map(|writer| second_process(test, &place.path(""), &writer.to_string()))
+        .collect();
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    let mut records = place.ledger.read(Filter::default()).unwrap();
+    let found: BTreeSet<String> = records.by_ref().map(|record| record.unwrap().id).collect();
+    assert_eq!((found.len(), records.damaged()), (4 * 1000, 0));
+}
+
+#[test]
+fn a_limit_on_file_sizes_is_a_failure_and_not_the_end_of_the_host() {
+    if let Some((_, ledger)) = part() {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        let limit = Rlimit {
+            current: Some(600),
+            maximum: Some(600),
+        };
+        setrlimit(Resource::Fsize, limit).unwrap();
+        let record = call("r1", "2026-08-01T00:00:00Z", &"z".repeat(200));
+        assert_eq!(ledger.record(&record), None);
+        assert!(ledger.record(&record).unwrap().contains("File too large"));
+        return;
+    }
+    let place = place();
+    let test = "a_limit_on_file_sizes_is_a_failure_and_not_the_end_of_the_host";
+    let mut limited = second_process(test, &place.path(""), "limited");
+    assert!(limited.wait().unwrap().success());
+    assert_eq!(ids(&place.ledger, Filter::default()), ["r1"]);
+}
+
+#[test]
+fn a_read_only_directory_binds_users_without_rights() {
+    bashd_testkit::as_each_user(|| {
+        let place = place();
+        fs::create_dir_all(place.path("")).unwrap();
+        fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o500)).unwrap();
+        let result = place
+            .ledger
+            .append(&call("r1", "2026-08-04T10:00:00Z", "true"));
+        // Mode bits don't bind root.
+        if rustix::process::geteuid().is_root() {
+            result.unwrap();
+        } else {
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+    });
 }
 
 #[test]

@@ -20,6 +20,7 @@ use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled
 pub(crate) use keepers::Keepers;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -106,20 +107,17 @@ pub(crate) async fn run(
         connection = start(plan, keepers) => connection?,
     };
     let mut call = Call {
-        connection,
+        connection: &connection,
         spools: Vec::new(),
         keeper: None,
         watch,
-        is_ending: false,
     };
     let limits = &plan.limits;
     let backstop = limits.timeout.saturating_add(limits.grace + BACKSTOP);
-    let result = match tokio::time::timeout(backstop, call.until_exited(cancel)).await {
-        Ok(result) => result,
-        Err(_) => Err(Error::new(
-            ErrorKind::KeeperLost,
-            "the keeper does not answer",
-        )),
+    let result = tokio::select! {
+        biased;
+        never = end_when_cancelled(cancel, &connection) => match never {},
+        result = call.until_exited(backstop) => result,
     };
     match result {
         Ok(exited) => Ok(call.finish(plan, exited).await?),
@@ -131,6 +129,14 @@ pub(crate) async fn run(
             Err(Failure::Failed(error, call.abandon().map(Box::new)))
         }
     }
+}
+
+/// Has the keeper end the tree when the caller cancels; beside everything else, since a receiver of
+/// events may be slow. A keeper that is gone shows elsewhere.
+async fn end_when_cancelled(cancel: &CancellationToken, connection: &Connection) -> Infallible {
+    cancel.cancelled().await;
+    let _ = connection.send(&End {}, &[]).await;
+    std::future::pending().await
 }
 
 /// Has the next call's keeper forked, now that nobody waits for this one.
@@ -190,26 +196,26 @@ fn start_message(plan: &Plan) -> Start {
 
 /// One call's conversation with its keeper.
 struct Call<'a> {
-    connection: Connection,
+    connection: &'a Connection,
     spools: Vec<SpoolReader>,
     /// A pidfd of the keeper, for when it does not answer.
     keeper: Option<OwnedFd>,
     watch: Option<&'a mut Watch>,
-    is_ending: bool,
 }
 
 impl Call<'_> {
-    async fn until_exited(&mut self, cancel: &CancellationToken) -> Result<Exited> {
+    /// Hears the keeper out. Only the time spent waiting for it counts: when the backstop comes
+    /// after a slow receiver of events, what the keeper has said meanwhile is heard first.
+    async fn until_exited(&mut self, backstop: Duration) -> Result<Exited> {
+        let mut give_up = std::pin::pin!(tokio::time::sleep(backstop));
         loop {
             let frame = tokio::select! {
                 biased;
-                () = cancel.cancelled(), if !self.is_ending => {
-                    self.is_ending = true;
-                    // A keeper that is gone shows in the next turn.
-                    let _ = self.connection.send(&End {}, &[]).await;
-                    continue;
-                }
                 frame = self.connection.receive() => frame,
+                () = &mut give_up => return Err(Error::new(
+                    ErrorKind::KeeperLost,
+                    "the keeper does not answer",
+                )),
             };
             let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
             let frame = frame.map_err(deaf)?.ok_or_else(|| {

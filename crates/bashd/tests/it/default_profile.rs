@@ -205,8 +205,13 @@ async fn what_is_left_running_is_listed_and_stays() {
         panic!("{reply:?}")
     };
     assert_eq!((left.pid, left.reason), (pid, LeftReason::Survivor));
-    let line = format!("{pid}\n[left running: process {pid}, sleep 60]");
-    assert_eq!(reply.text, line);
+    // On a busy machine it may still be a copy of the shell, whose command line also says it.
+    let line = format!("{pid}\n[left running: process {pid}, ");
+    let text = &reply.text;
+    assert!(
+        text.starts_with(&line) && text.contains("sleep 60"),
+        "{text}"
+    );
     assert!(process(pid).is_some());
     assert_eq!(default.text("echo next").await, "next\n");
     assert!(process(pid).is_some());

@@ -48,6 +48,21 @@ impl SpoolReader {
         self
     }
 
+    /// How far a reader that follows the stream can read: not into a ring that exists, but whose
+    /// descriptor is still on its way.
+    pub(crate) fn readable_end(&self) -> u64 {
+        let total = self.len();
+        let head = self.counters().head_capacity.load(Relaxed);
+        let waits_for_ring = self.end.is_none()
+            && self.ring.get().is_none()
+            && self.counters().disk_end.load(Acquire) > head;
+        if waits_for_ring {
+            total.min(head)
+        } else {
+            total
+        }
+    }
+
     /// Bytes of the stream that can't be read any more: overwritten in the ring, or never written.
     pub fn dropped(&self) -> u64 {
         let total = self.len();

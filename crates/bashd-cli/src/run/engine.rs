@@ -35,8 +35,10 @@ pub(super) fn run(
     surroundings: Surroundings,
     watcher: Watcher<'_>,
 ) -> Result<Ended, Failure> {
-    let keeper = ForkedKeeper::fork(&config.storage())?;
-    let engine = Engine::new(config, surroundings, KeeperSource::Forked(keeper))?;
+    // Without a keeper the call still gets its reply, in the profile's form, and its record.
+    let keeper = ForkedKeeper::fork(&config.storage())
+        .map_or_else(KeeperSource::Unavailable, KeeperSource::Forked);
+    let engine = Engine::new(config, surroundings, keeper)?;
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -40,19 +40,24 @@ pub(super) fn output(stream: Stream, text: &str, printer: &Printer) {
 
 /// Prints the reply.
 pub(super) fn reply(reply: &Reply, form: Form, printer: &Printer) -> Result<(), Failure> {
-    let text = match form {
+    match form {
         Form::Json => {
-            serde_json::to_string(reply).map_err(|error| Failure::of(Kind::System, error.into()))?
+            let json = serde_json::to_string(reply)
+                .map_err(|error| Failure::of(Kind::System, error.into()))?;
+            printer.out(&format!("{json}\n"))
         }
-        Form::Text => reply.text.clone(),
-        Form::Live => added(&reply.text, &reply.output),
-    };
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    printer.out(&format!("{text}{end}"))
+        // Byte for byte what a model would get: whoever captures it must not find a newline more.
+        Form::Text => printer.out(&reply.text),
+        Form::Live => printer.out(&whole_lines(added(&reply.text, &reply.output))),
+    }
+}
+
+/// The text with its last line ended: the prompt comes next.
+fn whole_lines(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
 }
 
 /// What a reply's text says beside the output, which is on the screen already.

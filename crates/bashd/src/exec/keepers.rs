@@ -53,15 +53,17 @@ impl Keepers {
                 pool,
             });
         }
-        let pool = Mutex::default();
+        let is_promised = !matches!(source, KeeperSource::Unavailable(_));
         let keepers = Self {
             source: Some(source),
             forked: None,
             hello,
-            pool,
+            pool: Mutex::default(),
         };
-        keepers.start_server(&mut keepers.pool())?;
-        keepers.refill();
+        if is_promised {
+            keepers.start_server(&mut keepers.pool())?;
+            keepers.refill();
+        }
         Ok(keepers)
     }
 

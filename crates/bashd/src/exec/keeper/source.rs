@@ -39,6 +39,8 @@ pub enum KeeperSource {
     Path(PathBuf),
     /// One keeper that was forked before any thread existed: for a program that makes one call.
     Forked(ForkedKeeper),
+    /// None could be had: every call is answered, and recorded, with this error.
+    Unavailable(Error),
 }
 
 /// Becomes a fork server if the engine started this program as one; call it first in `main`.
@@ -64,7 +66,12 @@ pub fn run_if_asked() {
 pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd> {
     let program = match source {
         KeeperSource::Path(path) => path.clone(),
-        KeeperSource::Hook | KeeperSource::Forked(_) => own_program()?,
+        KeeperSource::Hook => own_program()?,
+        KeeperSource::Unavailable(error) => return Err(Error::new(error.kind(), error)),
+        KeeperSource::Forked(_) => {
+            let text = "a forked keeper is for one call";
+            return Err(Error::new(ErrorKind::Keeper, text));
+        }
     };
     let failed = |error| {
         let doing = format!("start a keeper from {}", program.display());

@@ -113,7 +113,7 @@ async fn cancelled_what_ignores_term_is_killed_after_the_grace() {
 async fn cancelled_in_the_middle_of_a_flood() {
     let home = Home::new();
     let engine = engine(&home);
-    let request = Request::new("echo ready; yes").timeout(Duration::from_secs(60));
+    let request = Request::new("echo ready; yes").timeout(Duration::from_mins(1));
     let (call, token, _) = ready(&engine, request).await;
     let cancelled_at = Instant::now();
     token.cancel();

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
+//! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `schema` | `schema`: the tool definition of each profile |
@@ -18,6 +19,7 @@
 mod config;
 mod doctor;
 mod documents;
+mod ledger;
 mod log;
 mod run;
 mod schema;

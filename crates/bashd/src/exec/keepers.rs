@@ -92,6 +92,12 @@ impl Keepers {
         }
     }
 
+    /// Gives up a server that does not answer: the next call gets another. The old one leaves when
+    /// it can move again.
+    pub(super) fn forget_server(&self) {
+        self.pool().server = None;
+    }
+
     async fn fork(&self) -> Result<OwnedFd> {
         loop {
             let asked = ask_for_fork(&self.pool());

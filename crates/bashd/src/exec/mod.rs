@@ -13,7 +13,7 @@ mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::spool::SpoolReader;
-use crate::plan::{Plan, Stdin, Streams};
+use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
@@ -24,11 +24,12 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
-/// How much later than the keeper the engine gives up waiting for it.
+/// How much later than it should have answered the engine gives up waiting for a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
 /// How the shell ended.
@@ -101,10 +102,15 @@ pub(crate) async fn run(
     watch: Option<&mut Watch>,
     cancel: &CancellationToken,
 ) -> Result<Run, Failure> {
+    let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
     let connection = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
         connection = start(plan, keepers) => connection?,
+        () = &mut overdue => {
+            keepers.forget_server();
+            return Err(no_answer().into());
+        }
     };
     let mut call = Call {
         connection: &connection,
@@ -112,17 +118,18 @@ pub(crate) async fn run(
         keeper: None,
         watch,
     };
-    let limits = &plan.limits;
-    let backstop = limits.timeout.saturating_add(limits.grace + BACKSTOP);
     let result = tokio::select! {
         biased;
         never = end_when_cancelled(cancel, &connection) => match never {},
-        result = call.until_exited(backstop) => result,
+        result = call.until_exited(overdue) => result,
     };
     match result {
         Ok(exited) => Ok(call.finish(plan, exited).await?),
         Err(error) => {
             if error.kind() == ErrorKind::KeeperLost {
+                if call.keeper.is_none() {
+                    keepers.forget_server();
+                }
                 call.kill_keeper();
                 keepers.end_orphans();
             }
@@ -137,6 +144,17 @@ async fn end_when_cancelled(cancel: &CancellationToken, connection: &Connection)
     cancel.cancelled().await;
     let _ = connection.send(&End {}, &[]).await;
     std::future::pending().await
+}
+
+/// Comes when a keeper should have answered, by its deadline or because it was told to end, and has
+/// had some time more. Somebody stopped it, or the machine is stuck.
+async fn overdue(limits: &Limits, cancel: &CancellationToken) {
+    let _ = tokio::time::timeout(limits.timeout, cancel.cancelled()).await;
+    tokio::time::sleep(limits.grace + BACKSTOP).await;
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::KeeperLost, "the keeper does not answer")
 }
 
 /// Has the next call's keeper forked, now that nobody waits for this one.
@@ -204,18 +222,17 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Hears the keeper out. Only the time spent waiting for it counts: when the backstop comes
+    /// Hears the keeper out. Only the time spent waiting for it counts: when it is overdue
     /// after a slow receiver of events, what the keeper has said meanwhile is heard first.
-    async fn until_exited(&mut self, backstop: Duration) -> Result<Exited> {
-        let mut give_up = std::pin::pin!(tokio::time::sleep(backstop));
+    async fn until_exited(
+        &mut self,
+        mut overdue: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Exited> {
         loop {
             let frame = tokio::select! {
                 biased;
                 frame = self.connection.receive() => frame,
-                () = &mut give_up => return Err(Error::new(
-                    ErrorKind::KeeperLost,
-                    "the keeper does not answer",
-                )),
+                () = &mut overdue => return Err(no_answer()),
             };
             let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
             let frame = frame.map_err(deaf)?.ok_or_else(|| {

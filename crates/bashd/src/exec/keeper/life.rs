@@ -83,8 +83,12 @@ impl Keeper {
                 fds.push(PollFd::new(engine, PollFlags::IN));
             }
             poll(&mut fds, None)?;
+            // A `start` may still be in the socket of a call that nobody waits for any more.
+            let call_is_over = fds
+                .first()
+                .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
             let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
-            if engine_died || self.signals.take().end {
+            if call_is_over || engine_died || self.signals.take().end {
                 return Ok(());
             }
             match protocol::receive(link) {
@@ -291,7 +295,8 @@ impl Run {
     /// Hears the engine, or that it is gone.
     fn listen(&mut self, keeper: &mut Keeper, ready: &Ready, now: Instant) {
         let mut is_gone = ready.engine;
-        while ready.link
+        // The last word of an engine that is gone may have come after our look at the socket.
+        while (ready.link || ready.engine)
             && let Some(link) = &keeper.link
         {
             match protocol::receive(link) {
@@ -322,7 +327,10 @@ impl Run {
         } else if frame.is::<Release>() {
             if self.phase == Phase::Reported {
                 self.custody = Custody::Released;
-                if let Ok(release) = frame.body::<Release>() {
+                // What could not be ended has nothing to say that anybody would look for.
+                if self.asked.is_empty()
+                    && let Ok(release) = frame.body::<Release>()
+                {
                     self.keep_log(&release);
                 }
             }

@@ -1,8 +1,8 @@
 //! `default`, end to end: directory, environment, stdin, limits, the window, what is left running.
 
-use crate::profile_under_test::{Contract, end, process, running};
-use bashd::ledger::{Filter, Ledger, Outcome, Record};
-use bashd::{Config, LeftReason, Reply, Request};
+use crate::profile_under_test::{Contract, end, process, records, running};
+use bashd::ledger::Outcome;
+use bashd::{Call, CancellationToken, LeftReason, Request};
 use bashd_testkit::Home;
 use serde_json::json;
 use std::fs;
@@ -10,16 +10,6 @@ use std::time::{Duration, Instant};
 
 fn default(home: &Home) -> Contract {
     Contract::new(home, "default")
-}
-
-/// The ledger's records, oldest first.
-fn records(home: &Home) -> Vec<Record> {
-    let config = Config::new(home.state());
-    let ledger = Ledger::new(config.ledger, config.ledger_dir());
-    let records = ledger.read(Filter::default()).expect("a ledger");
-    let mut records: Vec<Record> = records.map(|record| record.expect("a record")).collect();
-    records.reverse();
-    records
 }
 
 #[tokio::test]
@@ -249,9 +239,9 @@ async fn every_call_has_one_record_whatever_became_of_it() {
     default.engine.run(gone).await;
     default.json(r#"{"command":"sleep 60","timeout":1}"#).await;
     Contract::on(&default.engine, "nope").run("true").await;
-    let cancelled = bashd::CancellationToken::new();
+    let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let call = bashd::Call::from(default.request("true")).cancel_by(cancelled);
+    let call = Call::from(default.request("true")).cancel_by(cancelled);
     default.engine.run(call).await;
     let outcomes: Vec<Outcome> = records(&home).iter().map(|record| record.outcome).collect();
     let expected = [
@@ -270,6 +260,6 @@ async fn every_call_has_one_record_whatever_became_of_it() {
 #[tokio::test]
 async fn the_reply_says_how_long_it_took() {
     let home = Home::new();
-    let reply: Reply = default(&home).run("sleep 0.2").await;
+    let reply = default(&home).run("sleep 0.2").await;
     assert!((200..60_000).contains(&reply.wall_ms), "{}", reply.wall_ms);
 }

@@ -343,31 +343,35 @@ async fn m_25_a_shell_that_cannot_be_started_is_an_error() {
 
 #[tokio::test]
 async fn m_26_missing_resources_are_an_error_and_pass() {
+    // Few descriptors, so that they are soon used up. The limit is this process's own.
+    let limit = getrlimit(Resource::Nofile);
+    let current = Some(100);
+    setrlimit(Resource::Nofile, Rlimit { current, ..limit }).expect("a lower limit");
     let home = Home::new();
     let harness = harness(&home);
     let too_long = harness.request("echo hi").env("LONG", "x".repeat(200_000));
     let object = shown(&harness.engine.run(too_long).await);
     let error = object["error"].as_str().expect("an error");
     assert!(error.contains("Argument list too long"), "{error}");
-    // No descriptor is free for the working directory, and later none for a keeper's socket.
-    let limit = getrlimit(Resource::Nofile);
-    let lowest = rustix::io::dup(std::io::stderr()).expect("a descriptor");
-    let free = std::os::fd::AsRawFd::as_raw_fd(&lowest) as u64;
-    drop(lowest);
-    for more in 0..6 {
-        let current = Some(free + more);
-        setrlimit(Resource::Nofile, Rlimit { current, ..limit }).expect("a lower limit");
+    for free in 0..6 {
+        let mut taken = Vec::new();
+        while let Ok(descriptor) = rustix::io::dup(std::io::stderr()) {
+            taken.push(descriptor);
+        }
+        // First there is none for the working directory, later none for a socket or the spool.
+        taken.truncate(taken.len() - free);
         let reply = harness.run("echo hi").await;
-        setrlimit(Resource::Nofile, limit).expect("the limit as it was");
+        drop(taken);
         let object = shown(&reply);
         if object["exitCode"] == 0 {
-            assert!(more > 0, "no descriptor was missing");
+            assert!(free > 0, "no descriptor was missing");
             continue;
         }
         let error = object["error"].as_str().expect("an error");
-        assert!(error.contains("Too many open files"), "{more}: {error}");
+        assert!(error.contains("Too many open files"), "{free}: {error}");
     }
     assert_eq!(run(&harness, "echo hi").await, success("hi\n", "", 0));
+    setrlimit(Resource::Nofile, limit).expect("the limit as it was");
 }
 
 #[tokio::test]

@@ -320,9 +320,8 @@ async fn p_38_cancelling_a_real_run_ends_its_tree_at_once() {
     let cancelled_at = Instant::now();
     token.cancel();
     let reply = loop {
-        match running_call.next().await.expect("an end") {
-            Event::Finished(reply) => break reply,
-            _ => continue,
+        if let Event::Finished(reply) = running_call.next().await.expect("an end") {
+            break reply;
         }
     };
     assert!(cancelled_at.elapsed() <= Duration::from_secs(1));

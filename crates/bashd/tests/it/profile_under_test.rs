@@ -3,6 +3,7 @@
 use crate::engine_under_test;
 use bashd::config::{Config, Surroundings};
 use bashd::exec::keeper::KeeperSource;
+use bashd::ledger::{Filter, Ledger, Record};
 use bashd::{Call, Engine, Reply, Request};
 use bashd_testkit::Home;
 use bashd_testkit::keeper_hook::MARK;
@@ -151,4 +152,14 @@ pub(crate) fn end(reply: &Reply) {
             process.wait_for_end(PATIENCE);
         }
     }
+}
+
+/// The ledger's records, oldest first.
+pub(crate) fn records(home: &Home) -> Vec<Record> {
+    let config = Config::new(home.state());
+    let ledger = Ledger::new(config.ledger, config.ledger_dir());
+    let records = ledger.read(Filter::default()).expect("a ledger");
+    let mut records: Vec<Record> = records.map(|record| record.expect("a record")).collect();
+    records.reverse();
+    records
 }

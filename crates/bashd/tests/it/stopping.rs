@@ -2,9 +2,10 @@
 
 use crate::engine_under_test::engine;
 use crate::profile_under_test::{
-    Contract, copy_profile, end, engine_with_own_profiles, process, running,
+    Contract, copy_profile, end, engine_with_own_profiles, process, records, running,
     wait_until_nothing_runs,
 };
+use bashd::ledger::Outcome;
 use bashd::{Call, CancellationToken, Engine, Event, Reply, Request, Running};
 use bashd_testkit::{Home, repetitions};
 use std::time::{Duration, Instant};
@@ -112,7 +113,7 @@ async fn cancelled_what_ignores_term_is_killed_after_the_grace() {
 async fn cancelled_in_the_middle_of_a_flood() {
     let home = Home::new();
     let engine = engine(&home);
-    let request = Request::new("echo ready; yes").timeout(Duration::from_secs(60));
+    let request = Request::new("echo ready; yes").timeout(Duration::from_mins(1));
     let (call, token, _) = ready(&engine, request).await;
     let cancelled_at = Instant::now();
     token.cancel();
@@ -212,6 +213,26 @@ async fn dropping_a_run_ends_its_tree() {
     drop(call);
     wait_until_nothing_runs(&home);
     assert_eq!(engine.run(Request::new("echo next")).await.output, "next\n");
+}
+
+#[tokio::test]
+async fn a_dropped_call_has_its_record_too() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let (call, _, _) = ready(&engine, Request::new(TREE).profile("phoenix")).await;
+    assert!(!home.state().join("ledger").exists());
+    drop(call);
+    let [record] = <[_; 1]>::try_from(records(&home)).expect("one record");
+    assert_eq!(record.outcome, Outcome::Cancelled);
+    assert_eq!(
+        (record.command.as_str(), record.profile.as_str()),
+        (TREE, "phoenix")
+    );
+    assert_eq!(record.cwd, home.workspace().display().to_string());
+    // A stream that nobody ever asked for an event is no call.
+    drop(engine.stream(Request::new("true")));
+    assert_eq!(records(&home).len(), 1);
+    wait_until_nothing_runs(&home);
 }
 
 /// A moment of a call's life: before the first poll, and later and later.

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use anyhow::{Context, Result};
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// What a reader of the table needs to know.
 pub(crate) struct Facts {
@@ -12,7 +13,16 @@ pub(crate) struct Facts {
     kernel: String,
     file_system: String,
     date: String,
-    load_before: String,
+    /// Whether the kernel schedules every session as a group of its own.
+    groups_sessions: bool,
+    noise: Noise,
+}
+
+/// How busy others kept the machine, of which this program is a part.
+struct Noise {
+    begun: Instant,
+    load: String,
+    stalled: Option<Duration>,
 }
 
 impl Facts {
@@ -29,7 +39,9 @@ impl Facts {
             kernel: kernel.trim().split('-').next().unwrap_or_default().into(),
             file_system: file_system()?,
             date: now.split('T').next().unwrap_or_default().into(),
-            load_before: load(),
+            groups_sessions: fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")
+                .is_ok_and(|text| text.trim() == "1"),
+            noise: Noise::begin(),
         })
     }
 
@@ -42,25 +54,63 @@ impl Facts {
             kernel,
             file_system,
             date,
-            load_before,
+            groups_sessions,
+            noise,
         } = self;
         let command = arguments.command();
         let rounds = arguments.effort.rounds;
+        let sessions = if *groups_sessions { "on" } else { "off" };
+        let noise = noise.sentence();
         format!(
             "- command: `{command}`\n\
-             - date: {date}\n\
-             - machine: {cores} cores ({processor}), {memory_gib} GiB, Linux {kernel}, spools on {file_system}\n\
-             - rounds: {rounds}; before: {load_before}; after: {}\n",
-            load()
+             - date: {date}; {rounds} rounds\n\
+             - machine: {cores} cores ({processor}), {memory_gib} GiB; spools on {file_system}\n\
+             - Linux {kernel}, autogroup {sessions}\n\
+             - {noise}\n"
+        )
+    }
+
+    /// How noisy it was.
+    pub(crate) fn noise(&self) -> String {
+        self.noise.sentence()
+    }
+}
+
+impl Noise {
+    fn begin() -> Self {
+        Self {
+            begun: Instant::now(),
+            load: load(),
+            stalled: stalled(),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let stalled = self.stalled.zip(stalled());
+        let share = stalled.map_or("an unknown part".to_owned(), |(before, now)| {
+            let share =
+                now.saturating_sub(before).as_secs_f64() / self.begun.elapsed().as_secs_f64();
+            format!("{:.0} %", share * 100.0)
+        });
+        let (before, after) = (&self.load, load());
+        format!(
+            "noise: load {before} before, {after} after; something waited for a core {share} of the time"
         )
     }
 }
 
-/// How busy the machine is, of which this program is a part.
-pub(crate) fn load() -> String {
+/// The mean number of processes that ran or wanted to in the last minute.
+fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let figure = text.split_ascii_whitespace().next().unwrap_or("unknown");
-    format!("load {figure}")
+    figure.to_owned()
+}
+
+/// For how long, since boot, some process was ready to run and had no core.
+fn stalled() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let total = text.lines().next()?.rsplit_once("total=")?.1;
+    Some(Duration::from_micros(total.trim().parse().ok()?))
 }
 
 fn line_of(path: &str, name: &str) -> Result<String> {

@@ -65,7 +65,7 @@ fn measure_all(arguments: &Arguments) -> Result<ExitCode> {
         println!("{}", facts.to_markdown(arguments));
     }
     println!("{}", table.show(arguments.form));
-    eprintln!("{}", machine::load());
+    eprintln!("{}", facts.noise());
     Ok(if is_sound {
         ExitCode::SUCCESS
     } else {

@@ -7,6 +7,7 @@
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
+//! | `readme` | the README's snippets, executed |
 //! | `schema` | `schema`: the tool definition of each profile |
 //! | `doctor` | `doctor`: findings for people and for programs |
 //! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
@@ -21,6 +22,7 @@ mod doctor;
 mod documents;
 mod ledger;
 mod log;
+mod readme;
 mod run;
 mod schema;
 mod usage;

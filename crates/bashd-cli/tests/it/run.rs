@@ -20,7 +20,7 @@ fn the_text_is_the_reply_and_the_status_the_commands() {
 
     e
 
-    [Exit code: 3]
+    [Exit code: 3][no newline]
     --- stderr
     --- status
     exit 3
@@ -75,7 +75,7 @@ fn flags_reach_the_command() {
     let piped = bashd(&home, &["run", "--stdin", "-", "cat"])
         .stdin("from a pipe")
         .run();
-    assert_eq!(piped.out(), "from a pipe\n");
+    assert_eq!(piped.out(), "from a pipe");
 }
 
 #[test]

@@ -139,8 +139,8 @@ fn ask_for_fork(pool: &Pool) -> io::Result<OwnedFd> {
     Ok(near)
 }
 
-/// Whether the fork server is not there any more: somebody killed it.
-fn is_gone(error: &io::Error) -> bool {
+/// Whether the other end is not there any more: somebody killed it.
+pub(super) fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
     matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)
 }

@@ -176,12 +176,31 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
         .flatten()
         .collect();
     let connection = keepers.take().await?;
-    if connection.send(&message, &fds).await.is_ok() {
-        return Ok(connection);
+    match connection.send(&message, &fds).await {
+        Ok(()) => return Ok(connection),
+        Err(error) if keepers::is_gone(&error) => {}
+        Err(error) => return Err(failed(error)),
     }
     let connection = keepers.take().await?;
-    connection.send(&message, &fds).await.map_err(failed)?;
-    Ok(connection)
+    match connection.send(&message, &fds).await {
+        Ok(()) => Ok(connection),
+        Err(error) if keepers::is_gone(&error) => {
+            Err(why_gone(&connection).await.unwrap_or(failed(error)))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// What was said about a keeper that is not there.
+async fn why_gone(connection: &Connection) -> Option<Error> {
+    let frame = connection.receive().await.ok().flatten()?;
+    frame.is::<Failed>().then(|| failure(&frame).ok()).flatten()
+}
+
+fn failure(frame: &Frame) -> std::io::Result<Error> {
+    let Failed { doing, errno } = frame.body()?;
+    let error = std::io::Error::from_raw_os_error(errno);
+    Ok(Error::io(ErrorKind::Spawn, doing, error))
 }
 
 fn start_message(plan: &Plan) -> Start {
@@ -264,9 +283,7 @@ impl Call<'_> {
         } else if frame.is::<Grown>() {
             self.follow().await;
         } else if frame.is::<Failed>() {
-            let Failed { doing, errno } = frame.body().map_err(broken)?;
-            let error = std::io::Error::from_raw_os_error(errno);
-            return Err(Error::io(ErrorKind::Spawn, doing, error));
+            return Err(failure(&frame).map_err(broken)?);
         }
         Ok(None)
     }

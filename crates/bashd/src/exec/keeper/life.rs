@@ -96,7 +96,12 @@ impl Keeper {
                 Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    return self.tell_failure(&Failed {
+                        doing: "hear the engine".to_owned(),
+                        errno: error.raw_os_error().unwrap_or(libc::EBADMSG),
+                    });
+                }
             }
         }
         Ok(())

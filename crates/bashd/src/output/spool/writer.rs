@@ -17,12 +17,22 @@ pub(crate) struct SpoolWriter {
     index: LineIndex,
     head: Option<SpoolFile>,
     ring: Option<SpoolFile>,
-    /// Set once the disk refused a byte; from then on only memory is written.
-    failed: bool,
+    store: Store,
     /// Whether the head file has a name by which people read it.
     is_named: bool,
     total: u64,
     lines: u64,
+}
+
+/// What takes the bytes. It only gets worse: a store that refused once is not tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    /// Head file and ring.
+    Disk,
+    /// The memory tail, since the disk refused a byte.
+    Memory,
+    /// Nothing: a limit on file sizes that is below the counter page's holds for memory as well.
+    Nothing,
 }
 
 impl SpoolWriter {
@@ -42,7 +52,7 @@ impl SpoolWriter {
             index,
             head: None,
             ring: None,
-            failed: false,
+            store: Store::Disk,
             is_named: false,
             total: 0,
             lines: 0,
@@ -74,24 +84,18 @@ impl SpoolWriter {
     fn append_within_step(&mut self, mut bytes: &[u8]) {
         self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         while !bytes.is_empty() {
-            let written = if self.failed {
-                self.write_memory(bytes)
-            } else if self.total < self.quota.head {
-                self.write_head(bytes)
-            } else {
-                self.write_ring(bytes)
+            let written = match self.store {
+                Store::Disk if self.total < self.quota.head => self.write_head(bytes),
+                Store::Disk => self.write_ring(bytes),
+                Store::Memory => self.write_memory(bytes),
+                Store::Nothing => Ok(self.lose(bytes)),
             };
             match written {
                 Ok(count) => {
                     self.total += count as u64;
                     bytes = bytes.get(count..).unwrap_or_default();
                 }
-                Err(error) if self.failed => {
-                    // Not even memory: count the bytes, keep none of them.
-                    debug_assert!(false, "memory tail: {error}");
-                    self.total += bytes.len() as u64;
-                    return;
-                }
+                Err(_) if self.store == Store::Memory => self.store = Store::Nothing,
                 Err(error) => self.give_up_disk(&error),
             }
         }
@@ -140,8 +144,16 @@ impl SpoolWriter {
         write_at(self.page.as_fd(), bytes, count, MEMORY_TAIL_AT + position)
     }
 
+    /// Keeps nothing, and says so before the count of bytes does.
+    fn lose(&self, bytes: &[u8]) -> usize {
+        let counters = self.page.get();
+        let upto = self.total + bytes.len() as u64;
+        counters.memory_start.store(upto, SeqCst);
+        bytes.len()
+    }
+
     fn give_up_disk(&mut self, error: &io::Error) {
-        self.failed = true;
+        self.store = Store::Memory;
         let counters = self.page.get();
         counters.memory_start.store(self.total, Relaxed);
         counters

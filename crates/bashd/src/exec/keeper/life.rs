@@ -33,8 +33,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long KILL may take before what is left is reported as such.
+/// How long KILL may take before what can't be ended is reported as such.
 const KILL_BOUND: Duration = Duration::from_millis(12);
+
+/// The same for what will end as soon as a busy machine lets it.
+const DYING_BOUND: Duration = Duration::from_millis(700);
 
 /// Time between two rounds of KILL.
 const KILL_ROUND: Duration = Duration::from_millis(2);
@@ -398,7 +401,10 @@ impl Run {
             {
                 self.outlived(keeper, now);
             }
-            Phase::Ending { kill_at } if now >= kill_at + KILL_BOUND => {
+            Phase::Ending { kill_at }
+                if now >= kill_at + DYING_BOUND
+                    || now >= kill_at + KILL_BOUND && !ending::something_is_dying() =>
+            {
                 self.pump();
                 self.report(keeper, None);
             }

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
 use crate::exec::{self, Keepers, Run, Watch};
 use crate::guard::{self, Verdict};
-use crate::ledger::{Entry, Ledger, Timestamp};
+use crate::ledger::{Entry, Ledger};
 use crate::plan::{self, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::conclude;
@@ -48,7 +48,7 @@ struct Shared {
 impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
-        let keepers = Keepers::new(source, config.runs_dir(), config.quota)?;
+        let keepers = Keepers::new(source, config.storage())?;
         let profiles = Library::new(config.profiles_dir.clone());
         let ledger = Ledger::new(config.ledger, config.ledger_dir());
         let warnings = Mutex::default();
@@ -120,17 +120,16 @@ impl Shared {
     /// One call: its stages, its reply, its record.
     async fn perform(&self, call: &Call, watch: Option<&mut Watch>) -> Reply {
         let begun = Instant::now();
-        let id = RunId::new();
-        let mut entry = Entry::new(&id, Timestamp::now(), call.raw_text());
+        let mut entry = Entry::new(&self.ledger, call.raw_text());
         let (profile, ending) = match self.profile(call.profile()) {
             Ok(profile) => {
-                let ending = self.stages(&profile, call, &id, &mut entry, watch).await;
+                let ending = self.stages(&profile, call, &mut entry, watch).await;
                 (profile, ending.unwrap_or_else(|early| early))
             }
             Err(missing) => (Library::fallback(), missing.into()),
         };
         let reply = reply::reply(&profile, &ending, begun.elapsed());
-        self.warn(self.ledger.record(&entry.closed(&profile, &ending, &reply)));
+        self.warn(entry.close(&profile, &ending, &reply));
         exec::prepare_next(&self.keepers);
         reply
     }
@@ -140,10 +139,10 @@ impl Shared {
         &self,
         profile: &Profile,
         call: &Call,
-        id: &RunId,
-        entry: &mut Entry,
+        entry: &mut Entry<'_>,
         watch: Option<&mut Watch>,
     ) -> Result<Ending, Ending> {
+        entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
@@ -151,14 +150,9 @@ impl Shared {
         if let Verdict::Deny(denied) = guard::check(&command) {
             return Err(Ending::Denied(denied));
         }
-        let plan = plan::resolve(
-            profile,
-            &request,
-            &command,
-            accepted.timeout,
-            self.setting(id),
-        )
-        .map_err(|error| Ending::Failed(error, None))?;
+        let setting = self.setting(&entry.id);
+        let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
+            .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
         let run = exec::run(&plan, &self.keepers, watch, &call.cancel).await;
         Ok(conclude(profile, &plan, run, accepted.notices))

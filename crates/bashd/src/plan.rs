@@ -48,7 +48,7 @@ pub struct Plan {
 pub struct Shell {
     /// Absolute path of the program.
     pub program: PathBuf,
-    /// What the shell sees as `$0`'s origin: argv[0].
+    /// What the shell sees as `$0`'s origin: `argv[0]`.
     pub name: OsString,
     /// Arguments before the script, the last of which takes it (`-c`, `-lc`).
     pub args: Vec<OsString>,

@@ -99,7 +99,7 @@ pub const KEYS: &[Key] = &[
     now("profile", env_vars::PROFILE, Kind::Text),
     now("profiles_dir", env_vars::PROFILES_DIR, Kind::Path),
     now("shell", env_vars::SHELL, Kind::Text),
-    now("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
+    not_yet("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
     now(
         "survivors",
         env_vars::SURVIVORS,

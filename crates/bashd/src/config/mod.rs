@@ -21,6 +21,7 @@ pub use value::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ledger::LedgerSettings;
+use crate::output::spool::{Retention, Storage};
 use crate::plan::{Quota, Survivors};
 use resolve::Values;
 use std::ffi::OsString;
@@ -39,7 +40,7 @@ pub struct Config {
     /// How much output is kept of a run.
     pub quota: Quota,
     /// How much stored output is kept in all.
-    pub spool: SpoolSettings,
+    pub retention: Retention,
     /// What is recorded of calls.
     pub ledger: LedgerSettings,
     /// Name of the profile that holds when a call names none.
@@ -52,16 +53,6 @@ pub struct Config {
     pub prefix: Option<String>,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
-}
-
-/// How much stored output is kept, over all runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SpoolSettings {
-    /// Bytes in all; `None` for no limit.
-    pub total: Option<u64>,
-    /// Age after which stored output is removed; `None` for never.
-    pub max_age: Option<Duration>,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -93,6 +84,15 @@ impl Config {
         self.state_dir.join("runs")
     }
 
+    /// Where and how long output is kept.
+    pub fn storage(&self) -> Storage {
+        Storage {
+            runs: self.runs_dir(),
+            quota: self.quota,
+            retention: self.retention,
+        }
+    }
+
     /// Where the ledger's files live.
     pub fn ledger_dir(&self) -> PathBuf {
         self.state_dir.join("ledger")
@@ -106,7 +106,7 @@ impl Config {
                 head: values.number("spool.head_bytes")?,
                 ring: values.number("spool.ring_bytes")?,
             },
-            spool: SpoolSettings {
+            retention: Retention {
                 total: unless_zero(values.number("spool.total_bytes")?),
                 max_age: unless_zero(values.number("spool.max_age_days")?).map(days),
             },

@@ -157,7 +157,8 @@ impl Values {
                     };
                     self.set(key, read, origin)?;
                 }
-                None if env_vars::NOT_KEYS.contains(&name.as_ref()) => {}
+                None if env_vars::NOT_KEYS.contains(&name.as_ref())
+                    || name.starts_with(env_vars::TESTS) => {}
                 None => self.warn(&name, origin, nearest_variable(&name)),
             }
         }

@@ -1,5 +1,4 @@
 //! Tests of the layers as a whole: precedence, origins, complaints, and the reference itself.
-#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use super::*;
 use proptest::prelude::*;
@@ -42,8 +41,8 @@ fn the_defaults_are_the_documented_ones() {
             ring: 56 << 20
         }
     );
-    assert_eq!(config.spool.total, Some(10 << 30));
-    assert_eq!(config.spool.max_age, Some(Duration::from_hours(7 * 24)));
+    assert_eq!(config.retention.total, Some(10 << 30));
+    assert_eq!(config.retention.max_age, Some(Duration::from_hours(7 * 24)));
     assert_eq!(
         config.ledger.retention,
         Some(Duration::from_hours(180 * 24))
@@ -146,7 +145,7 @@ fn sizes_lists_and_switches_are_read_from_every_layer() {
             ring: 8192
         }
     );
-    assert_eq!(config.spool.total, None);
+    assert_eq!(config.retention.total, None);
     assert!(!config.ledger.enabled);
     assert_eq!(config.survivors, Some(Survivors::End));
     let except = &entry(&report, "shellMinimizer.except").value;

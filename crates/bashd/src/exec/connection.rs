@@ -3,7 +3,12 @@
 use super::keeper::protocol::{self, Frame, Message};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
 use tokio::io::unix::AsyncFd;
+
+/// Pause before a full socket is tried again. A keeper takes its messages at once, so that this is
+/// rare enough not to be watched for.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// A socket to a keeper or to the fork server. Dropping it tells the other end that we are gone.
 pub(super) struct Connection {
@@ -27,7 +32,7 @@ impl Connection {
         loop {
             match protocol::send(self.socket.get_ref(), message, fds) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.writable().await?.clear_ready();
+                    tokio::time::sleep(FULL_PAUSE).await;
                 }
                 result => return result,
             }

@@ -4,11 +4,10 @@ use super::connection::Connection;
 use super::keeper::protocol::{self, Fork, Hello};
 use super::keeper::{ForkedKeeper, KeeperSource, socket_pair, start_server};
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::Quota;
+use crate::output::spool::Storage;
 use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,13 +34,12 @@ struct Pool {
 
 impl Keepers {
     /// Gets ready: the server runs, and a spare is on its way, when this returns.
-    pub(crate) fn new(source: KeeperSource, runs: PathBuf, quota: Quota) -> Result<Self> {
+    pub(crate) fn new(source: KeeperSource, storage: Storage) -> Result<Self> {
         let (major, minor) = (protocol::MAJOR, protocol::MINOR);
         let hello = Hello {
             major,
             minor,
-            runs,
-            quota,
+            storage,
         };
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
             let pool = Mutex::new(Pool {
@@ -55,15 +53,17 @@ impl Keepers {
                 pool,
             });
         }
-        let pool = Mutex::default();
+        let is_promised = !matches!(source, KeeperSource::Unavailable(_));
         let keepers = Self {
             source: Some(source),
             forked: None,
             hello,
-            pool,
+            pool: Mutex::default(),
         };
-        keepers.start_server(&mut keepers.pool())?;
-        keepers.refill();
+        if is_promised {
+            keepers.start_server(&mut keepers.pool())?;
+            keepers.refill();
+        }
         Ok(keepers)
     }
 

@@ -20,9 +20,11 @@ use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled
 pub(crate) use keepers::Keepers;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
@@ -111,32 +113,37 @@ pub(crate) async fn run(
         }
     };
     let mut call = Call {
-        connection,
+        connection: &connection,
         spools: Vec::new(),
         keeper: None,
         watch,
-        is_ending: false,
     };
     let result = tokio::select! {
         biased;
-        result = call.until_exited(cancel) => result,
-        () = overdue => {
-            if call.keeper.is_none() {
-                keepers.forget_server();
-            }
-            Err(no_answer())
-        }
+        never = end_when_cancelled(cancel, &connection) => match never {},
+        result = call.until_exited(overdue) => result,
     };
     match result {
         Ok(exited) => Ok(call.finish(plan, exited).await?),
         Err(error) => {
             if error.kind() == ErrorKind::KeeperLost {
+                if call.keeper.is_none() {
+                    keepers.forget_server();
+                }
                 call.kill_keeper();
                 keepers.end_orphans();
             }
             Err(Failure::Failed(error, call.abandon().map(Box::new)))
         }
     }
+}
+
+/// Has the keeper end the tree when the caller cancels; beside everything else, since a receiver of
+/// events may be slow. A keeper that is gone shows elsewhere.
+async fn end_when_cancelled(cancel: &CancellationToken, connection: &Connection) -> Infallible {
+    cancel.cancelled().await;
+    let _ = connection.send(&End {}, &[]).await;
+    std::future::pending().await
 }
 
 /// Comes when a keeper should have answered, by its deadline or because it was told to end, and has
@@ -226,33 +233,33 @@ fn start_message(plan: &Plan) -> Start {
 
 /// One call's conversation with its keeper.
 struct Call<'a> {
-    connection: Connection,
+    connection: &'a Connection,
     spools: Vec<SpoolReader>,
     /// A pidfd of the keeper, for when it does not answer.
     keeper: Option<OwnedFd>,
     watch: Option<&'a mut Watch>,
-    is_ending: bool,
 }
 
 impl Call<'_> {
-    async fn until_exited(&mut self, cancel: &CancellationToken) -> Result<Exited> {
+    /// Hears the keeper out. Only the time spent waiting for it counts: when it is overdue
+    /// after a slow receiver of events, what the keeper has said meanwhile is heard first.
+    async fn until_exited(
+        &mut self,
+        mut overdue: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Exited> {
         loop {
             let frame = tokio::select! {
                 biased;
-                () = cancel.cancelled(), if !self.is_ending => {
-                    self.is_ending = true;
-                    // A keeper that is gone shows in the next turn.
-                    let _ = self.connection.send(&End {}, &[]).await;
-                    continue;
-                }
                 frame = self.connection.receive() => frame,
+                () = &mut overdue => return Err(no_answer()),
             };
-            let frame = frame
-                .map_err(|error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error))?
-                .ok_or_else(|| {
-                    let text = "the keeper was killed while the command ran";
-                    Error::new(ErrorKind::KeeperLost, text)
-                })?;
+            let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
+            let frame = frame.map_err(deaf)?.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::KeeperLost,
+                    "the keeper was killed while the command ran",
+                )
+            })?;
             if let Some(exited) = self.hear(frame).await? {
                 return Ok(exited);
             }

@@ -59,12 +59,11 @@ fn property(profile: &Profile, parameter: &Parameter) -> Value {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "the profiles under test must load")]
 mod tests {
     use super::*;
 
     fn defined(name: &str) -> Value {
-        definition(&Profile::builtin(name).unwrap().unwrap(), "/work space")
+        definition(&Profile::builtin(name).unwrap().unwrap(), "/some place")
     }
 
     #[test]
@@ -125,7 +124,7 @@ installs, tests, or any other substantive operation.
 IMPORTANT: Keep commands concise. The command input must be less than 60k tokens.
 For complex scripts, write them to a file first and then execute the file.
 
-<pwd>/work space</pwd>";
+<pwd>/some place</pwd>";
         assert_eq!(defined("phoenix")["description"], expected);
     }
 

@@ -17,41 +17,39 @@
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
 use super::ending::{self, Reaped};
-use super::protocol::{
-    self, End, Exited, Failed, Frame, Grown, Query, Release, Spilled, Start, Started,
-};
+use super::protocol::{self, End, Exited, Failed, Frame, Query, Release, Start};
 use super::pump::{Pump, Turn};
+use super::report::GROWTH_INTERVAL;
 use super::start;
 use crate::exec::os::signals::SignalFd;
 use crate::exec::{EndedBy, Exit};
-use crate::output::spool::SpoolWriter;
+use crate::output::spool::{self, SpoolWriter, Storage};
 use crate::plan::{Quota, Survivors};
 use crate::reply::LeftReason;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::Pid;
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long KILL may take before what is left is reported as such.
+/// How long KILL may take before what can't be ended is reported as such.
 const KILL_BOUND: Duration = Duration::from_millis(12);
+
+/// The same for what will end as soon as a busy machine lets it.
+const DYING_BOUND: Duration = Duration::from_millis(700);
 
 /// Time between two rounds of KILL.
 const KILL_ROUND: Duration = Duration::from_millis(2);
 
-/// Shortest time between two `grown` messages.
-const GROWTH_INTERVAL: Duration = Duration::from_millis(10);
-
 /// What a keeper is born with.
 pub(crate) struct Keeper {
     /// The socket to its engine; closed once the custody does not need it.
-    link: Option<OwnedFd>,
+    pub(super) link: Option<OwnedFd>,
     /// A pidfd of its engine.
     engine: Option<OwnedFd>,
     signals: SignalFd,
-    runs: PathBuf,
+    storage: Storage,
     /// A spool opened ahead, for this quota.
     prepared: Option<(Quota, SpoolWriter)>,
 }
@@ -62,17 +60,17 @@ impl Keeper {
         link: OwnedFd,
         engine: Option<OwnedFd>,
         signals: SignalFd,
-        runs: PathBuf,
-        quota: Quota,
+        storage: Storage,
     ) -> Self {
-        let prepared = SpoolWriter::create(&runs, quota)
+        let quota = storage.quota;
+        let prepared = SpoolWriter::create(&storage.runs, quota)
             .ok()
             .map(|spool| (quota, spool));
         Self {
             link: Some(link),
             engine,
             signals,
-            runs,
+            storage,
             prepared,
         }
     }
@@ -115,7 +113,12 @@ impl Keeper {
     fn run(mut self, frame: &Frame) -> io::Result<()> {
         let message: Start = frame.body()?;
         let started = Instant::now();
-        let shell = match start::start(&message, &frame.fds, &self.runs, self.prepared.take()) {
+        let shell = match start::start(
+            &message,
+            &frame.fds,
+            &self.storage.runs,
+            self.prepared.take(),
+        ) {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
@@ -138,7 +141,8 @@ impl Keeper {
             last_grown: None,
             unsent: None,
         };
-        run.tell_started(self.link.as_ref())?;
+        // An engine that is gone already shows on the socket, which ends the run properly.
+        let _ = run.tell_started(self.link.as_ref());
         run.live(&mut self)
     }
 
@@ -151,7 +155,7 @@ impl Keeper {
 
 /// Where the run is; the module's head explains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     Running,
     Draining {
         last_output: Instant,
@@ -165,54 +169,36 @@ enum Phase {
 
 /// Who may end the run; the module's head explains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Custody {
+pub(super) enum Custody {
     Foreground,
     Released,
 }
 
 /// One run of a keeper.
-struct Run {
-    shell: Pid,
-    pumps: Vec<Pump>,
-    grace: Duration,
-    silence: Duration,
-    drain_total: Duration,
-    survivors: Survivors,
-    started: Instant,
-    deadline: Option<Instant>,
-    exit: Option<Exit>,
-    ended_by: Option<EndedBy>,
-    tree_is_empty: bool,
+pub(super) struct Run {
+    pub(super) shell: Pid,
+    pub(super) pumps: Vec<Pump>,
+    pub(super) grace: Duration,
+    pub(super) silence: Duration,
+    pub(super) drain_total: Duration,
+    pub(super) survivors: Survivors,
+    pub(super) started: Instant,
+    pub(super) deadline: Option<Instant>,
+    pub(super) exit: Option<Exit>,
+    pub(super) ended_by: Option<EndedBy>,
+    pub(super) tree_is_empty: bool,
     /// Processes that were asked to end.
-    asked: HashSet<Pid>,
-    phase: Phase,
-    custody: Custody,
+    pub(super) asked: HashSet<Pid>,
+    pub(super) phase: Phase,
+    pub(super) custody: Custody,
     /// Lengths beyond which the engine wants to be told.
-    query: Option<Query>,
-    last_grown: Option<Instant>,
+    pub(super) query: Option<Query>,
+    pub(super) last_grown: Option<Instant>,
     /// The report, while the socket did not take it.
-    unsent: Option<Exited>,
+    pub(super) unsent: Option<Exited>,
 }
 
 impl Run {
-    fn tell_started(&self, link: Option<&OwnedFd>) -> io::Result<()> {
-        let Some(link) = link else { return Ok(()) };
-        let keeper = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
-        let mut fds = Vec::new();
-        let mut heads = Vec::new();
-        for pump in &self.pumps {
-            let of_spool = pump.spool.descriptors();
-            heads.push(of_spool.len() > 1);
-            fds.extend(of_spool);
-        }
-        fds.extend(keeper.as_ref().ok().map(AsFd::as_fd));
-        let started = Started {
-            pid: self.shell.as_raw_nonzero().get(),
-            heads,
-        };
-        protocol::send(link, &started, &fds)
-    }
-
     fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
         loop {
             let now = Instant::now();
@@ -232,7 +218,7 @@ impl Run {
             self.advance(keeper, now);
             self.tell_growth(keeper, now);
             if self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none() {
-                return self.leave();
+                return self.leave(&keeper.storage);
             }
         }
     }
@@ -366,7 +352,7 @@ impl Run {
         let names = ["output", "stderr"];
         for (pump, name) in self.pumps.iter_mut().zip(names) {
             if pump.pipe().is_some() {
-                let _ = crate::output::spool::prepare_runs_directory(&release.directory);
+                let _ = spool::prepare_runs_directory(&release.directory);
                 let _ = pump.spool.link(&release.directory.join(name));
             }
         }
@@ -390,38 +376,39 @@ impl Run {
 
     /// Moves from phase to phase as far as the moment allows.
     fn advance(&mut self, keeper: &Keeper, now: Instant) {
-        if self.phase == Phase::Running && self.deadline.is_some_and(|deadline| now >= deadline) {
-            self.end(Some(EndedBy::Timeout), now);
-        }
+        let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
         if self.phase == Phase::Running && self.exit.is_some() && !self.tree_is_empty {
+            let until = now + self.drain_total;
             self.phase = Phase::Draining {
                 last_output: now,
-                until: now + self.drain_total,
+                until,
             };
+        } else if self.phase == Phase::Running && self.exit.is_none() && is_late {
+            self.end(Some(EndedBy::Timeout), now);
+        }
+        if matches!(self.phase, Phase::Ending { kill_at } if now >= kill_at) {
+            ending::kill_round();
+            self.collect(now);
         }
         match self.phase {
             Phase::Reported => {}
-            Phase::Running | Phase::Draining { .. } | Phase::Ending { .. }
-                if self.tree_is_empty =>
-            {
+            _ if self.tree_is_empty => {
                 self.pumps.iter_mut().for_each(Pump::finish);
                 self.report(keeper, None);
             }
-            Phase::Running => {}
-            Phase::Draining { last_output, until } => {
-                if now >= until || now >= last_output + self.silence {
-                    self.outlived(keeper, now);
-                }
+            Phase::Draining { last_output, until }
+                if now >= until || now >= last_output + self.silence =>
+            {
+                self.outlived(keeper, now);
             }
-            Phase::Ending { kill_at } if now >= kill_at => {
-                ending::kill_round();
-                self.collect(now);
-                if now >= kill_at + KILL_BOUND {
-                    self.pump();
-                    self.report(keeper, None);
-                }
+            Phase::Ending { kill_at }
+                if now >= kill_at + DYING_BOUND
+                    || now >= kill_at + KILL_BOUND && !ending::something_is_dying() =>
+            {
+                self.pump();
+                self.report(keeper, None);
             }
-            Phase::Ending { .. } => {}
+            Phase::Running | Phase::Draining { .. } | Phase::Ending { .. } => {}
         }
     }
 
@@ -434,83 +421,8 @@ impl Run {
         }
     }
 
-    /// Tells the engine how it ended.
-    fn report(&mut self, keeper: &Keeper, reason: Option<LeftReason>) {
-        self.phase = Phase::Reported;
-        let left_behind = if self.tree_is_empty {
-            Vec::new()
-        } else {
-            ending::left_behind(reason)
-        };
-        self.tell_spills(keeper);
-        let exited = Exited {
-            exit: self.exit.unwrap_or(Exit::Unknown),
-            ended_by: self.ended_by,
-            ran_for_us: self.started.elapsed().as_micros() as u64,
-            counts: self
-                .pumps
-                .iter()
-                .map(|pump| (pump.spool.total(), pump.spool.lines()))
-                .collect(),
-            left_behind,
-        };
-        self.unsent = keeper.link.is_some().then_some(exited);
-        self.send_report(keeper);
-    }
-
-    /// Sends the report, once the engine has every ring: it reads them as soon as it has the report.
-    fn send_report(&mut self, keeper: &Keeper) {
-        let is_told = |pump: &Pump| pump.spill_told || pump.spool.ring().is_none();
-        if let (Some(link), Some(exited)) = (&keeper.link, &self.unsent)
-            && self.pumps.iter().all(is_told)
-        {
-            match protocol::send(link, exited, &[]) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                _ => self.unsent = None,
-            }
-        }
-    }
-
-    /// Sends the rings that came into being, so that a reader can follow beyond the head.
-    fn tell_spills(&mut self, keeper: &Keeper) {
-        let Some(link) = &keeper.link else { return };
-        for (stream, pump) in self.pumps.iter_mut().enumerate() {
-            if let Some(ring) = pump.spool.ring()
-                && !pump.spill_told
-            {
-                pump.spill_told = protocol::send(link, &Spilled { stream }, &[ring]).is_ok();
-            }
-        }
-    }
-
-    fn tell_growth(&mut self, keeper: &Keeper, now: Instant) {
-        self.tell_spills(keeper);
-        self.send_report(keeper);
-        let is_due = self
-            .last_grown
-            .is_none_or(|last| now >= last + GROWTH_INTERVAL);
-        if let (Some(link), Some(query)) = (&keeper.link, &self.query)
-            && is_due
-            && self.is_longer_than(query)
-        {
-            // A refusal is no loss: the question stays, and so does the answer.
-            if protocol::send(link, &Grown {}, &[]).is_ok() {
-                self.query = None;
-                self.last_grown = Some(now);
-            }
-        }
-    }
-
-    fn is_longer_than(&self, query: &Query) -> bool {
-        let lengths = [query.out, query.err];
-        self.pumps
-            .iter()
-            .zip(lengths)
-            .any(|(pump, length)| pump.spool.total() > length)
-    }
-
-    /// Nothing lives any more: the last bytes, then the log's end.
-    fn leave(mut self) -> io::Result<()> {
+    /// Nothing lives any more, and nobody waits: the last bytes, the log's end, old runs.
+    fn leave(mut self, storage: &Storage) -> io::Result<()> {
         for pump in &mut self.pumps {
             if pump.turn().0 != Turn::Ended {
                 pump.finish();
@@ -518,7 +430,8 @@ impl Run {
         }
         self.pumps
             .iter()
-            .try_for_each(|pump| pump.spool.complete_head())
+            .try_for_each(|pump| pump.spool.complete_head())?;
+        spool::sweep_if_due(&storage.runs, storage.retention)
     }
 }
 

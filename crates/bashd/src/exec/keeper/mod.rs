@@ -12,6 +12,7 @@ mod ending;
 mod life;
 pub(crate) mod protocol;
 mod pump;
+mod report;
 mod serve;
 mod source;
 mod start;

@@ -1,12 +1,13 @@
 //! The keeper's protocol: what engine, fork server and keeper say to each other.
 //!
 //! `docs/keeper.md` is the page for people; this file is its code. A message is one packet of a
-//! `SOCK_SEQPACKET` socket: a flag byte, the message's name, a NUL, and a MessagePack map.
+//! `SOCK_SEQPACKET` socket: a flag byte, the message's name, a NUL, and a map in `MessagePack`.
 //! Descriptors travel beside it. A body too large for a packet travels in a memfd, as the first
 //! descriptor. Fields that a receiver does not know are ignored, so that an addition raises the
 //! minor version; a message that it does not know is refused by name.
 
 use crate::exec::{EndedBy, Exit};
+use crate::output::spool::Storage;
 use crate::plan::{Quota, Streams, Survivors};
 use crate::reply::LeftBehind;
 use rustix::net::{
@@ -62,8 +63,7 @@ messages! {
 pub(crate) struct Hello {
     pub(crate) major: u16,
     pub(crate) minor: u16,
-    pub(crate) runs: PathBuf,
-    pub(crate) quota: Quota,
+    pub(crate) storage: Storage,
 }
 
 /// Fork server to engine: the version that it speaks.
@@ -249,7 +249,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
         return Ok(None);
     }
     if received.flags.contains(ReturnFlags::CTRUNC) {
-        // The kernel drops descriptors for which this process has no room, and says nothing else.
+        // The kernel drops descriptors for which the receiver has no room, and says only this.
         return Err(rustix::io::Errno::MFILE.into());
     }
     unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
@@ -325,7 +325,6 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use rustix::net::{AddressFamily, SocketFlags, SocketType};

@@ -5,7 +5,7 @@
 
 use super::life::Keeper;
 use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
-use crate::exec::os::fork::{Forked, exit_now, fork};
+use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
 use crate::exec::os::{descriptors, tree};
 use crate::output::spool;
@@ -18,6 +18,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Serves the engine at the other end of this socket until both have left.
 pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
     descriptors::keep_only(&[control.as_raw_fd()])?;
+    check_single_thread()?;
     // The host waits for the first process only, and never sees another child of ours.
     if let Forked::Parent(_) = fork()? {
         return Ok(());
@@ -108,8 +109,7 @@ impl Server {
             self.hello = frame.body().ok();
             if let Some(hello) = &self.hello {
                 // A directory that can't be made is told by the first spool, with its reason.
-                let _ = spool::prepare_runs_directory(&hello.runs);
-                let _ = spool::sweep_abandoned(&hello.runs);
+                let _ = spool::prepare_runs_directory(&hello.storage.runs);
             }
         } else if frame.is::<Fork>() {
             if let Some(link) = frame.fds.into_iter().next() {
@@ -151,7 +151,7 @@ impl Server {
         become_subreaper()?;
         let engine = self.engine.try_clone()?;
         let signals = self.signals.try_clone()?;
-        Keeper::new(link, Some(engine), signals, hello.runs.clone(), hello.quota).live()
+        Keeper::new(link, Some(engine), signals, hello.storage.clone()).live()
     }
 
     /// Collects keepers that left, and ends what killed ones left behind.

@@ -4,9 +4,9 @@ use super::life::Keeper;
 use super::protocol::{self, Hello, Welcome};
 use super::serve;
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::os::fork::{Forked, exit_now, fork};
+use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::{descriptors, signals, tree};
-use crate::plan::Quota;
+use crate::output::spool::{self, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -39,6 +39,8 @@ pub enum KeeperSource {
     Path(PathBuf),
     /// One keeper that was forked before any thread existed: for a program that makes one call.
     Forked(ForkedKeeper),
+    /// None could be had: every call is answered, and recorded, with this error.
+    Unavailable(Error),
 }
 
 /// Becomes a fork server if the engine started this program as one; call it first in `main`.
@@ -64,14 +66,24 @@ pub fn run_if_asked() {
 pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd> {
     let program = match source {
         KeeperSource::Path(path) => path.clone(),
-        KeeperSource::Hook | KeeperSource::Forked(_) => own_program()?,
+        KeeperSource::Hook => own_program()?,
+        KeeperSource::Unavailable(error) => return Err(Error::new(error.kind(), error)),
+        KeeperSource::Forked(_) => {
+            let text = "a forked keeper is for one call";
+            return Err(Error::new(ErrorKind::Keeper, text));
+        }
     };
     let failed = |error| {
         let doing = format!("start a keeper from {}", program.display());
         Error::io(ErrorKind::Keeper, doing, error)
     };
     let (near, far) = socket_pair().map_err(failed)?;
-    let status = Command::new(&program)
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one program that is started without a keeper"
+    )]
+    let mut command = Command::new(&program);
+    let status = command
         .arg0(ASKED_NAME)
         .stdin(far)
         .stdout(Stdio::null())
@@ -140,14 +152,15 @@ impl ForkedKeeper {
     /// Forks a keeper. Refuses in a process that has more than one thread.
     ///
     /// The calling process becomes a subreaper, so that it can end what a killed keeper leaves.
-    pub fn fork(runs: &Path, quota: Quota) -> Result<Self> {
+    pub fn fork(storage: &Storage) -> Result<Self> {
         let failed = |error| Error::io(ErrorKind::Keeper, "fork a keeper", error);
+        check_single_thread().map_err(failed)?;
         let (near, far) = socket_pair().map_err(failed)?;
         serve::become_subreaper().map_err(failed)?;
         let engine = rustix::process::getpid();
         match fork().map_err(failed)? {
             Forked::Parent(pid) => Ok(Self { link: near, pid }),
-            Forked::Child => exit_now(i32::from(be_keeper(far, engine, runs, quota).is_err())),
+            Forked::Child => exit_now(i32::from(be_keeper(far, engine, storage).is_err())),
         }
     }
 
@@ -170,7 +183,7 @@ impl ForkedKeeper {
     }
 }
 
-fn be_keeper(link: OwnedFd, engine: Pid, runs: &Path, quota: Quota) -> io::Result<()> {
+fn be_keeper(link: OwnedFd, engine: Pid, storage: &Storage) -> io::Result<()> {
     descriptors::keep_only(&[link.as_raw_fd()])?;
     rustix::process::setsid()?;
     rustix::process::chdir("/")?;
@@ -178,6 +191,6 @@ fn be_keeper(link: OwnedFd, engine: Pid, runs: &Path, quota: Quota) -> io::Resul
     let signals = signals::take_over()?;
     // An engine that is gone already is seen on the socket.
     let engine = rustix::process::pidfd_open(engine, PidfdFlags::empty()).ok();
-    let _ = crate::output::spool::prepare_runs_directory(runs);
-    Keeper::new(link, engine, signals, runs.to_owned(), quota).live()
+    let _ = spool::prepare_runs_directory(&storage.runs);
+    Keeper::new(link, engine, signals, storage.clone()).live()
 }

@@ -16,16 +16,32 @@
 
 mod index;
 mod reader;
+mod retention;
 mod storage;
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests;
 mod writer;
 
 pub(crate) use index::LineIndex;
 pub use reader::SpoolReader;
-pub(crate) use storage::{prepare_runs_directory, sweep_abandoned};
+pub use retention::Retention;
+pub(crate) use retention::sweep_if_due;
+pub(crate) use storage::prepare_runs_directory;
 pub(crate) use writer::SpoolWriter;
+
+use crate::plan::Quota;
+use std::path::PathBuf;
+
+/// Where and how long output is kept: a keeper's slice of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Storage {
+    /// The directory of all runs.
+    pub runs: PathBuf,
+    /// What is kept of one run, unless its plan says otherwise.
+    pub quota: Quota,
+    /// What is kept of all runs together.
+    pub retention: Retention,
+}
 
 /// Bytes that stay in memory when the disk can't take them.
 pub(crate) const MEMORY_TAIL: u64 = 64 * 1024;

@@ -48,19 +48,19 @@ impl SpoolReader {
         self
     }
 
-    /// How far the stream can be followed now: up to its end, or up to the ring's beginning while the
-    /// ring is on its way to this reader.
-    pub(crate) fn followable(&self) -> u64 {
-        let len = self.len();
-        let counters = self.counters();
-        let head = counters.head_capacity.load(Relaxed);
-        let is_in_ring = counters.ring_capacity.load(Relaxed) > 0
-            && counters.disk_end.load(Acquire) > head
-            && len > head;
-        if is_in_ring && self.ring.get().is_none() {
-            head
+    /// How far a reader that follows the stream can read: not into a ring that exists, but whose
+    /// descriptor is still on its way.
+    pub(crate) fn readable_end(&self) -> u64 {
+        let total = self.len();
+        let head = self.counters().head_capacity.load(Relaxed);
+        let waits_for_ring = self.end.is_none()
+            && self.ring.get().is_none()
+            && self.counters().ring_capacity.load(Relaxed) > 0
+            && self.counters().disk_end.load(Acquire) > head;
+        if waits_for_ring {
+            total.min(head)
         } else {
-            len
+            total
         }
     }
 

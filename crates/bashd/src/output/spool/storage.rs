@@ -69,8 +69,9 @@ impl SpoolFile {
         Err(last.into())
     }
 
-    /// Gives the file a lasting name.
+    /// Gives the file a lasting name, and locks it for as long as its keeper lives.
     pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
+        rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive)?;
         if let Some(from) = &self.name {
             fs::rename(from, to)?;
             self.name = None;
@@ -122,17 +123,23 @@ pub(crate) fn prepare_runs_directory(runs: &Path) -> io::Result<()> {
 }
 
 /// Removes named spool files whose keeper is gone: nobody holds their lock any more.
-pub(crate) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
+pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)?.flatten() {
         let path = entry.path();
-        if path
+        let is_spool = path
             .extension()
-            .is_some_and(|extension| extension == NAMED_SUFFIX)
-            && let Ok(file) = fs::File::open(&path)
-            && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
-        {
+            .is_some_and(|extension| extension == NAMED_SUFFIX);
+        if is_spool && !is_locked(&path) {
             let _ = fs::remove_file(&path);
         }
     }
     Ok(())
+}
+
+/// Whether somebody writes to this file: its keeper holds a lock on it.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else {
+        return false;
+    };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
 }

@@ -1,16 +1,14 @@
-//! What can't be started: bad input, directories, environments and shells, each with a clear reply and a record.
+//! What can't be started: directories, environments and shells. Bad requests are in `refusals`.
 
-use super::scene::{
-    Answer, SLACK, Scene, is_root, request, spare_keeper, wait_until, write_profile_as,
-};
-use bashd::{Call, Reply, Request};
+use super::scene::{Answer, Scene, is_root, request, spare_keeper, wait_until, write_profile_as};
+use bashd::{Reply, Request};
 use bashd_testkit::{Home, as_each_user};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 /// Runs a call that must fail before anything runs; returns the error.
-fn refused(scene: &Scene, call: impl Into<Call>) -> String {
+fn refused(scene: &Scene, call: Request) -> String {
     let reply = scene.block_on(scene.engine.run(call));
     assert!(reply.is_error, "{reply:?}");
     assert_eq!((reply.exit_code, reply.signal), (None, None), "{reply:?}");
@@ -19,55 +17,6 @@ fn refused(scene: &Scene, call: impl Into<Call>) -> String {
     let error = reply.error.expect("an error");
     assert!(reply.text.contains(&error), "{error:?} in {:?}", reply.text);
     error
-}
-
-#[test]
-fn bad_input_is_refused_in_words_and_recorded() {
-    as_each_user(|| {
-        let scene = Scene::new();
-        let json = |text: &str| Call::json(text, Request::default());
-        let cases = [
-            (
-                Call::from(Request::new("x").profile("nope")),
-                "no profile `nope`",
-            ),
-            (
-                json(r#"{"command": "x", "comand": 1}"#),
-                "no parameter `comand`",
-            ),
-            (json(r#"{"command": 7}"#), "`command`"),
-            (json("{"), "not JSON"),
-            (json("[]"), "JSON object"),
-            (Call::from(request(" \n\t")), "missing or blank"),
-            (Call::from(request("echo \0")), "NUL byte in command"),
-            (Call::from(request("x").env("A", "b\0c")), "NUL byte in env"),
-            (
-                Call::from(request("x").env("A\0", "b")),
-                "NUL byte in the name",
-            ),
-            (
-                Call::from(request("x").env("A=B", "c")),
-                "invalid environment",
-            ),
-            (Call::from(request("x").cwd("a\0b")), "NUL byte in cwd"),
-        ];
-        let count = cases.len();
-        for (call, expected) in cases {
-            let error = refused(&scene, call);
-            assert!(error.contains(expected), "{error:?}, not {expected:?}");
-        }
-        scene.still_works();
-        assert_eq!(records(&scene), count + 1, "one record a call");
-    });
-}
-
-/// Lines in the ledger.
-fn records(scene: &Scene) -> usize {
-    let months = fs::read_dir(scene.home.state().join("ledger")).expect("a ledger");
-    let texts = months.map(|month| fs::read_to_string(month.expect("a month").path()));
-    texts
-        .map(|text| text.expect("a text").lines().count())
-        .sum()
 }
 
 #[test]
@@ -263,21 +212,5 @@ fn a_shell_that_is_deleted_between_plan_and_start_is_told() {
         let error = reply.error.expect("an error");
         assert!(error.contains("No such file or directory"), "{error}");
         wait_until("nothing runs", || scene.commands().is_empty());
-    });
-}
-
-#[test]
-fn a_cancelled_call_that_never_started_says_so() {
-    as_each_user(|| {
-        let scene = Scene::new();
-        let token = bashd::CancellationToken::new();
-        token.cancel();
-        let call = Call::from(request("echo ran > ran")).cancel_by(token);
-        let begun = std::time::Instant::now();
-        let reply = scene.block_on(scene.engine.run(call));
-        assert!(reply.cancelled, "{reply:?}");
-        assert!(begun.elapsed() < SLACK);
-        assert!(!scene.file("ran").exists());
-        scene.still_works();
     });
 }

@@ -2,12 +2,12 @@
 
 use super::host::{ARGUMENTS, Aside, Host, Job};
 use super::scene::{
-    Answer, GRACE, Held, PATIENCE, SLACK, Scene, WAIT_FOR_GO, request, state_of, wait_until,
+    Answer, GRACE, Held, PATIENCE, SLACK, Scene, WAIT_FOR_GO, request, runs_in, state_of,
+    wait_until,
 };
 use bashd_testkit::keeper_hook::MARK;
 use bashd_testkit::{Home, as_each_user, processes};
 use rustix::process::Signal;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A tree that hides, and is deaf to TERM.
@@ -18,11 +18,6 @@ fn commands_end(home: &Home) {
     wait_until("everything of the command has ended", || {
         processes::with_variable(MARK, home.mark()).is_empty()
     });
-}
-
-fn files_in(directory: &Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(directory).expect("a directory");
-    entries.flatten().map(|entry| entry.path()).collect()
 }
 
 #[test]
@@ -62,7 +57,7 @@ fn a_killed_engine_takes_its_tree_along_and_leaves_no_file() {
         commands_end(&home);
         assert!(begun.elapsed() < GRACE + SLACK, "{:?}", begun.elapsed());
         host.leaves_nothing();
-        let left = files_in(&home.state().join("runs"));
+        let left = runs_in(&home.state());
         assert!(left.is_empty(), "{left:?}");
     });
 }
@@ -113,7 +108,7 @@ fn survivors_outlive_a_normal_end_of_the_engine_and_are_read() {
         wait_until("its keeper has left", || {
             processes::with_variable(MARK, &mark).is_empty()
         });
-        let [run] = &files_in(&home.state().join("runs"))[..] else {
+        let [run] = &runs_in(&home.state())[..] else {
             panic!("not one run")
         };
         let log = std::fs::read_to_string(run.join("output")).expect("a log");
@@ -162,7 +157,7 @@ fn an_engine_inside_a_command_ends_with_it() {
         wait_until("the inner engine's keepers have ended", || {
             processes::with_variable(MARK, mark).is_empty()
         });
-        let left = files_in(&inner.join("runs"));
+        let left = runs_in(&inner);
         assert!(left.is_empty(), "{left:?}");
         scene.still_works();
     });

@@ -133,7 +133,7 @@ fn an_engine_without_descriptors_says_so() {
             };
             setrlimit(Resource::Nofile, low).expect("a lower limit");
             let Answer { reply, took } = scene.run(request("echo ran"));
-            setrlimit(Resource::Nofile, had.clone()).expect("the former limit");
+            setrlimit(Resource::Nofile, had).expect("the former limit");
             let is_right = is_right_or_says(&reply, "ran\n", "Too many open files");
             *(if is_right { &mut worked } else { &mut failed }) += 1;
             assert!(took < SLACK, "{took:?}");

@@ -1,6 +1,6 @@
 //! Thousands of calls leave no descriptor, no process and no file; a hundred at once are all right.
 
-use super::scene::{GRACE, SLACK, Scene, request};
+use super::scene::{GRACE, SLACK, Scene, request, runs_in};
 use bashd::Reply;
 use bashd_testkit::{as_each_user, repetitions};
 use std::fs;
@@ -37,8 +37,7 @@ fn thousands_of_calls_leave_nothing() {
         super::scene::spare_keeper();
         assert_eq!(open_descriptors("self"), ours, "of the engine");
         assert_eq!(open_descriptors(&server), servers, "of the fork server");
-        let runs = fs::read_dir(scene.home.state().join("runs")).expect("runs");
-        assert_eq!(runs.count(), 0, "files of runs");
+        assert_eq!(runs_in(&scene.home.state()).len(), 0, "files of runs");
         scene.nothing_runs();
     });
 }

@@ -3,7 +3,7 @@
 //!
 //! | file | shows |
 //! |---|---|
-//! | `before_start` | what can't be started: bad input, directories, environments, shells |
+//! | `before_start` | what can't be started: directories, environments, shells |
 //! | `engine_death` | the engine is stopped, killed or ends, and what becomes of its commands |
 //! | `host` | an engine in a process of its own, which a test may kill |
 //! | `keeper_killed` | keepers and the process that forks them are killed or stopped |

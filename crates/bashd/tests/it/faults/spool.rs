@@ -1,7 +1,7 @@
 //! Disks that are full, read-only or gone: the command never notices, and the reply says what is missing.
 
 use super::host::{Host, Job};
-use super::scene::{Answer, Held, PATIENCE, SLACK, Scene, is_root, request};
+use super::scene::{Answer, Held, PATIENCE, SLACK, Scene, is_root, request, runs_in};
 use bashd::plan::Quota;
 use bashd_testkit::{Home, as_each_user, loudly};
 use rustix::process::Signal;
@@ -267,8 +267,8 @@ fn a_log_that_grows_beyond_its_quota_ends_with_its_tail() {
         scene.go();
         assert!(survivor.ends_within(PATIENCE), "it still writes");
         scene.everything_ends();
-        let runs = fs::read_dir(scene.home.state().join("runs")).expect("runs");
-        let run = runs.flatten().next().expect("a run").path();
+        let runs = runs_in(&scene.home.state());
+        let run = runs.first().expect("a run");
         let log = || fs::read_to_string(run.join("output")).unwrap_or_default();
         super::scene::wait_until("the log has its tail", || log().ends_with("\n100000\n"));
         let text = log();
@@ -304,7 +304,6 @@ fn a_killed_keeper_leaves_no_file() {
             "what was captured is kept"
         );
         scene.everything_ends();
-        let runs = fs::read_dir(scene.home.state().join("runs")).expect("runs");
-        assert_eq!(runs.count(), 0);
+        assert_eq!(runs_in(&scene.home.state()).len(), 0);
     });
 }

@@ -1,6 +1,6 @@
 //! What a finished shell leaves running on purpose: it stays, is listed, and somebody reads what it writes.
 
-use super::scene::{Answer, Held, SLACK, SWIFT, Scene, WAIT_FOR_GO, request, wait_until};
+use super::scene::{Answer, Held, SLACK, SWIFT, Scene, WAIT_FOR_GO, request, runs_in, wait_until};
 use bashd::plan::Survivors;
 use bashd::{LeftBehind, LeftReason};
 use bashd_testkit::{Home, as_each_user};
@@ -10,9 +10,8 @@ use std::time::Duration;
 /// Waits until the one log that a call left in the state directory has this text.
 fn log_is(scene: &Scene, name: &str, expected: &str) {
     let log = || {
-        let runs = std::fs::read_dir(scene.home.state().join("runs")).ok()?;
-        let run = runs.flatten().next()?;
-        std::fs::read_to_string(run.path().join(name)).ok()
+        let run = runs_in(&scene.home.state()).into_iter().next()?;
+        std::fs::read_to_string(run.join(name)).ok()
     };
     wait_until(&format!("the log {name} is {expected:?}"), || {
         log().as_deref() == Some(expected)
@@ -127,7 +126,7 @@ fn a_survivor_that_outlives_its_deadline_stays() {
 fn the_policy_can_end_survivors() {
     as_each_user(|| {
         let scene = Scene::with(Home::new(), |config| {
-            config.survivors = Some(Survivors::End)
+            config.survivors = Some(Survivors::End);
         });
         let deaf = "(trap '' TERM; exec sleep 300)";
         let command = format!("sleep 300 & setsid -f sleep 300; {deaf} & echo done; exit 3");

@@ -11,16 +11,18 @@ pub(crate) enum Forked {
     Child,
 }
 
-/// Forks a single-threaded process.
-///
-/// With more than one thread it refuses: locks held elsewhere would stay locked in the child for
-/// ever.
-pub(crate) fn fork() -> io::Result<Forked> {
-    if threads()? > 1 {
-        return Err(io::Error::other(
-            "a process with several threads can't fork a keeper",
-        ));
+/// Refuses a process with more than one thread: locks held by the others would stay locked in a
+/// forked child for ever.
+pub(crate) fn check_single_thread() -> io::Result<()> {
+    if std::fs::read_dir("/proc/self/task")?.count() > 1 {
+        let text = "a process with several threads can't fork a keeper";
+        return Err(io::Error::other(text));
     }
+    Ok(())
+}
+
+/// Forks this process, which must have a single thread.
+pub(crate) fn fork() -> io::Result<Forked> {
     // SAFETY: the process has one thread, so that the child owns a consistent copy of everything.
     #[expect(unsafe_code, reason = "fork has no safe wrapper")]
     let pid = unsafe { libc::fork() };
@@ -39,12 +41,5 @@ pub(crate) fn exit_now(status: i32) -> ! {
     #[expect(unsafe_code, reason = "_exit has no safe wrapper")]
     unsafe {
         libc::_exit(status)
-    }
-}
-
-fn threads() -> io::Result<usize> {
-    match std::fs::read_dir("/proc/self/task") {
-        Ok(tasks) => Ok(tasks.count()),
-        Err(error) => Err(error),
     }
 }

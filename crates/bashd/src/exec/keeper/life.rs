@@ -95,7 +95,7 @@ impl Keeper {
                 return Ok(());
             }
             match protocol::receive(link) {
-                Ok(Some(frame)) if frame.is::<Start>() => return self.run(&frame),
+                Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
                 Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -110,7 +110,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn run(mut self, frame: &Frame) -> io::Result<()> {
+    fn run(mut self, frame: Frame) -> io::Result<()> {
         let message: Start = frame.body()?;
         let started = Instant::now();
         let shell = match start::start(
@@ -122,6 +122,7 @@ impl Keeper {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
+        drop(frame); // the shell has its directory and its input now
         let run = Run {
             shell: shell.pid,
             pumps: shell.pumps,

@@ -98,7 +98,7 @@ impl Keeper {
                 return Ok(());
             }
             match protocol::receive(link) {
-                Ok(Some(frame)) if frame.is::<Start>() => return self.run(&frame),
+                Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
                 Ok(Some(frame)) if frame.is::<Hello>() => {
                     let hello: Hello = frame.body()?;
                     self = self.prepare(hello.storage);
@@ -119,7 +119,7 @@ impl Keeper {
         })
     }
 
-    fn run(mut self, frame: &Frame) -> io::Result<()> {
+    fn run(mut self, frame: Frame) -> io::Result<()> {
         let message: Start = frame.body()?;
         let started = Instant::now();
         let Some(storage) = self.storage.take() else {
@@ -130,6 +130,7 @@ impl Keeper {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
+        drop(frame); // the shell has its directory and its input now
         let run = Run {
             shell: shell.pid,
             pumps: shell.pumps,

@@ -127,14 +127,7 @@ impl Server {
                 self.control = None;
                 exit_now(i32::from(self.be_keeper(link).is_err()))
             }
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(libc::EAGAIN);
-                let failed = Failed {
-                    doing: "fork a keeper".to_owned(),
-                    errno,
-                };
-                let _ = protocol::send(&link, &failed, &[]);
-            }
+            Err(error) => tell_failure(&link, "fork a keeper", &error),
         }
     }
 
@@ -142,13 +135,21 @@ impl Server {
         let Some(hello) = &self.hello else {
             return Ok(());
         };
+        match self.set_up_keeper() {
+            Ok((engine, signals)) => Keeper::new(link, Some(engine), signals)
+                .prepare(hello.storage.clone())
+                .live(),
+            Err(error) => {
+                tell_failure(&link, "set up a keeper", &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn set_up_keeper(&self) -> io::Result<(OwnedFd, SignalFd)> {
         rustix::process::setsid()?;
         become_subreaper()?;
-        let engine = self.engine.try_clone()?;
-        let signals = self.signals.try_clone()?;
-        Keeper::new(link, Some(engine), signals)
-            .prepare(hello.storage.clone())
-            .live()
+        Ok((self.engine.try_clone()?, self.signals.try_clone()?))
     }
 
     /// Collects keepers that left, and ends what killed ones left behind.
@@ -162,6 +163,15 @@ impl Server {
     fn has_children(&self) -> bool {
         !self.keepers.is_empty() || !tree::children(rustix::process::getpid()).is_empty()
     }
+}
+
+/// Says on a keeper's socket why there is no keeper.
+fn tell_failure(link: &OwnedFd, doing: &str, error: &io::Error) {
+    let failed = Failed {
+        doing: doing.to_owned(),
+        errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
+    };
+    let _ = protocol::send(link, &failed, &[]);
 }
 
 /// Kills every child of this process that is not a keeper. Their own children come to us next.

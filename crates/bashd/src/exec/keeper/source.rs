@@ -82,19 +82,21 @@ pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<Owned
         reason = "the one program that is started without a keeper"
     )]
     let mut command = Command::new(&program);
-    let status = command
+    let child = command
         .arg0(ASKED_NAME)
         .stdin(far)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .status()
-        .map_err(failed)?;
-    if !status.success() {
-        let text = format!("{} did not become a keeper ({status})", program.display());
-        return Err(Error::new(ErrorKind::Keeper, text));
+        .spawn();
+    drop(command); // and with it our hold on the far end, whose close must show
+    let mut child = child.map_err(failed)?;
+    let agreed = protocol::send(&near, hello, &[]).and_then(|()| agree(&near));
+    if agreed.is_err() {
+        // A program that is no keeper's may never end by itself.
+        let _ = child.kill();
     }
-    protocol::send(&near, hello, &[]).map_err(failed)?;
-    agree(&near).map_err(failed)?;
+    let _ = child.wait();
+    agreed.map_err(failed)?;
     Ok(near)
 }
 
@@ -105,7 +107,11 @@ fn agree(server: &OwnedFd) -> io::Result<()> {
         tv_sec: WELCOME_SECONDS,
         tv_nsec: 0,
     };
-    rustix::event::poll(&mut fds, Some(&bound))?;
+    if rustix::event::poll(&mut fds, Some(&bound))? == 0 {
+        let text =
+            format!("it is not a keeper's program, or does not answer in {WELCOME_SECONDS} s");
+        return Err(io::Error::other(text));
+    }
     let frame = protocol::receive(server)?
         .filter(protocol::Frame::is::<Welcome>)
         .ok_or_else(|| io::Error::other("it is not a keeper's program"))?;

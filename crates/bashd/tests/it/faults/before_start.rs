@@ -1,11 +1,15 @@
 //! What can't be started: directories, environments and shells. Bad requests are in `refusals`.
 
-use super::scene::{Answer, Scene, is_root, request, spare_keeper, wait_until, write_profile_as};
-use bashd::{Reply, Request};
+use super::scene::{
+    Answer, SLACK, Scene, is_root, request, spare_keeper, wait_until, write_profile_as,
+};
+use bashd::{Config, Engine, KeeperSource, Reply, Request, Surroundings};
+use bashd_testkit::repeat::is_soak;
 use bashd_testkit::{Home, as_each_user};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 /// Runs a call that must fail before anything runs; returns the error.
 fn refused(scene: &Scene, call: Request) -> String {
@@ -212,5 +216,29 @@ fn a_shell_that_is_deleted_between_plan_and_start_is_told() {
         let error = reply.error.expect("an error");
         assert!(error.contains("No such file or directory"), "{error}");
         wait_until("nothing runs", || scene.commands().is_empty());
+    });
+}
+
+#[test]
+fn a_program_that_is_no_keepers_is_told() {
+    as_each_user(|| {
+        let home = Home::new();
+        // What ends at once is seen at once; what waits for ever has ten seconds.
+        let programs = ["/bin/true", "/no/such/program", "/bin/cat"];
+        let tried = if is_soak() { 3 } else { 2 };
+        for program in programs.into_iter().take(tried) {
+            let surroundings = Surroundings {
+                cwd: home.workspace(),
+                env: home.env(),
+            };
+            let begun = Instant::now();
+            let source = KeeperSource::Path(program.into());
+            let made = Engine::new(Config::new(home.state()), surroundings, source);
+            let error = made.err().expect("no engine").to_string();
+            assert!(error.contains(program), "{error}");
+            assert!(begun.elapsed() < Duration::from_secs(10) + SLACK);
+            let is_quick = begun.elapsed() < SLACK;
+            assert!(is_quick || program == "/bin/cat", "{error}");
+        }
     });
 }

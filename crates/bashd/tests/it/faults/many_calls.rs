@@ -22,7 +22,7 @@ fn thousands_of_calls_leave_nothing() {
         let server = super::scene::fork_server().raw().to_string();
         super::scene::spare_keeper();
         let (ours, servers) = (open_descriptors("self"), open_descriptors(&server));
-        for round in 0..repetitions(4000) {
+        for round in 0..repetitions(3000) {
             let call = match round % 5 {
                 0 => request("echo out; echo err >&2; exit 3"),
                 1 => request("cat").stdin(vec![b'x'; 100_000]),
@@ -82,18 +82,7 @@ fn a_hundred_deadlines_at_once_are_all_kept() {
 const LIMIT: Duration = Duration::from_millis(1500);
 
 fn at_once(scene: &Scene, command: impl Fn(usize) -> String) -> Vec<Reply> {
-    scene.block_on(async {
-        let calls: Vec<_> = (0..AT_ONCE)
-            .map(|number| {
-                let engine = scene.engine.clone();
-                let call = request(command(number)).timeout(LIMIT);
-                tokio::spawn(async move { engine.run(call).await })
-            })
-            .collect();
-        let mut replies = Vec::new();
-        for call in calls {
-            replies.push(call.await.expect("a call that does not panic"));
-        }
-        replies
-    })
+    let calls = (0..AT_ONCE).map(|number| request(command(number)).timeout(LIMIT));
+    let answers = scene.run_at_once(calls);
+    answers.into_iter().map(|answer| answer.reply).collect()
 }

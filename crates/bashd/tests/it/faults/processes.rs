@@ -10,19 +10,32 @@ const LIMIT: Duration = Duration::from_millis(300);
 
 /// Runs a command that must be ended by its deadline, with everything that it started.
 fn ended_by_deadline(command: &str) -> Answer {
+    let mut answers = all_ended_by_deadline(&[command]);
+    answers.remove(0)
+}
+
+/// Runs commands at once, each of which must be ended by its deadline.
+fn all_ended_by_deadline(commands: &[&str]) -> Vec<Answer> {
     let scene = Scene::new();
-    let answer = scene.run(request(command).timeout(LIMIT));
-    let Answer { reply, took } = &answer;
-    assert!(reply.timed_out, "{reply:?}");
-    assert!(*took >= LIMIT, "{took:?}");
-    assert!(*took < LIMIT + GRACE + SLACK, "{took:?}");
-    if reply.left_behind.is_empty() {
+    let calls = commands
+        .iter()
+        .map(|command| request(*command).timeout(LIMIT));
+    let answers = scene.run_at_once(calls);
+    for Answer { reply, took } in &answers {
+        assert!(reply.timed_out, "{reply:?}");
+        assert!(*took >= LIMIT, "{took:?}");
+        assert!(*took < LIMIT + GRACE + SLACK, "{took:?}");
+    }
+    if answers
+        .iter()
+        .all(|answer| answer.reply.left_behind.is_empty())
+    {
         scene.nothing_runs();
     }
     // On a busy machine the death of what was killed may come after the reply, which then lists it.
     scene.everything_ends();
     scene.still_works();
-    answer
+    answers
 }
 
 /// Runs a command that ends by itself, at once.
@@ -70,9 +83,11 @@ fn what_a_command_says_on_term_is_kept() {
 #[test]
 fn a_stopped_child_and_a_stopped_shell_are_ended() {
     as_each_user(|| {
-        ended_by_deadline("sleep 300 & kill -STOP $!; wait");
-        ended_by_deadline("kill -STOP $$; sleep 300");
-        ended_by_deadline("trap '' TERM; kill -STOP $$; sleep 300");
+        all_ended_by_deadline(&[
+            "sleep 300 & kill -STOP $!; wait",
+            "kill -STOP $$; sleep 300",
+            "trap '' TERM; kill -STOP $$; sleep 300",
+        ]);
     });
 }
 
@@ -244,13 +259,14 @@ fn cancelling_and_forgetting_a_call_end_its_tree() {
 fn the_profiles_end_trees_as_well() {
     as_each_user(|| {
         let scene = Scene::new();
-        for profile in ["voice", "harness", "phoenix"] {
-            let call = Request::new("echo partial; setsid -f sleep 300; sleep 300");
-            let Answer { reply, took } = scene.run(call.profile(profile).timeout(LIMIT));
-            assert!(reply.timed_out, "{profile}: {reply:?}");
-            assert!(reply.text.contains("partial"), "{profile}: {reply:?}");
-            assert!(took < LIMIT + SLACK, "{profile}: {took:?}");
-            scene.nothing_runs();
+        let profiles = ["voice", "harness", "phoenix"];
+        let command = "echo partial; setsid -f sleep 300; sleep 300";
+        let calls = profiles.map(|name| Request::new(command).profile(name).timeout(LIMIT));
+        for Answer { reply, took } in scene.run_at_once(calls) {
+            assert!(reply.timed_out, "{reply:?}");
+            assert!(reply.text.contains("partial"), "{reply:?}");
+            assert!(took < LIMIT + SLACK, "{took:?}");
         }
+        scene.nothing_runs();
     });
 }

@@ -75,6 +75,29 @@ impl Scene {
         Answer { reply, took }
     }
 
+    /// Runs requests at once, each to its reply.
+    pub(super) fn run_at_once(&self, requests: impl IntoIterator<Item = Request>) -> Vec<Answer> {
+        self.runtime.block_on(async {
+            let calls: Vec<_> = requests
+                .into_iter()
+                .map(|request| {
+                    let engine = self.engine.clone();
+                    tokio::spawn(async move {
+                        let begun = Instant::now();
+                        let reply = engine.run(request).await;
+                        let took = begun.elapsed();
+                        Answer { reply, took }
+                    })
+                })
+                .collect();
+            let mut answers = Vec::new();
+            for call in calls {
+                answers.push(call.await.expect("a call that does not panic"));
+            }
+            answers
+        })
+    }
+
     /// Runs a request until `is_enough` of its output so far, then does something, and goes on to the reply.
     pub(super) fn run_and(
         &self,

@@ -94,7 +94,6 @@ impl Engine {
         let mut plan = plan::resolve(&profile, request, &command, timeout, shared.setting(&id))?;
         plan.streams = streams;
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
-        exec::prepare_next(&shared.keepers);
         run.map_err(Error::from)
     }
 
@@ -130,7 +129,6 @@ impl Shared {
         };
         let reply = reply::reply(&profile, &ending, begun.elapsed());
         self.warn(entry.close(&profile, &ending, &reply));
-        exec::prepare_next(&self.keepers);
         reply
     }
 

@@ -11,6 +11,7 @@ use tokio::io::unix::AsyncFd;
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// A socket to a keeper or to the fork server. Dropping it tells the other end that we are gone.
+#[derive(Debug)]
 pub(super) struct Connection {
     socket: AsyncFd<OwnedFd>,
 }

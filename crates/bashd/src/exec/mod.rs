@@ -70,6 +70,9 @@ pub struct Run {
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
+    /// and not that of the engine's thread.
+    link: Option<Connection>,
 }
 
 /// Why there is no finished run.
@@ -113,6 +116,7 @@ pub(crate) async fn run(
         }
     };
     let mut call = Call {
+        keepers,
         connection: &connection,
         spools: Vec::new(),
         keeper: None,
@@ -123,8 +127,13 @@ pub(crate) async fn run(
         never = end_when_cancelled(cancel, &connection) => match never {},
         result = call.until_exited(overdue) => result,
     };
+    keepers.refill();
     match result {
-        Ok(exited) => Ok(call.finish(plan, exited).await?),
+        Ok(exited) => {
+            let mut run = call.finish(plan, exited).await?;
+            run.link = Some(connection);
+            Ok(run)
+        }
         Err(error) => {
             if error.kind() == ErrorKind::KeeperLost {
                 if call.keeper.is_none() {
@@ -155,11 +164,6 @@ async fn overdue(limits: &Limits, cancel: &CancellationToken) {
 
 fn no_answer() -> Error {
     Error::new(ErrorKind::KeeperLost, "the keeper does not answer")
-}
-
-/// Has the next call's keeper forked, now that nobody waits for this one.
-pub(crate) fn prepare_next(keepers: &Keepers) {
-    keepers.refill();
 }
 
 /// Sends the plan to a keeper. One that died while it was waiting is replaced; the command can't
@@ -233,6 +237,7 @@ fn start_message(plan: &Plan) -> Start {
 
 /// One call's conversation with its keeper.
 struct Call<'a> {
+    keepers: &'a Keepers,
     connection: &'a Connection,
     spools: Vec<SpoolReader>,
     /// A pidfd of the keeper, for when it does not answer.
@@ -272,6 +277,8 @@ impl Call<'_> {
             return frame.body().map(Some).map_err(broken);
         } else if frame.is::<Started>() {
             self.begin(frame).map_err(broken)?;
+            // The next call's keeper is forked while this command runs.
+            self.keepers.refill();
             self.follow().await;
         } else if frame.is::<Spilled>() {
             let Spilled { stream } = frame.body().map_err(broken)?;
@@ -348,6 +355,7 @@ impl Call<'_> {
             err,
             ran_for: Duration::from_micros(exited.ran_for_us),
             left_behind: exited.left_behind,
+            link: None,
         })
     }
 
@@ -361,6 +369,7 @@ impl Call<'_> {
             err,
             ran_for: Duration::ZERO,
             left_behind: Vec::new(),
+            link: None,
         })
     }
 

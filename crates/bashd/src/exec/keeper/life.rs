@@ -12,7 +12,8 @@
 //! Its *custody* says who may end it. In `Foreground` the engine's death (seen on the socket, and
 //! on a pidfd, since a fork of the engine may hold the socket open) ends the tree. In `Released` the
 //! reply is out and survivors stay until they end by themselves. A keeper leaves when its tree is
-//! empty and its engine has been told, never before: survivors would die by SIGPIPE.
+//! empty and its engine has been told, never before: survivors would die by SIGPIPE. It also waits a
+//! moment for the engine to close the socket, so that whoever frees a large spool is the keeper.
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
@@ -21,7 +22,7 @@ use super::protocol::{self, End, Exited, Failed, Frame, Hello, Query, Release, S
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
 use super::start;
-use crate::exec::os::signals::SignalFd;
+use crate::exec::os::signals::{Arrived, SignalFd};
 use crate::exec::{EndedBy, Exit};
 use crate::output::spool::{self, SpoolWriter, Storage};
 use crate::plan::{Quota, Survivors};
@@ -75,6 +76,7 @@ impl Keeper {
         let opened = SpoolWriter::create(&storage.runs, quota).ok();
         self.prepared = opened.map(|spool| (quota, spool));
         self.storage = Some(storage);
+        start::rehearse();
         self
     }
 
@@ -149,6 +151,7 @@ impl Keeper {
             query: None,
             last_grown: None,
             unsent: None,
+            linger_until: started,
             storage,
         };
         // An engine that is gone already shows on the socket, which ends the run properly.
@@ -206,6 +209,8 @@ pub(super) struct Run {
     pub(super) last_grown: Option<Instant>,
     /// The report, while the socket did not take it.
     pub(super) unsent: Option<Exited>,
+    /// How long the spool is held for an engine that reads it.
+    pub(super) linger_until: Instant,
     /// Where output is kept.
     storage: Storage,
 }
@@ -216,7 +221,11 @@ impl Run {
             let now = Instant::now();
             let ready = self.wait(keeper, self.next_moment(now))?;
             let now = Instant::now();
-            let arrived = keeper.signals.take();
+            let arrived = if ready.signals {
+                keeper.signals.take()
+            } else {
+                Arrived::default()
+            };
             if arrived.child {
                 self.collect(now);
             }
@@ -229,10 +238,15 @@ impl Run {
             self.listen(keeper, &ready, now);
             self.advance(keeper, now);
             self.tell_growth(keeper, now);
-            if self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none() {
+            if self.is_over() && (keeper.link.is_none() || now >= self.linger_until) {
                 return self.leave();
             }
         }
+    }
+
+    /// Whether nothing lives any more and the engine was told.
+    fn is_over(&self) -> bool {
+        self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none()
     }
 
     /// When something must happen even if nothing is heard.
@@ -242,7 +256,7 @@ impl Run {
             Phase::Draining { last_output, until } => Some(until.min(last_output + self.silence)),
             Phase::Ending { kill_at } if now < kill_at => Some(kill_at),
             Phase::Ending { .. } => Some(now + KILL_ROUND),
-            Phase::Reported => None,
+            Phase::Reported => self.tree_is_empty.then_some(self.linger_until),
         };
         let growth = self
             .query
@@ -276,6 +290,7 @@ impl Run {
                 .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
         };
         Ok(Ready {
+            signals: any(0, 1),
             link: any(1, engine_at),
             engine: any(engine_at, pipes_at),
             output: any(pipes_at, fds.len()),
@@ -333,7 +348,7 @@ impl Run {
             keeper.engine = None;
             self.unsent = None;
             self.query = None;
-            if self.custody == Custody::Foreground {
+            if self.custody == Custody::Foreground && !self.is_over() {
                 self.end(Some(EndedBy::Cancel), now);
             }
         }
@@ -448,7 +463,12 @@ impl Run {
 }
 
 /// What `poll` found.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one for each kind of descriptor that was waited for"
+)]
 struct Ready {
+    signals: bool,
     link: bool,
     engine: bool,
     output: bool,

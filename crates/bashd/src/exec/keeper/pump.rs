@@ -81,7 +81,8 @@ impl Pump {
                 Ok(count) => {
                     taken += count;
                     self.adapt(count);
-                    if taken >= TURN_BYTES {
+                    // A short read has emptied the pipe: no need to be told so by another.
+                    if taken >= TURN_BYTES || count < self.buffer.len() {
                         break Turn::More;
                     }
                 }

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// Shortest time between two `grown` messages.
 pub(super) const GROWTH_INTERVAL: Duration = Duration::from_millis(10);
 
+/// How long a keeper whose tree is empty waits for its engine to have read the spool.
+const LINGER: Duration = Duration::from_secs(1);
+
 impl Run {
     pub(super) fn tell_started(&self, link: Option<&OwnedFd>) -> io::Result<()> {
         let Some(link) = link else { return Ok(()) };
@@ -36,6 +39,7 @@ impl Run {
     /// Tells the engine how it ended.
     pub(super) fn report(&mut self, keeper: &Keeper, reason: Option<LeftReason>) {
         self.phase = Phase::Reported;
+        self.linger_until = Instant::now() + LINGER;
         let left_behind = if self.tree_is_empty {
             Vec::new()
         } else {

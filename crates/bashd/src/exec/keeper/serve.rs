@@ -154,10 +154,14 @@ impl Server {
 
     /// Collects keepers that left, and ends what killed ones left behind.
     fn collect(&mut self) {
-        while let Ok(Some((pid, _))) = rustix::process::wait(WaitOptions::NOHANG) {
-            self.keepers.remove(&pid);
+        let mut may_have_orphaned = false;
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            let was_keeper = self.keepers.remove(&pid);
+            may_have_orphaned |= !was_keeper || status.exit_status() != Some(0);
         }
-        end_orphans(&self.keepers);
+        if may_have_orphaned {
+            end_orphans(&self.keepers);
+        }
     }
 
     fn has_children(&self) -> bool {

@@ -1,11 +1,12 @@
 //! From a `start` message to a running shell.
 
-use super::protocol::{Failed, Start};
+use super::protocol::{self, Failed, Start};
 use super::pump::Pump;
 use crate::exec::os::launch::{Launch, launch};
 use crate::output::spool::SpoolWriter;
-use crate::plan::{Quota, Streams};
+use crate::plan::{Quota, Streams, Survivors};
 use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
 use rustix::process::Pid;
 use std::ffi::CString;
 use std::io;
@@ -72,6 +73,33 @@ pub(super) fn start(
     Ok(Shell { pid, pumps })
 }
 
+/// Walks the way of a start once, so that its pages are there when a call comes: a fresh fork pays
+/// for each at first touch, and a spare keeper can do that while nobody waits.
+pub(super) fn rehearse() {
+    let message = Start {
+        program: b"/bin/sh".to_vec(),
+        argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
+        script: b"true".to_vec(),
+        env: vec![serde_bytes::ByteBuf::from(vec![b'x'; 4096])],
+        stdin: false,
+        streams: Streams::Merged,
+        quota: Quota { head: 0, ring: 0 },
+        timeout_us: 0,
+        grace_us: 0,
+        drain_silence_us: 0,
+        drain_total_us: 0,
+        survivors: Survivors::Keep,
+    };
+    let Ok((near, far)) = super::socket_pair() else {
+        return;
+    };
+    let _ = protocol::send(&near, &message, &[far.as_fd()]);
+    if let Ok(Some(frame)) = protocol::receive(&far) {
+        let _ = frame.body::<Start>().map(|message| arguments(&message));
+    }
+    let _ = (open_null(), rustix::pipe::pipe_with(PipeFlags::CLOEXEC));
+}
+
 fn open_streams(
     message: &Start,
     runs: &Path,
@@ -116,7 +144,7 @@ fn arguments(message: &Start) -> io::Result<(Vec<CString>, Option<OwnedFd>)> {
     }
     argv.push(CString::new(loader_for(&message.program))?);
     let text = [message.script.as_slice(), &[0]].concat();
-    Ok((argv, Some(super::protocol::memory_file(&text)?)))
+    Ok((argv, Some(protocol::memory_file(&text)?)))
 }
 
 fn loader_for(program: &[u8]) -> &'static str {

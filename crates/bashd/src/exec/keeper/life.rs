@@ -76,12 +76,14 @@ impl Keeper {
         let opened = SpoolWriter::create(&storage.runs, quota).ok();
         self.prepared = opened.map(|spool| (quota, spool));
         self.storage = Some(storage);
-        start::rehearse();
         self
     }
 
     /// Waits for `start`, then lives through the run.
     pub(crate) fn live(mut self) -> io::Result<()> {
+        if !self.is_spoken_to()? {
+            start::rehearse();
+        }
         while let Some(link) = &self.link {
             let mut fds = vec![
                 PollFd::new(link, PollFlags::IN),
@@ -112,6 +114,16 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Whether a call waits already: then there is no time to rehearse.
+    fn is_spoken_to(&self) -> io::Result<bool> {
+        let Some(link) = &self.link else {
+            return Ok(true);
+        };
+        let mut fds = [PollFd::new(link, PollFlags::IN)];
+        poll(&mut fds, Some(Instant::now()))?;
+        Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
     }
 
     fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {

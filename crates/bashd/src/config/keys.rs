@@ -105,6 +105,8 @@ pub const KEYS: &[Key] = &[
         env_vars::SURVIVORS,
         Kind::Choice(&["profile", "keep", "end"]),
     ),
+    now("guard.enable", env_vars::GUARD_ENABLE, Kind::List),
+    now("guard.disable", env_vars::GUARD_DISABLE, Kind::List),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL),
     now("spool.ring_bytes", env_vars::SPOOL_RING_BYTES, SPOOL),
     now(

@@ -218,6 +218,22 @@ impl Reader<'_> {
         let start = self.position;
         let (commands, pending) = (self.commands.len(), self.pending.len());
         self.skip(parentheses);
+        let mut is_arithmetic = false;
+        self.nested_expansion(|reader| is_arithmetic = reader.read_arithmetic());
+        if is_arithmetic {
+            return true;
+        }
+        self.spend(self.position - start);
+        if !self.is_beyond() {
+            self.position = start;
+            self.commands.truncate(commands);
+            self.pending.truncate(pending);
+        }
+        false
+    }
+
+    /// Reads to `))`; tells whether that came.
+    fn read_arithmetic(&mut self) -> bool {
         let mut scratch = Pieces(Vec::new());
         let mut open = 0_usize;
         while let Some(byte) = self.peek() {
@@ -234,7 +250,7 @@ impl Reader<'_> {
                     self.skip(2);
                     return true;
                 }
-                b')' => break,
+                b')' => return false,
                 b'\'' => {
                     self.read_single_quoted();
                 }
@@ -248,12 +264,6 @@ impl Reader<'_> {
                 _ => self.skip(1),
             }
             scratch.0.clear();
-        }
-        self.spend(self.position - start);
-        if !self.is_beyond() {
-            self.position = start;
-            self.commands.truncate(commands);
-            self.pending.truncate(pending);
         }
         false
     }

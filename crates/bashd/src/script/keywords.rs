@@ -14,8 +14,8 @@ impl Reader<'_> {
     /// A command: a reserved word, or a simple command.
     pub(super) fn read_command(&mut self, base: usize) {
         let Some(word) = self.reserved_word() else {
-            self.read_simple();
             self.function_comes = false;
+            self.read_simple();
             return;
         };
         match word {
@@ -47,10 +47,11 @@ impl Reader<'_> {
                 self.skip_function_parentheses();
                 self.begin_function(&name);
             }
-            "coproc" if self.compound_follows() => {
+            "coproc" if self.compound_follows(word) => {
                 self.constructs = self.constructs.with(Construct::Coprocess);
             }
-            // `time` and a simple `coproc` are seen through like other wrappers.
+            "time" if self.compound_follows(word) => {}
+            // Before a simple command, both are seen through like other wrappers.
             _ => self.read_simple(),
         }
     }
@@ -221,10 +222,10 @@ impl Reader<'_> {
         true
     }
 
-    /// Passes over `coproc` and a name, if a compound command comes after them.
-    fn compound_follows(&mut self) -> bool {
+    /// Passes over `coproc` and a name, or `time` and an option, if a compound command comes then.
+    fn compound_follows(&mut self, word: &str) -> bool {
         let before = self.position;
-        self.skip("coproc".len());
+        self.skip(word.len());
         self.skip_blanks();
         let opens = |reader: &Self| {
             reader.peek() == Some(b'(')
@@ -236,7 +237,7 @@ impl Reader<'_> {
         if opens(self) {
             return true;
         }
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         while self.peek().is_some_and(is_name) {
             self.skip(1);
         }

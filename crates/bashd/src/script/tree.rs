@@ -1,5 +1,6 @@
 //! tree-sitter-bash's reading of a script: where it sees commands.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use tree_sitter::{Node, Parser, TreeCursor};
 
@@ -23,7 +24,7 @@ pub(super) fn read(text: &str) -> Option<Tree> {
             Some(parser) => parser,
             None => kept.insert(new_parser()?),
         };
-        let tree = parser.parse(text, None)?;
+        let tree = parser.parse(as_ascii(text).as_ref(), None)?;
         let root = tree.root_node();
         let mut starts = Vec::new();
         if !root.has_error() {
@@ -34,6 +35,20 @@ pub(super) fn read(text: &str) -> Option<Tree> {
             has_error: root.has_error(),
         })
     })
+}
+
+/// The text with a letter for every byte that is not ASCII, and for NUL.
+///
+/// To the shell they are letters, too, and offsets stay the same. The grammar's scanner (0.25.1) hands
+/// characters to C's `isdigit`, which reads beyond its table for most that are not ASCII: `echo {日` ends
+/// the process.
+fn as_ascii(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() && !text.contains('\0') {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let is_plain = |byte: u8| byte.is_ascii() && byte != 0;
+    let bytes = text.bytes();
+    Cow::Owned(bytes.map(|byte| if is_plain(byte) { byte } else { b'x' }).collect())
 }
 
 fn new_parser() -> Option<Parser> {

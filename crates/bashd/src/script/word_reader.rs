@@ -58,7 +58,7 @@ impl Pieces {
     }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// Reads a word, which braces may make several.
     pub(super) fn read_word(&mut self) -> Vec<Word> {
         let start = self.position;
@@ -108,7 +108,11 @@ impl Reader<'_> {
         match self.peek() {
             Some(b'\'') => {
                 let text = self.read_single_quoted();
-                pieces.text(text);
+                if self.scripts_around == 0 || !text.contains(HOLE) {
+                    pieces.text(text);
+                } else {
+                    text_with_holes(pieces, text);
+                }
             }
             Some(b'"') => {
                 self.skip(1);
@@ -143,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn read_single_quoted(&mut self) -> &str {
+    pub(super) fn read_single_quoted(&mut self) -> &'a str {
         self.skip(1);
         let start = self.position;
         let rest = self.text.as_bytes().get(start..self.end).unwrap_or_default();
@@ -289,28 +293,53 @@ impl Reader<'_> {
     }
 
     fn read_hole(&mut self, pieces: &mut Pieces, quoting: Quoting) -> bool {
+        if self.scripts_around == 0 {
+            return false;
+        }
         let rest = self.text.get(self.position..self.end).unwrap_or_default();
-        let [open, close] = HOLE;
-        let hole = rest.strip_prefix(open).filter(|_| self.scripts_around > 0);
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*');
-        let Some(after) = hole.map(|hole| hole.trim_start_matches(is_name)) else {
-            return false;
-        };
-        let Some(rest_after) = after.strip_prefix(close) else {
-            return false;
-        };
-        let hole = hole.unwrap_or_default();
-        let name = hole.get(..hole.len() - after.len()).unwrap_or_default();
-        let quoted = quoting.is_quoted();
-        pieces.part(match name {
-            "" => Part::Unknown { quoted },
-            name => Part::Variable {
-                name: name.to_owned(),
-                quoted,
-                fallback: None,
-            },
-        });
-        self.skip(rest.len() - rest_after.len());
-        true
+        match hole(rest, quoting.is_quoted()) {
+            Some((part, length)) => {
+                pieces.part(part);
+                self.skip(length);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The hole that a text begins with, and its length.
+fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
+    let [open, close] = HOLE;
+    let inner = text.strip_prefix(open)?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*');
+    let after_name = inner.trim_start_matches(is_name);
+    let after = after_name.strip_prefix(close)?;
+    let name = inner.get(..inner.len() - after_name.len())?;
+    let part = match name {
+        "" => Part::Unknown { quoted },
+        name => Part::Variable {
+            name: name.to_owned(),
+            quoted,
+            fallback: None,
+        },
+    };
+    Some((part, text.len() - after.len()))
+}
+
+/// Single quotes hold no expansion of their own script, but holes of the one around it.
+fn text_with_holes(pieces: &mut Pieces, text: &str) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some((part, length)) = hole(rest, true) {
+            pieces.part(part);
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let end = rest.get(first..).and_then(|after| after.find(HOLE));
+        let (before, after) = rest.split_at(end.map_or(rest.len(), |end| first + end));
+        pieces.text(before);
+        rest = after;
     }
 }

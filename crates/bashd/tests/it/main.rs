@@ -5,6 +5,7 @@
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
+//! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `tidy` | the house rules that a machine can check |
@@ -20,6 +21,7 @@
 mod contracts;
 mod engine_under_test;
 mod guard_cases;
+mod guard_properties;
 mod oracle;
 mod sources;
 mod tidy;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
+//! | `guard` | what the guard denies never runs; who is asked; what the environment can't slip past it |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
@@ -20,6 +21,7 @@
 
 mod contracts;
 mod engine_under_test;
+mod guard;
 mod guard_cases;
 mod guard_properties;
 mod oracle;

@@ -212,9 +212,8 @@ impl Watched {
     fn new_files(&self) -> Vec<PathBuf> {
         let is_new = |path: &PathBuf| {
             let relative = path.strip_prefix(&self.path).unwrap_or(path);
-            let top = relative.iter().next().map(|name| name.to_string_lossy());
             let is_place = relative.iter().count() == 1 && path.is_dir();
-            let is_allowed = top.is_some_and(|top| self.allowed.contains(&top.into_owned()));
+            let is_allowed = self.allowed.iter().any(|name| relative.starts_with(name));
             !is_place && !is_allowed && !self.before.contains(path)
         };
         entries_below(&self.path)

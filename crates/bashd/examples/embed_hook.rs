@@ -15,13 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let config = Config::new(std::env::temp_dir().join("bashd-example"));
+        let state = std::env::temp_dir().join("bashd-example");
         let surroundings = Surroundings {
             cwd: std::env::current_dir()?,
             #[expect(clippy::disallowed_methods, reason = "a host may read its environment")]
             env: std::env::vars_os().collect(),
         };
-        let engine = Engine::new(config, surroundings, KeeperSource::Hook)?;
+        let engine = Engine::new(Config::new(state), surroundings, KeeperSource::Hook)?;
         let reply = engine.run(Request::new(command)).await;
         println!("{}", reply.text);
         Ok(())

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
 use crate::exec::{self, Keepers, Run, Watch};
 use crate::guard::{Answer, Approval, Approver, Verdict};
-use crate::ledger::{Entry, Ledger, Timestamp};
+use crate::ledger::{Entry, Ledger};
 use crate::plan::{self, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::conclude;
@@ -132,7 +132,7 @@ impl Shared {
     /// One call: its stages, its reply, its record.
     async fn perform(&self, call: &Call, watch: Option<&mut Watch>) -> Reply {
         let begun = Instant::now();
-        let mut entry = Entry::new(RunId::new(), Timestamp::now(), call.raw_text());
+        let mut entry = Entry::new(&self.ledger, call.raw_text());
         let (profile, ending) = match self.profile(call.profile()) {
             Ok(profile) => {
                 let ending = self.stages(&profile, call, &mut entry, watch).await;
@@ -141,7 +141,7 @@ impl Shared {
             Err(missing) => (Library::fallback(), missing.into()),
         };
         let reply = reply::reply(&profile, &ending, begun.elapsed());
-        self.warn(self.ledger.record(&entry.closed(&profile, &ending, &reply)));
+        self.warn(entry.close(&profile, &ending, &reply));
         exec::prepare_next(&self.keepers);
         reply
     }
@@ -151,9 +151,10 @@ impl Shared {
         &self,
         profile: &Profile,
         call: &Call,
-        entry: &mut Entry,
+        entry: &mut Entry<'_>,
         watch: Option<&mut Watch>,
     ) -> Result<Ending, Ending> {
+        entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;

@@ -7,7 +7,7 @@ use crate::profile::rules::ShellChoice;
 use crate::request::Request;
 use crate::rewrite::Command;
 use crate::run_id::RunId;
-use rustix::fs::{Access, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -167,7 +167,11 @@ fn open_directory(request: &Request, surroundings: &Surroundings) -> Result<Dire
         None => surroundings.cwd.clone(),
     };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::open(&path, flags, Mode::empty()) {
+    // A descriptor can be had of a directory that nobody may enter: the shell would be blamed.
+    let enterable = |fd: OwnedFd| {
+        rustix::fs::accessat(&fd, ".", Access::EXEC_OK, AtFlags::EACCESS).map(|()| fd)
+    };
+    match rustix::fs::open(&path, flags, Mode::empty()).and_then(enterable) {
         Ok(fd) => Ok(Directory { path, fd }),
         Err(error) => {
             let shown = path.display();

@@ -11,6 +11,9 @@ pub const CONFIG: &str = "BASHD_CONFIG";
 /// Set by bashd for the commands of some profiles: the id of the run they belong to.
 pub const RUN: &str = "BASHD_RUN";
 
+/// What this project's own tests set begins with this; it configures nothing.
+pub const TESTS: &str = "BASHD_TEST_";
+
 /// Variables that begin with [`PREFIX`] and are not configuration keys.
 pub const NOT_KEYS: &[&str] = &[HOME, CONFIG, RUN];
 

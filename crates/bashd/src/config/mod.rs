@@ -17,7 +17,7 @@ mod value;
 
 pub use keys::{Effect, KEYS, Key, Kind, find, nearest};
 pub use report::{Entry, Origin, Report, Warning};
-pub use resolve::{ConfigFile, DEFAULTS, Sources, resolve};
+pub use resolve::{ConfigFile, REFERENCE, Sources, resolve};
 pub use value::Value;
 
 use crate::error::{Error, ErrorKind, Result};

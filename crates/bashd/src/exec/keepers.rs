@@ -42,6 +42,7 @@ impl Keepers {
             storage,
         };
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
+            protocol::send(&link, &hello, &[]).map_err(failed)?;
             let pool = Mutex::new(Pool {
                 server: None,
                 spare: Some(link),
@@ -53,15 +54,17 @@ impl Keepers {
                 pool,
             });
         }
-        let pool = Mutex::default();
+        let is_promised = !matches!(source, KeeperSource::Unavailable(_));
         let keepers = Self {
             source: Some(source),
             forked: None,
             hello,
-            pool,
+            pool: Mutex::default(),
         };
-        keepers.start_server(&mut keepers.pool())?;
-        keepers.refill();
+        if is_promised {
+            keepers.start_server(&mut keepers.pool())?;
+            keepers.refill();
+        }
         Ok(keepers)
     }
 
@@ -90,6 +93,12 @@ impl Keepers {
         if let Some(pid) = self.forked {
             ForkedKeeper::end_orphans(pid);
         }
+    }
+
+    /// Gives up a server that does not answer: the next call gets another. The old one leaves when
+    /// it can move again.
+    pub(super) fn forget_server(&self) {
+        self.pool().server = None;
     }
 
     async fn fork(&self) -> Result<OwnedFd> {
@@ -131,8 +140,8 @@ fn ask_for_fork(pool: &Pool) -> io::Result<OwnedFd> {
     Ok(near)
 }
 
-/// Whether the fork server is not there any more: somebody killed it.
-fn is_gone(error: &io::Error) -> bool {
+/// Whether the other end is not there any more: somebody killed it.
+pub(super) fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
     matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)
 }

@@ -13,21 +13,23 @@ mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::spool::SpoolReader;
-use crate::plan::{Plan, Stdin, Streams};
+use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
-/// How much later than the keeper the engine gives up waiting for it.
+/// How much later than it should have answered the engine gives up waiting for a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
 /// How the shell ended.
@@ -100,37 +102,59 @@ pub(crate) async fn run(
     watch: Option<&mut Watch>,
     cancel: &CancellationToken,
 ) -> Result<Run, Failure> {
+    let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
     let connection = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
         connection = start(plan, keepers) => connection?,
+        () = &mut overdue => {
+            keepers.forget_server();
+            return Err(no_answer().into());
+        }
     };
     let mut call = Call {
-        connection,
+        connection: &connection,
         spools: Vec::new(),
         keeper: None,
         watch,
-        is_ending: false,
     };
-    let limits = &plan.limits;
-    let backstop = limits.timeout.saturating_add(limits.grace + BACKSTOP);
-    let result = match tokio::time::timeout(backstop, call.until_exited(cancel)).await {
-        Ok(result) => result,
-        Err(_) => Err(Error::new(
-            ErrorKind::KeeperLost,
-            "the keeper does not answer",
-        )),
+    let result = tokio::select! {
+        biased;
+        never = end_when_cancelled(cancel, &connection) => match never {},
+        result = call.until_exited(overdue) => result,
     };
     match result {
         Ok(exited) => Ok(call.finish(plan, exited).await?),
         Err(error) => {
             if error.kind() == ErrorKind::KeeperLost {
+                if call.keeper.is_none() {
+                    keepers.forget_server();
+                }
                 call.kill_keeper();
                 keepers.end_orphans();
             }
             Err(Failure::Failed(error, call.abandon().map(Box::new)))
         }
     }
+}
+
+/// Has the keeper end the tree when the caller cancels; beside everything else, since a receiver of
+/// events may be slow. A keeper that is gone shows elsewhere.
+async fn end_when_cancelled(cancel: &CancellationToken, connection: &Connection) -> Infallible {
+    cancel.cancelled().await;
+    let _ = connection.send(&End {}, &[]).await;
+    std::future::pending().await
+}
+
+/// Comes when a keeper should have answered, by its deadline or because it was told to end, and has
+/// had some time more. Somebody stopped it, or the machine is stuck.
+async fn overdue(limits: &Limits, cancel: &CancellationToken) {
+    let _ = tokio::time::timeout(limits.timeout, cancel.cancelled()).await;
+    tokio::time::sleep(limits.grace + BACKSTOP).await;
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::KeeperLost, "the keeper does not answer")
 }
 
 /// Has the next call's keeper forked, now that nobody waits for this one.
@@ -152,12 +176,31 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
         .flatten()
         .collect();
     let connection = keepers.take().await?;
-    if connection.send(&message, &fds).await.is_ok() {
-        return Ok(connection);
+    match connection.send(&message, &fds).await {
+        Ok(()) => return Ok(connection),
+        Err(error) if keepers::is_gone(&error) => {}
+        Err(error) => return Err(failed(error)),
     }
     let connection = keepers.take().await?;
-    connection.send(&message, &fds).await.map_err(failed)?;
-    Ok(connection)
+    match connection.send(&message, &fds).await {
+        Ok(()) => Ok(connection),
+        Err(error) if keepers::is_gone(&error) => {
+            Err(why_gone(&connection).await.unwrap_or(failed(error)))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// What was said about a keeper that is not there.
+async fn why_gone(connection: &Connection) -> Option<Error> {
+    let frame = connection.receive().await.ok().flatten()?;
+    frame.is::<Failed>().then(|| failure(&frame).ok()).flatten()
+}
+
+fn failure(frame: &Frame) -> std::io::Result<Error> {
+    let Failed { doing, errno } = frame.body()?;
+    let error = std::io::Error::from_raw_os_error(errno);
+    Ok(Error::io(ErrorKind::Spawn, doing, error))
 }
 
 fn start_message(plan: &Plan) -> Start {
@@ -190,28 +233,28 @@ fn start_message(plan: &Plan) -> Start {
 
 /// One call's conversation with its keeper.
 struct Call<'a> {
-    connection: Connection,
+    connection: &'a Connection,
     spools: Vec<SpoolReader>,
     /// A pidfd of the keeper, for when it does not answer.
     keeper: Option<OwnedFd>,
     watch: Option<&'a mut Watch>,
-    is_ending: bool,
 }
 
 impl Call<'_> {
-    async fn until_exited(&mut self, cancel: &CancellationToken) -> Result<Exited> {
+    /// Hears the keeper out. Only the time spent waiting for it counts: when it is overdue
+    /// after a slow receiver of events, what the keeper has said meanwhile is heard first.
+    async fn until_exited(
+        &mut self,
+        mut overdue: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Exited> {
         loop {
             let frame = tokio::select! {
                 biased;
-                () = cancel.cancelled(), if !self.is_ending => {
-                    self.is_ending = true;
-                    // A keeper that is gone shows in the next turn.
-                    let _ = self.connection.send(&End {}, &[]).await;
-                    continue;
-                }
                 frame = self.connection.receive() => frame,
+                () = &mut overdue => return Err(no_answer()),
             };
-            let frame = frame.ok().flatten().ok_or_else(|| {
+            let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
+            let frame = frame.map_err(deaf)?.ok_or_else(|| {
                 Error::new(
                     ErrorKind::KeeperLost,
                     "the keeper was killed while the command ran",
@@ -240,9 +283,7 @@ impl Call<'_> {
         } else if frame.is::<Grown>() {
             self.follow().await;
         } else if frame.is::<Failed>() {
-            let Failed { doing, errno } = frame.body().map_err(broken)?;
-            let error = std::io::Error::from_raw_os_error(errno);
-            return Err(Error::io(ErrorKind::Spawn, doing, error));
+            return Err(failure(&frame).map_err(broken)?);
         }
         Ok(None)
     }

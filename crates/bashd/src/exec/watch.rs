@@ -22,6 +22,8 @@ pub(crate) struct Watch {
 struct Progress {
     offset: u64,
     decoder: Decoder,
+    /// Bytes of a gap that was not told yet, since it may go on.
+    gap: u64,
 }
 
 impl Watch {
@@ -40,14 +42,18 @@ impl Watch {
     }
 
     /// Passes on what there is; the answer asks for what comes after it.
+    ///
+    /// What is written meanwhile is for the next turn: a flood must not keep the caller from
+    /// hearing the keeper, nor one stream from the other.
     pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> Query {
         for ((spool, progress), stream) in spools
             .iter()
             .zip(&mut self.streams)
             .zip([Stream::Out, Stream::Err])
         {
-            while progress.offset < spool.len() {
-                let upto = spool.len().min(progress.offset + CHUNK);
+            let end = spool.readable_end();
+            while progress.offset < end {
+                let upto = end.min(progress.offset + CHUNK);
                 let text = match spool.read(progress.offset..upto) {
                     Ok(pieces) => progress.decode(pieces),
                     Err(error) => format!("\n[bashd: output can't be read: {error}]\n"),
@@ -67,10 +73,10 @@ impl Watch {
         }
     }
 
-    /// Passes on what the decoders held back.
+    /// Passes on what was held back.
     pub(super) async fn finish(&mut self) {
         for (progress, stream) in self.streams.iter_mut().zip([Stream::Out, Stream::Err]) {
-            let text = std::mem::take(&mut progress.decoder).finish();
+            let text = progress.finish();
             send(&self.events, stream, text).await;
         }
     }
@@ -81,14 +87,28 @@ impl Progress {
         let mut text = String::new();
         for piece in pieces {
             match piece {
-                Piece::Kept(bytes) => text.push_str(&self.decoder.push(&bytes)),
+                Piece::Kept(bytes) => {
+                    text.push_str(&self.take_gap());
+                    text.push_str(&self.decoder.push(&bytes));
+                }
                 Piece::Dropped(count) => {
                     text.push_str(&std::mem::take(&mut self.decoder).finish());
-                    text.push_str(&gap(count));
+                    self.gap += count;
                 }
             }
         }
         text
+    }
+
+    fn finish(&mut self) -> String {
+        self.take_gap() + &std::mem::take(&mut self.decoder).finish()
+    }
+
+    fn take_gap(&mut self) -> String {
+        match std::mem::take(&mut self.gap) {
+            0 => String::new(),
+            count => gap(count),
+        }
     }
 }
 

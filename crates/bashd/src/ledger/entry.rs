@@ -1,6 +1,9 @@
 //! A record in the making: what is known of a call while it goes through the pipeline.
+//!
+//! A call whose future is dropped has no ending that anybody could tell; its entry then records
+//! itself as cancelled, so that there is one record per call in that case too.
 
-use super::{Outcome, Record};
+use super::{Ledger, Outcome, Record};
 use crate::exec::{EndedBy, Exit};
 use crate::profile::Profile;
 use crate::profile::reply::{Ending, Finished};
@@ -8,36 +11,49 @@ use crate::reply::Reply;
 use crate::run_id::RunId;
 use jiff::Timestamp;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// What is known of a call so far.
-pub(crate) struct Entry {
+pub(crate) struct Entry<'a> {
+    ledger: &'a Ledger,
     /// The run's id.
     pub(crate) id: RunId,
     time: Timestamp,
+    begun: Instant,
+    /// Name of the profile; empty until it was found.
+    pub(crate) profile: String,
     /// The command as given; the raw input until it could be read.
     pub(crate) command: String,
     /// The directory; empty until it was resolved.
     pub(crate) cwd: PathBuf,
+    is_closed: bool,
 }
 
-impl Entry {
+impl<'a> Entry<'a> {
     /// The entry of a call that just came in.
-    pub(crate) fn new(id: RunId, time: Timestamp, raw_text: &str) -> Self {
-        let command = raw_text.to_owned();
+    pub(crate) fn new(ledger: &'a Ledger, raw_text: &str) -> Self {
         Self {
-            id,
-            time,
-            command,
+            ledger,
+            id: RunId::new(),
+            time: Timestamp::now(),
+            begun: Instant::now(),
+            profile: String::new(),
+            command: raw_text.to_owned(),
             cwd: PathBuf::new(),
+            is_closed: false,
         }
     }
 
-    /// The record of the call, now that it is over.
-    pub(crate) fn closed(self, profile: &Profile, ending: &Ending, reply: &Reply) -> Record {
-        let mut record = Record::new(self.id.as_str(), self.time, outcome(ending));
-        record.profile.clone_from(&profile.name);
-        record.command = self.command;
-        record.cwd = self.cwd.display().to_string();
+    /// Records the call, now that it is over; the answer is the ledger's complaint, if it has one.
+    pub(crate) fn close(
+        mut self,
+        profile: &Profile,
+        ending: &Ending,
+        reply: &Reply,
+    ) -> Option<String> {
+        self.is_closed = true;
+        self.profile.clone_from(&profile.name);
+        let mut record = self.record(outcome(ending));
         record.exit_code = reply.exit_code;
         record.signal = reply.signal;
         let denial = reply.denied.as_ref().map(|denied| denied.message.clone());
@@ -46,7 +62,26 @@ impl Entry {
         record.ran_ms = ran(ending).map(|finished| finished.ran_for.as_millis() as u64);
         record.output_bytes = reply.output_bytes;
         record.output_lines = reply.output_lines;
+        self.ledger.record(&record)
+    }
+
+    fn record(&mut self, outcome: Outcome) -> Record {
+        let mut record = Record::new(self.id.as_str(), self.time, outcome);
+        record.profile = std::mem::take(&mut self.profile);
+        record.command = std::mem::take(&mut self.command);
+        record.cwd = self.cwd.display().to_string();
+        record.wall_ms = self.begun.elapsed().as_millis() as u64;
         record
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            let record = self.record(Outcome::Cancelled);
+            // Nobody is here to be told of a failure; the next call's entry tells of it.
+            let _ = self.ledger.append(&record);
+        }
     }
 }
 

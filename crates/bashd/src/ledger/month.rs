@@ -74,7 +74,6 @@ pub(super) fn files(directory: &Path) -> io::Result<Vec<(Month, PathBuf)>> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
 
     #[test]

@@ -93,7 +93,6 @@ impl ReverseLines {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
     use super::*;
     use proptest::prelude::*;
     use std::io::Write;

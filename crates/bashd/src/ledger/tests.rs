@@ -1,5 +1,4 @@
 //! Tests of the ledger on real files: shared, damaged, refused, swept.
-#![expect(clippy::unwrap_used, reason = "a failed test may panic")]
 
 use super::*;
 use proptest::prelude::*;
@@ -213,6 +212,24 @@ fn threads_never_tear_each_others_lines() {
     let mut records = place.ledger.read(Filter::default()).unwrap();
     let found: BTreeSet<String> = records.by_ref().map(|record| record.unwrap().id).collect();
     assert_eq!((found.len(), records.damaged()), (8 * 500, 0));
+}
+
+#[test]
+fn a_read_only_directory_binds_users_without_rights() {
+    bashd_testkit::as_each_user(|| {
+        let place = place();
+        fs::create_dir_all(place.path("")).unwrap();
+        fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o500)).unwrap();
+        let result = place
+            .ledger
+            .append(&call("r1", "2026-08-04T10:00:00Z", "true"));
+        // Mode bits don't bind root.
+        if rustix::process::geteuid().is_root() {
+            result.unwrap();
+        } else {
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+    });
 }
 
 #[test]

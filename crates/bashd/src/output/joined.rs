@@ -82,7 +82,6 @@ impl Source for Joined<'_> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed read fails the test")]
 mod tests {
     use super::*;
     use crate::output::fixed::Fixed;

@@ -104,7 +104,6 @@ fn placeholders(key: &str, text: &str, allowed: &[&str]) -> Result<(), String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a profile that loads fails the test")]
 mod tests {
     use super::*;
 

@@ -99,7 +99,6 @@ impl Profile {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "the profiles under test must load")]
 mod tests {
     use super::*;
     use crate::plan::{Streams, Survivors};

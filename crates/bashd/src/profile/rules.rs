@@ -191,7 +191,6 @@ impl OutputRules {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "the profiles under test must load")]
 mod tests {
     use super::*;
     use crate::profile::Profile;

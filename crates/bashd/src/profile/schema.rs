@@ -59,7 +59,6 @@ fn property(profile: &Profile, parameter: &Parameter) -> Value {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "the profiles under test must load")]
 mod tests {
     use super::*;
 

@@ -3,13 +3,23 @@
 //! | file | shows |
 //! |---|---|
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
+//! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
+//! | `faults` | bad input, hostile commands, killed processes, full disks: a clear reply in bounded time, nothing left |
 //! | `guard` | what the guard denies never runs; who is asked; what the environment can't slip past it |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
+//! | `harness` | `harness`'s document on the real engine |
+//! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
+//! | `phoenix` | `phoenix`'s document on the real engine |
+//! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
+//! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
+//! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
+//! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
+//! | `voice` | `voice`'s document on the real engine, with each shell of its order |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(
@@ -20,10 +30,20 @@
 )]
 
 mod contracts;
+mod default_profile;
 mod engine_under_test;
+mod faults;
 mod guard;
 mod guard_cases;
 mod guard_properties;
+mod harness;
+mod many_calls;
 mod oracle;
+mod phoenix;
+mod profile_under_test;
+mod refusals;
 mod sources;
+mod stopping;
+mod streaming;
 mod tidy;
+mod voice;

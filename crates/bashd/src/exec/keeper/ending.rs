@@ -76,6 +76,18 @@ pub(super) fn kill_round() {
     }
 }
 
+/// Whether anything below this process only waits for its turn to die: it has been killed, is ours
+/// to kill, and does not sleep uninterruptibly.
+pub(super) fn something_is_dying() -> bool {
+    let mut found = false;
+    tree::for_each_descendant(|member| {
+        let is_stuck = tree::stat(member.pid).is_none_or(|stat| stat.state == 'D');
+        let is_ours = rustix::process::test_kill_process(member.pid) != Err(Errno::PERM);
+        found |= is_ours && !is_stuck;
+    });
+    found
+}
+
 /// Lists what lives below this process. `None` as reason: find out why it could not be ended.
 pub(super) fn left_behind(reason: Option<LeftReason>) -> Vec<LeftBehind> {
     let mut listed = Vec::new();

@@ -11,7 +11,7 @@ use crate::output::spool::Storage;
 use crate::plan::{Quota, Streams, Survivors};
 use crate::reply::LeftBehind;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
 use serde::de::DeserializeOwned;
@@ -233,8 +233,9 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
         let mut parts = [IoSliceMut::new(&mut buffer)];
         match rustix::net::recvmsg(&socket, &mut parts, &mut control, flags) {
             Ok(received) => break received,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+            // A reset (the other end left with something unread) is told once, and before what the
+            // other end had said.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
             Err(error) => return Err(error.into()),
         }
     };
@@ -246,6 +247,10 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
     }
     if received.bytes == 0 {
         return Ok(None);
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        // The kernel drops descriptors for which the receiver has no room, and says only this.
+        return Err(rustix::io::Errno::MFILE.into());
     }
     unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
 }
@@ -282,8 +287,15 @@ pub(crate) fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
 }
 
 /// A file in memory that holds these bytes, for whoever gets its descriptor; nobody can change it.
+///
+/// Also a file in memory may be above `RLIMIT_FSIZE`, and writing it would then kill the host by
+/// SIGXFSZ, so that the limit is looked at first.
 pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     use rustix::fs::{MemfdFlags, SealFlags};
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| bytes.len() as u64 > limit) {
+        return Err(rustix::io::Errno::FBIG.into());
+    }
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd = rustix::fs::memfd_create(c"bashd-text", flags)?;
     let mut written = 0;
@@ -354,6 +366,16 @@ mod tests {
         let frame = receive(&far).unwrap().unwrap();
         assert_eq!(frame.body::<Failed>().unwrap().doing, doing);
         assert!(frame.fds.is_empty());
+    }
+
+    #[test]
+    fn the_last_word_of_an_end_that_left_is_heard() {
+        let (near, far) = pair();
+        send(&near, &Grown {}, &[]).unwrap();
+        send(&far, &Spilled { stream: 1 }, &[]).unwrap();
+        drop(far); // with something unread: a reset
+        assert!(receive(&near).unwrap().unwrap().is::<Spilled>());
+        assert!(receive(&near).unwrap().is_none());
     }
 
     #[test]

@@ -6,7 +6,6 @@ use super::serve;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::{descriptors, signals, tree};
-use crate::output::spool::{self, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -39,6 +38,8 @@ pub enum KeeperSource {
     Path(PathBuf),
     /// One keeper that was forked before any thread existed: for a program that makes one call.
     Forked(ForkedKeeper),
+    /// None could be had: every call is answered, and recorded, with this error.
+    Unavailable(Error),
 }
 
 /// Becomes a fork server if the engine started this program as one; call it first in `main`.
@@ -64,7 +65,12 @@ pub fn run_if_asked() {
 pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd> {
     let program = match source {
         KeeperSource::Path(path) => path.clone(),
-        KeeperSource::Hook | KeeperSource::Forked(_) => own_program()?,
+        KeeperSource::Hook => own_program()?,
+        KeeperSource::Unavailable(error) => return Err(Error::new(error.kind(), error)),
+        KeeperSource::Forked(_) => {
+            let text = "a forked keeper is for one call";
+            return Err(Error::new(ErrorKind::Keeper, text));
+        }
     };
     let failed = |error| {
         let doing = format!("start a keeper from {}", program.display());
@@ -144,8 +150,10 @@ pub struct ForkedKeeper {
 impl ForkedKeeper {
     /// Forks a keeper. Refuses in a process that has more than one thread.
     ///
-    /// The calling process becomes a subreaper, so that it can end what a killed keeper leaves.
-    pub fn fork(storage: &Storage) -> Result<Self> {
+    /// The sooner this is done, the less there is to copy, and the more the keeper gets done while
+    /// its engine is still being made. The calling process becomes a subreaper, so that it can end
+    /// what a killed keeper leaves.
+    pub fn fork() -> Result<Self> {
         let failed = |error| Error::io(ErrorKind::Keeper, "fork a keeper", error);
         check_single_thread().map_err(failed)?;
         let (near, far) = socket_pair().map_err(failed)?;
@@ -153,7 +161,7 @@ impl ForkedKeeper {
         let engine = rustix::process::getpid();
         match fork().map_err(failed)? {
             Forked::Parent(pid) => Ok(Self { link: near, pid }),
-            Forked::Child => exit_now(i32::from(be_keeper(far, engine, storage).is_err())),
+            Forked::Child => exit_now(i32::from(be_keeper(far, engine).is_err())),
         }
     }
 
@@ -176,7 +184,7 @@ impl ForkedKeeper {
     }
 }
 
-fn be_keeper(link: OwnedFd, engine: Pid, storage: &Storage) -> io::Result<()> {
+fn be_keeper(link: OwnedFd, engine: Pid) -> io::Result<()> {
     descriptors::keep_only(&[link.as_raw_fd()])?;
     rustix::process::setsid()?;
     rustix::process::chdir("/")?;
@@ -184,6 +192,5 @@ fn be_keeper(link: OwnedFd, engine: Pid, storage: &Storage) -> io::Result<()> {
     let signals = signals::take_over()?;
     // An engine that is gone already is seen on the socket.
     let engine = rustix::process::pidfd_open(engine, PidfdFlags::empty()).ok();
-    let _ = spool::prepare_runs_directory(&storage.runs);
-    Keeper::new(link, engine, signals, storage.clone()).live()
+    Keeper::new(link, engine, signals).live()
 }

@@ -9,26 +9,45 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
+/// Opens a file of a spool in a directory.
+pub(super) type Open = fn(&Path) -> io::Result<SpoolFile>;
+
 /// Takes a stream's bytes in order and keeps what the quota allows.
 pub(crate) struct SpoolWriter {
     page: CounterPage,
+    open: Open,
     runs: PathBuf,
     quota: Quota,
     index: LineIndex,
     head: Option<SpoolFile>,
     ring: Option<SpoolFile>,
-    /// Set once the disk refused a byte; from then on only memory is written.
-    failed: bool,
+    store: Store,
     /// Whether the head file has a name by which people read it.
     is_named: bool,
     total: u64,
     lines: u64,
 }
 
+/// What takes the bytes. It only gets worse: a store that refused once is not tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    /// Head file and ring.
+    Disk,
+    /// The memory tail, since the disk refused a byte.
+    Memory,
+    /// Nothing: a limit on file sizes that is below the counter page's holds for memory as well.
+    Nothing,
+}
+
 impl SpoolWriter {
     /// Opens a spool in the runs directory. A disk that refuses even that is told by the counters;
     /// only a lack of memory or descriptors is an error.
     pub(crate) fn create(runs: &Path, quota: Quota) -> io::Result<Self> {
+        Self::create_with(SpoolFile::create, runs, quota)
+    }
+
+    /// The same with another way to open files.
+    pub(super) fn create_with(open: Open, runs: &Path, quota: Quota) -> io::Result<Self> {
         let index = LineIndex::new(quota);
         let page = CounterPage::create(MEMORY_TAIL + index.bytes())?;
         let counters = page.get();
@@ -37,17 +56,18 @@ impl SpoolWriter {
         counters.ring_capacity.store(quota.ring, Release);
         let mut writer = Self {
             page,
+            open,
             runs: runs.to_owned(),
             quota,
             index,
             head: None,
             ring: None,
-            failed: false,
+            store: Store::Disk,
             is_named: false,
             total: 0,
             lines: 0,
         };
-        match SpoolFile::create(runs) {
+        match open(runs) {
             Ok(file) => writer.head = Some(file),
             Err(error) if is_out_of_descriptors(&error) => return Err(error),
             Err(error) => writer.give_up_disk(&error),
@@ -74,24 +94,18 @@ impl SpoolWriter {
     fn append_within_step(&mut self, mut bytes: &[u8]) {
         self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         while !bytes.is_empty() {
-            let written = if self.failed {
-                self.write_memory(bytes)
-            } else if self.total < self.quota.head {
-                self.write_head(bytes)
-            } else {
-                self.write_ring(bytes)
+            let written = match self.store {
+                Store::Disk if self.total < self.quota.head => self.write_head(bytes),
+                Store::Disk => self.write_ring(bytes),
+                Store::Memory => self.write_memory(bytes),
+                Store::Nothing => Ok(self.lose(bytes)),
             };
             match written {
                 Ok(count) => {
                     self.total += count as u64;
                     bytes = bytes.get(count..).unwrap_or_default();
                 }
-                Err(error) if self.failed => {
-                    // Not even memory: count the bytes, keep none of them.
-                    debug_assert!(false, "memory tail: {error}");
-                    self.total += bytes.len() as u64;
-                    return;
-                }
+                Err(_) if self.store == Store::Memory => self.store = Store::Nothing,
                 Err(error) => self.give_up_disk(&error),
             }
         }
@@ -117,7 +131,7 @@ impl SpoolWriter {
         }
         if self.ring.is_none() {
             self.page.get().tail_start.store(head, SeqCst);
-            self.ring = Some(SpoolFile::create(&self.runs)?);
+            self.ring = Some((self.open)(&self.runs)?);
         }
         let position = (self.total - head) % ring;
         let count = (bytes.len() as u64).min(ring - position);
@@ -140,8 +154,16 @@ impl SpoolWriter {
         write_at(self.page.as_fd(), bytes, count, MEMORY_TAIL_AT + position)
     }
 
+    /// Keeps nothing, and says so before the count of bytes does.
+    fn lose(&self, bytes: &[u8]) -> usize {
+        let counters = self.page.get();
+        let upto = self.total + bytes.len() as u64;
+        counters.memory_start.store(upto, SeqCst);
+        bytes.len()
+    }
+
     fn give_up_disk(&mut self, error: &io::Error) {
-        self.failed = true;
+        self.store = Store::Memory;
         let counters = self.page.get();
         counters.memory_start.store(self.total, Relaxed);
         counters

@@ -1,5 +1,4 @@
 //! Tests of replies: each document's exact words for each way a call can end.
-#![expect(clippy::unwrap_used, reason = "the profiles under test must load")]
 
 mod default;
 mod harness;

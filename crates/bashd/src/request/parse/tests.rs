@@ -1,8 +1,4 @@
 //! Tests of inputs: what each profile accepts, and in which words it refuses.
-#![expect(
-    clippy::unwrap_used,
-    reason = "an input that should pass fails the test"
-)]
 
 use super::*;
 use crate::request::Accepted;

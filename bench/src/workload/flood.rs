@@ -1,0 +1,96 @@
+//! 1 GiB of output with the default quota, beside reading the same pipe into nowhere.
+
+use crate::bench::Bench;
+use crate::measure::in_turn;
+use crate::table::Row;
+use crate::{bare, processes};
+use anyhow::{Context, Result, ensure};
+use bashd::{Engine, Reply, Request};
+use std::time::Duration;
+
+const BAR: f64 = 1.15;
+
+/// Most bytes by which engine and keeper together may grow.
+const GROWTH_BAR: u64 = 8 * 1024 * 1024;
+
+/// Pairs of a round.
+pub(super) const PAIRS: usize = 2;
+
+/// The keeper of a command is its shell's parent.
+const PRINT_PEAK: &str = "grep VmHWM: /proc/$PPID/status";
+
+pub(super) fn yes(bench: &Bench) -> Result<Vec<Row>> {
+    run(bench, "flood-yes", &lines(size(bench)))
+}
+
+pub(super) fn zero(bench: &Bench) -> Result<Vec<Row>> {
+    run(bench, "flood-zero", &zeros(size(bench)))
+}
+
+/// Bytes of a flood.
+pub(super) fn size(bench: &Bench) -> u64 {
+    bench.effort.choose(1 << 30, 4 << 20)
+}
+
+/// A script that writes so many bytes of lines.
+pub(super) fn lines(bytes: u64) -> String {
+    format!("yes 'a line of an ordinary length, as a compiler writes them' | head -c {bytes}")
+}
+
+/// A script that writes so many bytes, as fast as anything can.
+pub(super) fn zeros(bytes: u64) -> String {
+    format!("head -c {bytes} /dev/zero")
+}
+
+/// Runs a flood through the library; every byte must be accounted for.
+pub(super) fn flood(
+    bench: &Bench,
+    engine: &Engine,
+    script: &str,
+    kept: u64,
+) -> Result<(Duration, Reply)> {
+    let (took, reply) = bench.call(engine, Request::new(script))?;
+    let (bytes, dropped) = (reply.output_bytes, reply.dropped_bytes);
+    ensure!(bytes >= size(bench), "{bytes} bytes were counted");
+    let expected = bytes.saturating_sub(kept);
+    ensure!(
+        dropped == expected,
+        "{dropped} bytes were dropped, not {expected}"
+    );
+    Ok((took, reply))
+}
+
+fn run(bench: &Bench, name: &str, script: &str) -> Result<Vec<Row>> {
+    let mut kept = 0;
+    let engine = bench.engine(|config| kept = config.quota.head + config.quota.ring)?;
+    // Memory first: what one flood left allocated must not count as there before the next.
+    let trivial = || Ok(bench.call(&engine, Request::new(PRINT_PEAK))?.1);
+    peaks(trivial)?;
+    let at_rest = peaks(trivial)?;
+    let and_peak = format!("{script}; echo; {PRINT_PEAK}");
+    let flooded = peaks(|| Ok(flood(bench, &engine, &and_peak, kept)?.1))?;
+    let compared = in_turn(
+        bench.effort,
+        bench.effort.choose(PAIRS, 1),
+        Bench::rest,
+        || Ok(flood(bench, &engine, script, kept)?.0),
+        || bare::into_nowhere(&bench.bash, script, &bench.env, size(bench)),
+    )?;
+    let memory = format!("{name}, memory");
+    let few = "engine and keeper of a short call";
+    Ok(vec![
+        Row::ratio(name, "read into nowhere", &compared, BAR),
+        Row::growth(&memory, few, flooded, at_rest, GROWTH_BAR),
+    ])
+}
+
+/// Peak of engine and keeper together during a call that prints its keeper's.
+fn peaks(call: impl FnOnce() -> Result<Reply>) -> Result<u64> {
+    Bench::rest()?;
+    processes::reset_own_peak()?;
+    let reply = call()?;
+    let engine = processes::own_peak_bytes()?;
+    let line = reply.output.lines().last().unwrap_or_default();
+    let figure = line.strip_prefix("VmHWM:").context("no peak was printed")?;
+    Ok(engine + processes::peak_bytes(figure)?)
+}

@@ -1,0 +1,130 @@
+//! An engine that nobody calls: it must not wake up, and must be small.
+//!
+//! It is looked at from outside, in a process of its own. That process runs a copy of this program,
+//! since pages of the program that it shared with this one would count as less than they cost.
+
+use crate::arguments::IDLE_ENGINE;
+use crate::bench::{self, Bench};
+use crate::processes;
+use crate::table::Row;
+use anyhow::{Context, Result, ensure};
+use bashd::{Config, Request};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::Pid;
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Most bytes of all processes together.
+const MEMORY_BAR: u64 = 10 * 1024 * 1024;
+
+/// How long they are looked at.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// How long the last call's keeper may take to leave before that.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// How long the process may take to get ready.
+const READY_SECONDS: i64 = 10;
+
+/// Calls that the engine makes before it is idle.
+const CALLS: usize = 3;
+
+/// The engine's process, its fork server, and its spare keeper.
+const PROCESSES: usize = 3;
+
+pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
+    let program = bench.home().join("idle-engine");
+    fs::copy("/proc/self/exe", &program)?;
+    let mut host = start(&program, bench)?;
+    let looked = look(&mut host, bench);
+    host.kill()?;
+    host.wait()?;
+    fs::remove_file(&program)?;
+    let (wake_ups, bytes) = looked?;
+    let length = bench.effort.choose(LOOK, SETTLE).as_secs();
+    let title = format!("idle, wake-ups in {length} s");
+    let whom = "engine, fork server, spare keeper";
+    Ok(vec![
+        Row::count(&title, whom, wake_ups, 0),
+        Row::bytes("idle, memory (PSS)", whom, bytes, MEMORY_BAR),
+    ])
+}
+
+fn start(program: &Path, bench: &Bench) -> Result<Child> {
+    Ok(Command::new(program)
+        .arg(IDLE_ENGINE)
+        .arg(bench.home().join("idle-state"))
+        .env_clear()
+        .envs(bench.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?)
+}
+
+/// Wake-ups and memory of the engine's processes.
+fn look(host: &mut Child, bench: &Bench) -> Result<(u64, u64)> {
+    until_ready(host)?;
+    sleep(SETTLE);
+    let before = switches()?;
+    ensure!(before.len() == PROCESSES, "the processes are {before:?}");
+    sleep(bench.effort.choose(LOOK, SETTLE));
+    let after = switches()?;
+    ensure!(
+        after.len() == PROCESSES && after.keys().all(|pid| before.contains_key(pid)),
+        "processes came or went: {before:?} {after:?}"
+    );
+    let wake_ups = after.values().sum::<u64>() - before.values().sum::<u64>();
+    if wake_ups > 0 {
+        eprintln!("*** idle: context switches by process, before and after: {before:?} {after:?}");
+    }
+    let bytes = after
+        .keys()
+        .map(|pid| processes::proportional_bytes(*pid))
+        .sum::<Result<u64>>()?;
+    Ok((wake_ups, bytes))
+}
+
+/// Waits until the process has made its calls: it closes its stdout then.
+fn until_ready(host: &mut Child) -> Result<()> {
+    let stdout = host.stdout.as_ref().context("stdout is a pipe")?;
+    let mut fds = [PollFd::new(stdout, PollFlags::IN)];
+    let bound = Timespec {
+        tv_sec: READY_SECONDS,
+        tv_nsec: 0,
+    };
+    let count = rustix::event::poll(&mut fds, Some(&bound))?;
+    ensure!(count > 0, "the engine was not ready in {READY_SECONDS} s");
+    let mut word = [0; 16];
+    let length = rustix::io::read(stdout, &mut word)?;
+    ensure!(word.get(..length) == Some(READY), "the engine failed");
+    Ok(())
+}
+
+/// Context switches of each process below us.
+fn switches() -> Result<HashMap<Pid, u64>> {
+    let pids = processes::below().into_iter();
+    pids.map(|pid| Ok((pid, processes::context_switches(pid)?)))
+        .collect()
+}
+
+/// What the process says when it has made its calls.
+const READY: &[u8] = b"ready\n";
+
+/// The process that is looked at: some calls, and then nothing until it is killed.
+pub(crate) fn be_idle_engine(state: &Path) -> Result<ExitCode> {
+    let runtime = bench::runtime()?;
+    runtime.block_on(async {
+        let engine = bench::engine(Config::new(state), std::env::vars_os().collect())?;
+        for _ in 0..CALLS {
+            let reply = engine.run(Request::new("true")).await;
+            ensure!(reply.exit_code == Some(0), "the reply is {reply:?}");
+        }
+        rustix::io::write(rustix::stdio::stdout(), READY)?;
+        std::future::pending::<()>().await;
+        Ok(ExitCode::SUCCESS)
+    })
+}

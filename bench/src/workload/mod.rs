@@ -1,0 +1,86 @@
+//! The workloads: one file each, and one line each in this table.
+
+mod flood;
+pub(crate) mod idle;
+mod lines;
+mod many;
+mod one_shot;
+mod process;
+mod survivor;
+mod timeout;
+mod whole;
+
+use crate::bench::Bench;
+use crate::table::Row;
+use anyhow::Result;
+
+/// Something that is measured.
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) run: fn(&Bench) -> Result<Vec<Row>>,
+}
+
+/// All workloads, in the order of the table.
+pub(crate) const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "one-shot",
+        about: "`true` through the library",
+        run: one_shot::run,
+    },
+    Workload {
+        name: "process",
+        about: "`bashd run true` as a process",
+        run: process::run,
+    },
+    Workload {
+        name: "flood-yes",
+        about: "1 GiB of lines, default quota",
+        run: flood::yes,
+    },
+    Workload {
+        name: "flood-zero",
+        about: "1 GiB of zeros, default quota",
+        run: flood::zero,
+    },
+    Workload {
+        name: "whole-yes",
+        about: "1 GiB of lines, all of it kept",
+        run: whole::yes,
+    },
+    Workload {
+        name: "whole-zero",
+        about: "1 GiB of zeros, all of it kept",
+        run: whole::zero,
+    },
+    Workload {
+        name: "lines",
+        about: "2 million short lines, exact counts",
+        run: lines::run,
+    },
+    Workload {
+        name: "many",
+        about: "100 calls at once",
+        run: many::run,
+    },
+    Workload {
+        name: "timeout-obeys",
+        about: "the deadline of a tree that obeys TERM",
+        run: timeout::obeys,
+    },
+    Workload {
+        name: "timeout-ignores",
+        about: "the deadline of a tree that ignores TERM",
+        run: timeout::ignores,
+    },
+    Workload {
+        name: "survivor",
+        about: "`sleep 30 & echo done` beside `echo done`",
+        run: survivor::run,
+    },
+    Workload {
+        name: "idle",
+        about: "an engine that nobody calls",
+        run: idle::run,
+    },
+];

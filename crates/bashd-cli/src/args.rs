@@ -1,0 +1,241 @@
+//! What the command line looks like; nothing here acts on it.
+//!
+//! Help, man page and completions are made from these types, so their doc comments are read by
+//! users.
+
+use clap::{Args, Parser, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Runs shell commands for LLM agents.
+///
+/// A call always returns, nothing is left running that was not asked to stay, and no output is
+/// lost unsaid.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bashd",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    everywhere: Everywhere,
+    #[command(subcommand)]
+    pub(crate) subcommand: Subcommand,
+}
+
+impl Cli {
+    /// The options of everywhere, whether they stand before the subcommand or after it.
+    pub(crate) fn everywhere(&self) -> Everywhere {
+        let before = &self.everywhere;
+        let Some(after) = self.subcommand.everywhere() else {
+            return before.clone();
+        };
+        Everywhere {
+            config: after.config.clone().or_else(|| before.config.clone()),
+            set: before.set.iter().chain(&after.set).cloned().collect(),
+            color: after.color.or(before.color),
+        }
+    }
+}
+
+/// Options that stand before the subcommand or after it.
+///
+/// They are not clap's global arguments: of a list that stands in both places, clap keeps only
+/// the second.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Everywhere {
+    /// Read this configuration file instead of the user's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Override one configuration key; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Use colors; by default on a terminal, unless `NO_COLOR` is set.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) color: Option<ColorWhen>,
+}
+
+/// When colors are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Subcommand {
+    Run(Run),
+    Log(Log),
+    Schema(Schema),
+    /// Show the configuration.
+    #[command(subcommand)]
+    Config(Config),
+    Doctor(Doctor),
+    /// Print the completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (`bashd man | man -l -`).
+    Man {
+        /// The page of this subcommand.
+        subcommand: Option<String>,
+    },
+}
+
+impl Subcommand {
+    fn everywhere(&self) -> Option<&Everywhere> {
+        match self {
+            Self::Run(run) => Some(&run.everywhere),
+            Self::Log(log) => Some(&log.everywhere),
+            Self::Schema(schema) => Some(&schema.everywhere),
+            Self::Config(Config::Show(show)) => Some(&show.everywhere),
+            Self::Doctor(doctor) => Some(&doctor.everywhere),
+            Self::Config(Config::Reference) | Self::Completions { .. } | Self::Man { .. } => None,
+        }
+    }
+}
+
+/// Run one command and print its reply.
+///
+/// The exit status is the command's own; 124 when it timed out, 125 when bashd itself failed or
+/// the request is bad, 126 when a rule denied it, 130 on Ctrl-C, 128+N when signal N ended it.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Reply as this profile does; the configured one by default.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Run the command in this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Set a variable for the command; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable())]
+    pub(crate) env: Vec<Variable>,
+    /// End the command after so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Take a model's JSON arguments instead of COMMAND; `-` reads them from stdin.
+    #[arg(long, value_name = "JSON", conflicts_with = "command")]
+    pub(crate) input: Option<String>,
+    /// Print one JSON object instead of the reply's text.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Let the command read this file; `-` is bashd's own stdin.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// The shell script to run, as one argument.
+    #[arg(required_unless_present = "input")]
+    pub(crate) command: Vec<String>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Show what ran before, newest first.
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    /// Print one JSON record a line instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only calls that did anything but exit with status 0.
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Only calls since then: 90m, 2h, 3d, today, 2026-08-01, '2026-08-01 10:30'.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// At most so many calls; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// Only commands that contain this text, in whatever case.
+    pub(crate) pattern: Option<String>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Print a profile's tool definition, ready for an LLM API.
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// The profile; the configured one by default.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Config {
+    Show(Show),
+    /// Print the commented defaults: every key and what it means.
+    Reference,
+}
+
+/// Print every value and where it comes from.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Say what this machine offers to bashd, and what follows.
+///
+/// Exits with status 1 when something is missing that bashd needs.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// One `NAME=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: OsString,
+    pub(crate) value: OsString,
+}
+
+fn variable() -> impl clap::builder::TypedValueParser<Value = Variable> {
+    use clap::builder::{OsStringValueParser, TypedValueParser};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    OsStringValueParser::new().try_map(|text| {
+        let bytes = text.as_bytes();
+        let at = bytes
+            .iter()
+            .position(|byte| *byte == b'=')
+            .filter(|at| *at > 0);
+        let Some((name, value)) = at.and_then(|at| bytes.split_at_checked(at)) else {
+            return Err("expected NAME=VALUE");
+        };
+        let value = value.get(1..).unwrap_or_default();
+        Ok(Variable {
+            name: OsString::from_vec(name.to_vec()),
+            value: OsString::from_vec(value.to_vec()),
+        })
+    })
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "expected a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,100 @@
+//! `bashd config`: every value with its origin, and the commented reference.
+
+use crate::args::Show;
+use crate::exit_status::ExitStatus;
+use crate::failure::Failure;
+use crate::print::{Paint, Printer};
+use crate::settings::Settings;
+use bashd::config::{Effect, Origin, REFERENCE};
+use serde_json::json;
+
+/// Prints every value and where it comes from, as TOML with comments or as JSON.
+pub(crate) fn show(
+    arguments: &Show,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    if arguments.json {
+        show_json(settings, printer)?;
+    } else {
+        show_toml(settings, printer)?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// Prints the commented defaults.
+pub(crate) fn reference(printer: &Printer) -> Result<ExitStatus, Failure> {
+    printer.out(REFERENCE)?;
+    Ok(ExitStatus::Success)
+}
+
+fn show_toml(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
+    let mut page = printer.page();
+    let file = match &settings.file {
+        Some(path) => path.display().to_string(),
+        None => format!("none in {}", settings.places.config_dir.display()),
+    };
+    for (what, place) in [
+        ("configuration file", file),
+        (
+            "state directory",
+            settings.config.state_dir.display().to_string(),
+        ),
+    ] {
+        page.line(page.paint(Paint::Faint, &format!("# {what}: {place}")))?;
+    }
+    let entries = &settings.report.entries;
+    let lines: Vec<String> = entries
+        .iter()
+        .map(|entry| format!("{} = {}", entry.key.name, entry.value))
+        .collect();
+    let width = lines.iter().map(String::len).max().unwrap_or_default();
+    for (line, entry) in lines.iter().zip(entries) {
+        let note = match entry.effect() {
+            Effect::Now => "",
+            Effect::NotYet => " (no effect yet)",
+        };
+        let comment = format!("# {}{note}", entry.origin);
+        let comment = match entry.origin {
+            Origin::Default => page.paint(Paint::Faint, &comment),
+            _ => page.paint(Paint::Hint, &comment),
+        };
+        page.line(format_args!("{line:width$}  {comment}"))?;
+    }
+    page.finish()
+}
+
+fn show_json(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
+    let layer = |origin: &Origin| match origin {
+        Origin::Default => "default",
+        Origin::File { .. } => "file",
+        Origin::Variable(_) => "variable",
+        Origin::Flag => "flag",
+        _ => "other",
+    };
+    let values = settings.report.entries.iter().map(|entry| {
+        json!({
+            "key": entry.key.name,
+            "value": entry.value,
+            "layer": layer(&entry.origin),
+            "origin": entry.origin.to_string(),
+            "variable": entry.key.variable,
+            "effect": entry.effect(),
+        })
+    });
+    let warnings = settings.report.warnings.iter().map(|warning| {
+        json!({
+            "unknown": warning.unknown,
+            "origin": warning.origin.to_string(),
+            "nearest": warning.nearest,
+        })
+    });
+    let shown = json!({
+        "config_file": settings.file,
+        "state_dir": settings.config.state_dir,
+        "profiles_dir": settings.config.profiles_dir,
+        "values": values.collect::<Vec<_>>(),
+        "warnings": warnings.collect::<Vec<_>>(),
+    });
+    printer.out(&format!("{shown:#}\n"))
+}

@@ -1,0 +1,173 @@
+//! What the kernel offers: the means to hold a process tree and to end it.
+
+use super::check::Check;
+use crate::settings::Settings;
+use rustix::fs::Access;
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use std::fs;
+use std::path::PathBuf;
+
+/// The oldest kernel that has everything: `close_range` came with 5.9.
+const OLDEST: (u32, u32) = (5, 9);
+
+pub(super) fn version(_settings: &Settings) -> Check {
+    let name = "kernel";
+    let release = rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned();
+    match parse(&release) {
+        Some(version) if version >= OLDEST => {
+            Check::good(name, release, "5.9 or newer, as bashd needs")
+        }
+        Some(_) => Check::missing(name, release, "bashd needs Linux 5.9 or newer"),
+        None => Check::weaker(
+            name,
+            release,
+            "not understood; bashd needs Linux 5.9 or newer",
+        ),
+    }
+}
+
+fn parse(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+pub(super) fn pidfd(_settings: &Settings) -> Check {
+    let name = "pidfd";
+    match pidfd_open(getpid(), PidfdFlags::empty()) {
+        Ok(_) => Check::good(
+            name,
+            "works",
+            "a signal never hits a stranger with a reused pid",
+        ),
+        Err(error) => Check::missing(
+            name,
+            error.to_string(),
+            "process trees can't be ended safely here",
+        ),
+    }
+}
+
+pub(super) fn subreaper(_settings: &Settings) -> Check {
+    let name = "subreaper";
+    match rustix::process::child_subreaper() {
+        Ok(_) => Check::good(name, "works", "children that daemonize stay within reach"),
+        Err(error) => Check::missing(
+            name,
+            error.to_string(),
+            "children that daemonize would escape",
+        ),
+    }
+}
+
+pub(super) fn children_file(_settings: &Settings) -> Check {
+    let name = "/proc children";
+    match fs::read("/proc/thread-self/children") {
+        Ok(_) => Check::good(
+            name,
+            "readable",
+            "a process tree is walked without a scan of /proc",
+        ),
+        Err(error) => Check::missing(
+            name,
+            error.to_string(),
+            "a process tree can't be walked: mount /proc, with a kernel that has PROC_CHILDREN",
+        ),
+    }
+}
+
+pub(super) fn cgroup(_settings: &Settings) -> Check {
+    let name = "cgroup v2";
+    let Some(directory) = own_cgroup() else {
+        return Check::good(
+            name,
+            "not mounted",
+            "not needed: process trees are held without it",
+        );
+    };
+    let is_writable = rustix::fs::access(directory.join("cgroup.procs"), Access::WRITE_OK).is_ok();
+    let finding = format!(
+        "{}, {}",
+        directory.display(),
+        if is_writable { "writable" } else { "read-only" }
+    );
+    Check::good(
+        name,
+        finding,
+        "not needed: process trees are held without it",
+    )
+}
+
+/// The directory of our own group in the unified hierarchy.
+fn own_cgroup() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let directory = PathBuf::from("/sys/fs/cgroup").join(group);
+    directory.join("cgroup.procs").exists().then_some(directory)
+}
+
+pub(super) fn ptrace(_settings: &Settings) -> Check {
+    let name = "ptrace scope";
+    match fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope") {
+        Ok(scope) => {
+            let finding = format!("yama: {}", scope.trim());
+            Check::good(
+                name,
+                finding,
+                "no matter to bashd; debuggers in commands may be refused",
+            )
+        }
+        Err(_) => Check::good(
+            name,
+            "no yama",
+            "no matter to bashd; debuggers in commands work",
+        ),
+    }
+}
+
+/// A first process that reaps late leaves dead processes about, which are not leaks of ours.
+pub(super) fn first_process(_settings: &Settings) -> Check {
+    let name = "process 1";
+    let program = fs::read_to_string("/proc/1/comm").unwrap_or_else(|_| "unknown".to_owned());
+    let dead = dead_children_of_first();
+    let finding = format!("{}, {dead} dead children", program.trim());
+    if dead == 0 {
+        Check::good(name, finding, "it reaps orphans")
+    } else {
+        let consequence =
+            "it reaps orphans late: a pid that exists may be dead (use an init such as tini)";
+        Check::weaker(name, finding, consequence)
+    }
+}
+
+fn dead_children_of_first() -> usize {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return 0;
+    };
+    let stats = entries
+        .flatten()
+        .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    // "PID (NAME) STATE PPID …", where NAME may hold anything, parentheses too.
+    stats
+        .filter(|stat| {
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, rest)| rest.starts_with("Z 1 "))
+        })
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_read() {
+        assert_eq!(parse("5.9.0"), Some((5, 9)));
+        assert_eq!(parse("6.12-rc1+"), Some((6, 12)));
+        assert_eq!(parse("5.15.0-1051-azure"), Some((5, 15)));
+        assert_eq!(parse("six"), None);
+        assert!(Some((5, 8)) < Some(OLDEST) && Some((6, 1)) > Some(OLDEST));
+    }
+}

@@ -1,0 +1,90 @@
+//! `bashd doctor`: what this machine offers to bashd, and what follows from it.
+//!
+//! Every check only looks: nothing is created, started or changed. One check is one function in
+//! one of the tables below; a check never fails, it finds.
+
+mod check;
+mod kernel;
+mod limits;
+mod places;
+mod shells;
+
+use crate::args::Doctor;
+use crate::exit_status::ExitStatus;
+use crate::failure::Failure;
+use crate::print::{Paint, Printer};
+use crate::settings::Settings;
+use check::{Check, Verdict};
+use serde_json::json;
+
+/// A check of the machine: what it found, and what follows.
+type Checker = fn(&Settings) -> Check;
+
+/// Every check, in the order in which they are shown.
+const CHECKS: &[Checker] = &[
+    shells::bash,
+    shells::zsh,
+    shells::sh,
+    kernel::version,
+    kernel::pidfd,
+    kernel::subreaper,
+    kernel::children_file,
+    kernel::cgroup,
+    kernel::ptrace,
+    kernel::first_process,
+    places::state_directory,
+    places::anonymous_files,
+    places::free_space,
+    places::configuration,
+    limits::pipe_pages,
+    limits::processes,
+    limits::open_files,
+];
+
+/// Looks at everything and tells; the status says whether bashd can do its job here.
+pub(crate) fn doctor(
+    arguments: &Doctor,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let checks: Vec<Check> = CHECKS.iter().map(|checker| checker(settings)).collect();
+    let is_fit = checks.iter().all(|check| check.verdict != Verdict::Missing);
+    if arguments.json {
+        let report = json!({ "fit": is_fit, "checks": checks });
+        printer.out(&format!("{report:#}\n"))?;
+    } else {
+        show(&checks, printer)?;
+    }
+    Ok(if is_fit {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Unfit
+    })
+}
+
+fn show(checks: &[Check], printer: &Printer) -> Result<(), Failure> {
+    let mut page = printer.page();
+    let width = checks
+        .iter()
+        .map(|check| check.name.len())
+        .max()
+        .unwrap_or_default();
+    for check in checks {
+        let (paint, word) = match check.verdict {
+            Verdict::Good => (Paint::Good, "ok     "),
+            Verdict::Weaker => (Paint::Warning, "weaker "),
+            Verdict::Missing => (Paint::Bad, "MISSING"),
+        };
+        let verdict = page.paint(paint, word);
+        let Check {
+            name,
+            finding,
+            consequence,
+            ..
+        } = check;
+        page.line(format_args!("{verdict}  {name:width$}  {finding}"))?;
+        let consequence = page.paint(Paint::Faint, consequence);
+        page.line(format_args!("{:7}  {:width$}  {consequence}", "", ""))?;
+    }
+    page.finish()
+}

@@ -1,0 +1,72 @@
+//! Which shells are here. They are found and looked into, not started: `doctor` makes no process.
+
+use super::check::Check;
+use crate::settings::Settings;
+use crate::surroundings;
+use rustix::fs::Access;
+use std::path::{Path, PathBuf};
+
+/// Real bash is what commands are written for.
+pub(super) fn bash(_settings: &Settings) -> Check {
+    match find("bash") {
+        Some(path) => {
+            let version = bash_version(&path).unwrap_or_else(|| "of unknown version".to_owned());
+            let finding = format!("{} {version}", shown(&path));
+            Check::good("bash", finding, "all profiles but `voice` start it")
+        }
+        None => Check::missing(
+            "bash",
+            "not in PATH",
+            "install bash: most profiles start it",
+        ),
+    }
+}
+
+/// The first shell of the `voice` profile.
+pub(super) fn zsh(_settings: &Settings) -> Check {
+    match find("zsh") {
+        Some(path) => Check::good("zsh", shown(&path), "the `voice` profile starts it"),
+        None => Check::weaker(
+            "zsh",
+            "not in PATH",
+            "the `voice` profile starts bash instead",
+        ),
+    }
+}
+
+/// The last resort.
+pub(super) fn sh(_settings: &Settings) -> Check {
+    match find("sh") {
+        Some(path) => Check::good("sh", shown(&path), "the last shell of the `voice` profile"),
+        None => Check::weaker("sh", "not in PATH", "scripts that need it will fail"),
+    }
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    let candidates = surroundings::search_path()
+        .into_iter()
+        .map(|directory| directory.join(name));
+    let is_program =
+        |path: &PathBuf| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
+    candidates.into_iter().find(is_program)
+}
+
+/// A path, and where it leads.
+fn shown(path: &Path) -> String {
+    match path.canonicalize() {
+        Ok(real) if real != path => format!("{} -> {}", path.display(), real.display()),
+        _ => path.display().to_string(),
+    }
+}
+
+/// Bash carries its version in a text that begins with this mark, for the program `what`.
+fn bash_version(path: &Path) -> Option<String> {
+    const MARK: &[u8] = b"@(#)Bash version ";
+    let program = std::fs::read(path).ok()?;
+    let at = program
+        .windows(MARK.len())
+        .position(|window| window == MARK)?;
+    let rest = program.get(at + MARK.len()..)?;
+    let version = rest.split(|byte| *byte == b' ' || *byte == 0).next()?;
+    String::from_utf8(version.to_vec()).ok()
+}

@@ -1,0 +1,82 @@
+//! What goes wrong in the binary: whose fault, the chain of causes, and hints; shown in one place.
+
+use crate::exit_status::ExitStatus;
+use crate::print::{Paint, Printer};
+use std::fmt::Display;
+
+/// Why a front end could not do its job.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    chain: anyhow::Error,
+    hints: Vec<String>,
+}
+
+/// Whose fault it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The command line's.
+    Usage,
+    /// The configuration's.
+    Config,
+    /// The machine's.
+    System,
+    /// Nobody's: whoever read our output has stopped reading, and wants to hear no more.
+    ReaderGone,
+}
+
+impl Failure {
+    /// A failure with a text that fits after "error: ".
+    pub(crate) fn new(kind: Kind, message: impl Display) -> Self {
+        Self::of(kind, anyhow::Error::msg(message.to_string()))
+    }
+
+    /// A failure with its causes.
+    pub(crate) fn of(kind: Kind, chain: anyhow::Error) -> Self {
+        Self {
+            kind,
+            chain,
+            hints: Vec::new(),
+        }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Whose fault it was.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Tells about it on stderr; returns how the process ends.
+    pub(crate) fn show(&self, printer: &Printer) -> ExitStatus {
+        if self.kind == Kind::ReaderGone {
+            return ExitStatus::Success;
+        }
+        let what = match self.kind {
+            Kind::Usage => "usage error:",
+            Kind::Config => "configuration error:",
+            Kind::System | Kind::ReaderGone => "error:",
+        };
+        printer.remark(Paint::Bad, what, &format!("{:#}", self.chain));
+        for hint in &self.hints {
+            printer.remark(Paint::Hint, "hint:", hint);
+        }
+        ExitStatus::Failed
+    }
+}
+
+impl From<bashd::Error> for Failure {
+    fn from(error: bashd::Error) -> Self {
+        let kind = match error.kind() {
+            bashd::ErrorKind::Config => Kind::Config,
+            _ => Kind::System,
+        };
+        // The library's messages hold their cause already.
+        Self::new(kind, error)
+    }
+}

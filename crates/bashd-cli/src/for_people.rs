@@ -1,0 +1,116 @@
+//! Numbers and texts as people read them: short durations, short sizes, one line of bounded width.
+
+use unicode_width::UnicodeWidthChar;
+
+/// A duration in at most six columns: `8ms`, `1.2s`, `3m05s`, `2h03m`, `4d02h`.
+pub(crate) fn duration(millis: u64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0 => format!("{millis}ms"),
+        1..60 => format!("{seconds}.{}s", millis % 1000 / 100),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+/// A size with at most four digits: `512B`, `1.5KiB`, `300MiB`. Rounded down.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let power = (bytes.ilog2() / 10).max(1);
+    let unit = UNITS.get(power as usize - 1).unwrap_or(&"EiB");
+    let tenths = (u128::from(bytes) * 10) >> (10 * power);
+    if tenths < 100 {
+        format!("{}.{}{unit}", tenths / 10, tenths % 10)
+    } else {
+        format!("{}{unit}", tenths / 10)
+    }
+}
+
+/// A text on one line: newlines shown as `↵`, nothing left that a terminal would act on.
+pub(crate) fn one_line(text: &str) -> String {
+    let visible = |character: char| match character {
+        '\n' => '↵',
+        '\t' => ' ',
+        control if control.is_control() || is_invisible(control) => '\u{fffd}',
+        other => other,
+    };
+    text.trim_end().chars().map(visible).collect()
+}
+
+/// Marks that turn the direction of text around, so that a line seems to say something else.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The text cut to so many columns, with `…` in place of what is missing.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    let width = |character: char| character.width().unwrap_or_default();
+    if text.chars().map(width).sum::<usize>() <= columns {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fitting = text.chars().take_while(|character| {
+        used += width(*character);
+        used < columns
+    });
+    let mut kept: String = fitting.collect();
+    if columns > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        for (millis, text) in [
+            (0, "0ms"),
+            (999, "999ms"),
+            (1250, "1.2s"),
+            (59_999, "59.9s"),
+            (185_000, "3m05s"),
+            (7_380_000, "2h03m"),
+            (352_800_000, "4d02h"),
+        ] {
+            assert_eq!(duration(millis), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        for (bytes, text) in [
+            (0, "0B"),
+            (1023, "1023B"),
+            (1024, "1.0KiB"),
+            (1536, "1.5KiB"),
+            (300 << 20, "300MiB"),
+            (u64::MAX, "15EiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn a_line_can_not_act_on_the_terminal() {
+        assert_eq!(
+            one_line("a\nb\t\u{1b}[31mc\u{202e}\r\n"),
+            "a↵b \u{fffd}[31mc\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn cutting_counts_columns() {
+        assert_eq!(cut("abcdef", 6), "abcdef");
+        assert_eq!(cut("abcdefg", 6), "abcde…");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("abc", 0), "");
+    }
+}

@@ -1,0 +1,209 @@
+//! `bashd log`: what ran before, from the ledger, as a table or as JSON lines.
+
+use crate::args::Log;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::for_people;
+use crate::print::{Page, Paint, Printer};
+use crate::settings::Settings;
+use crate::surroundings;
+use anyhow::Context;
+use bashd::ledger::{Filter, Ledger, Outcome, Record, Timestamp, Which};
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Span, ToSpan, Zoned};
+
+/// Prints records, newest first.
+pub(crate) fn log(
+    arguments: &Log,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let zone = surroundings::time_zone();
+    let filter = Filter {
+        which: if arguments.failed {
+            Which::Failed
+        } else {
+            Which::All
+        },
+        since: match &arguments.since {
+            Some(when) => Some(since(when, &Timestamp::now().to_zoned(zone.clone()))?),
+            None => None,
+        },
+        contains: arguments.pattern.clone(),
+    };
+    let directory = settings.config.ledger_dir();
+    let unreadable = || format!("the ledger in {} can't be read", directory.display());
+    let ledger = Ledger::new(settings.config.ledger, &directory);
+    let mut records = ledger
+        .read(filter)
+        .with_context(unreadable)
+        .map_err(|chain| Failure::of(Kind::System, chain))?;
+    let most = if arguments.limit == 0 {
+        usize::MAX
+    } else {
+        arguments.limit
+    };
+    let mut page = printer.page();
+    let mut table = Table {
+        zone,
+        columns: Printer::columns(),
+        rows: 0,
+    };
+    for record in records.by_ref().take(most) {
+        match record {
+            Ok(record) if arguments.json => page.line(json(&record)?)?,
+            Ok(record) => table.row(&mut page, &record)?,
+            Err(error) => printer.warn(&error.to_string()),
+        }
+    }
+    page.finish()?;
+    if records.damaged() > 0 {
+        let text = format!("{} damaged lines were passed over", records.damaged());
+        printer.warn(&text);
+    }
+    if table.rows == 0 && !arguments.json {
+        printer.remark(Paint::Hint, "log:", &nothing_found(arguments, settings));
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn json(record: &Record) -> Result<String, Failure> {
+    serde_json::to_string(record).map_err(|error| Failure::of(Kind::System, error.into()))
+}
+
+fn nothing_found(arguments: &Log, settings: &Settings) -> String {
+    let is_filtered = arguments.failed || arguments.since.is_some() || arguments.pattern.is_some();
+    if is_filtered {
+        "no recorded call fits".to_owned()
+    } else if settings.config.ledger.enabled {
+        "no call was recorded yet".to_owned()
+    } else {
+        "no call was recorded: `ledger.enabled` is false".to_owned()
+    }
+}
+
+/// Understands a time, a date, a day's name or how long ago.
+fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
+    let at_midnight = |date: Date| date.to_zoned(now.time_zone().clone());
+    let understood = if let Ok(time) = when.parse::<Timestamp>() {
+        Ok(time.to_zoned(TimeZone::UTC))
+    } else if when == "today" {
+        at_midnight(now.date())
+    } else if when == "yesterday" {
+        now.date().checked_sub(1.day()).and_then(at_midnight)
+    } else if let Ok(time) = when.parse::<DateTime>() {
+        time.to_zoned(now.time_zone().clone())
+    } else {
+        when.parse::<Span>()
+            .and_then(|span| now.checked_sub(span.abs()))
+    };
+    understood.map(|zoned| zoned.timestamp()).map_err(|_| {
+        Failure::new(Kind::Usage, format!("--since does not understand {when:?}"))
+            .hint("give how long ago (90m, 2h, 3d), today, yesterday, or a date (2026-08-01)")
+    })
+}
+
+/// The table for people; columns have fixed widths, since rows are printed as they are found.
+struct Table {
+    zone: TimeZone,
+    columns: Option<usize>,
+    rows: usize,
+}
+
+impl Table {
+    fn row(&mut self, page: &mut Page, record: &Record) -> Result<(), Failure> {
+        if self.rows == 0 {
+            let title = format!(
+                "{:<19}  {:<8}  {:<9}  {:>6}  {:>7}  {}",
+                "TIME", "PROFILE", "RESULT", "TOOK", "OUTPUT", "COMMAND"
+            );
+            page.line(page.paint(Paint::Title, &title))?;
+        }
+        self.rows += 1;
+        let time = record
+            .time
+            .to_zoned(self.zone.clone())
+            .strftime("%Y-%m-%d %H:%M:%S")
+            .to_string();
+        let profile = for_people::one_line(&record.profile);
+        let took = for_people::duration(record.wall_ms);
+        let output = for_people::size(record.output_bytes);
+        let paint = if record.failed() {
+            Paint::Bad
+        } else {
+            Paint::Good
+        };
+        let result = page.paint(paint, &format!("{:<9}", result(record)));
+        let command = self.cut(&for_people::one_line(&record.command), &profile);
+        page.line(format_args!(
+            "{time:<19}  {profile:<8}  {result}  {took:>6}  {output:>7}  {command}"
+        ))
+    }
+
+    /// Cuts a command to what the terminal has left for it.
+    fn cut(&self, command: &str, profile: &str) -> String {
+        /// Columns before the command, with a profile's name of at most eight.
+        const BEFORE: usize = 19 + 2 + 8 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
+        let before = BEFORE + profile.chars().count().saturating_sub(8);
+        match self.columns {
+            // A command needs some columns to be known again, even if its line then wraps.
+            Some(columns) => for_people::cut(command, columns.saturating_sub(before).max(16)),
+            None => command.to_owned(),
+        }
+    }
+}
+
+fn result(record: &Record) -> String {
+    match (record.outcome, record.exit_code, record.signal) {
+        (Outcome::Exited, Some(code), _) => format!("exit {code}"),
+        (Outcome::Signalled, _, Some(signal)) => format!("signal {signal}"),
+        (Outcome::Exited, None, _) => "exit ?".to_owned(),
+        (Outcome::Signalled, _, None) => "signal ?".to_owned(),
+        (Outcome::TimedOut, ..) => "timed out".to_owned(),
+        (Outcome::Cancelled, ..) => "cancelled".to_owned(),
+        (Outcome::Denied, ..) => "denied".to_owned(),
+        (Outcome::Refused, ..) => "refused".to_owned(),
+        (Outcome::Failed, ..) => "failed".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_in_time_are_understood() {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        let now = "2026-08-04T10:00:00Z"
+            .parse::<Timestamp>()
+            .unwrap()
+            .to_zoned(zone);
+        for (when, expected) in [
+            ("90m", "2026-08-04T08:30:00Z"),
+            ("2h", "2026-08-04T08:00:00Z"),
+            ("3d", "2026-08-01T10:00:00Z"),
+            ("2 weeks", "2026-07-21T10:00:00Z"),
+            ("1h 30m ago", "2026-08-04T08:30:00Z"),
+            ("today", "2026-08-03T22:00:00Z"),
+            ("yesterday", "2026-08-02T22:00:00Z"),
+            ("2026-08-01", "2026-07-31T22:00:00Z"),
+            ("2026-08-01 10:30", "2026-08-01T08:30:00Z"),
+            ("2026-08-01T10:30:00Z", "2026-08-01T10:30:00Z"),
+        ] {
+            assert_eq!(
+                since(when, &now).unwrap(),
+                expected.parse().unwrap(),
+                "{when}"
+            );
+        }
+        for nonsense in ["", "soon", "3", "-", "2026-13-01", "99999999d", "1e9h"] {
+            assert_eq!(
+                since(nonsense, &now).unwrap_err().kind(),
+                Kind::Usage,
+                "{nonsense}"
+            );
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The only file that writes to stdout and stderr.
+//!
+//! Results go to stdout, everything else to stderr. Whoever stops reading ends us quietly.
+
+use crate::args::ColorWhen;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::surroundings::ColorHints;
+use anstyle::{AnsiColor, Style};
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+/// Writes to stdout and stderr.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    out: Colors,
+    err: Colors,
+}
+
+/// Whether a stream gets colors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colors {
+    On,
+    Off,
+}
+
+/// What a piece of text is, from which its color follows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Paint {
+    Good,
+    Bad,
+    Warning,
+    Hint,
+    Faint,
+    Title,
+}
+
+impl Printer {
+    /// A printer that uses colors as told, or as the surroundings suggest.
+    pub(crate) fn new(when: ColorWhen, hints: &ColorHints) -> Self {
+        let colors = |is_terminal: bool| {
+            let wanted = match when {
+                ColorWhen::Always => true,
+                ColorWhen::Never => false,
+                ColorWhen::Auto => {
+                    !hints.no_color && (hints.force || (is_terminal && !hints.dumb_terminal))
+                }
+            };
+            if wanted { Colors::On } else { Colors::Off }
+        };
+        Self {
+            out: colors(io::stdout().is_terminal()),
+            err: colors(io::stderr().is_terminal()),
+        }
+    }
+
+    /// Writes text to stdout as it is.
+    pub(crate) fn out(&self, text: &str) -> Result<(), Failure> {
+        let mut page = self.page();
+        page.text(text)?;
+        page.finish()
+    }
+
+    /// Writes text to stderr as it is.
+    pub(crate) fn err(text: &str) {
+        // Who can't be told can't be told that either.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Writes a warning to stderr.
+    pub(crate) fn warn(&self, text: &str) {
+        self.remark(Paint::Warning, "warning:", text);
+    }
+
+    /// Whether somebody is looking at stdout.
+    pub(crate) fn is_terminal() -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Opens stdout for many lines.
+    pub(crate) fn page(&self) -> Page {
+        Page {
+            writer: BufWriter::new(io::stdout().lock()),
+            colors: self.out,
+        }
+    }
+
+    /// Columns of the terminal behind stdout; `None` where there is none.
+    pub(crate) fn columns() -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
+    /// Writes a line to stderr, its first word painted.
+    pub(crate) fn remark(&self, paint: Paint, word: &str, text: &str) {
+        Self::err(&format!("{} {text}\n", painted(self.err, paint, word)));
+    }
+
+    /// Writes what clap has to say: help on stdout, complaints on stderr.
+    pub(crate) fn clap(&self, error: &clap::Error) -> ExitStatus {
+        let text = error.render();
+        let rendered = |colors| match colors {
+            Colors::On => text.ansi().to_string(),
+            Colors::Off => text.to_string(),
+        };
+        if error.use_stderr() {
+            Self::err(&rendered(self.err));
+            return ExitStatus::Failed;
+        }
+        match self.out(&rendered(self.out)) {
+            Ok(()) => ExitStatus::Success,
+            Err(failure) => failure.show(self),
+        }
+    }
+}
+
+/// stdout, buffered.
+pub(crate) struct Page {
+    writer: BufWriter<StdoutLock<'static>>,
+    colors: Colors,
+}
+
+impl Page {
+    /// Writes text as it is.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.writer.write_all(text.as_bytes()).map_err(failure)
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
+        writeln!(self.writer, "{line}").map_err(failure)
+    }
+
+    /// The text in its color, if colors are on.
+    pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
+        painted(self.colors, paint, text)
+    }
+
+    /// Makes sure that everything is written.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.writer.flush().map_err(failure)
+    }
+}
+
+fn failure(error: io::Error) -> Failure {
+    let kind = match error.kind() {
+        io::ErrorKind::BrokenPipe => Kind::ReaderGone,
+        _ => Kind::System,
+    };
+    Failure::of(
+        kind,
+        anyhow::Error::new(error).context("stdout can't be written"),
+    )
+}
+
+fn painted(colors: Colors, paint: Paint, text: &str) -> String {
+    let style = match paint {
+        Paint::Good => AnsiColor::Green.on_default(),
+        Paint::Bad => AnsiColor::Red.on_default().bold(),
+        Paint::Warning => AnsiColor::Yellow.on_default(),
+        Paint::Hint => AnsiColor::Cyan.on_default(),
+        Paint::Faint => Style::new().dimmed(),
+        Paint::Title => Style::new().bold(),
+    };
+    match colors {
+        Colors::On => format!("{style}{text}{style:#}"),
+        Colors::Off => text.to_owned(),
+    }
+}

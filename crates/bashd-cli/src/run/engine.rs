@@ -1,0 +1,132 @@
+//! One call through the engine, with the signals that end it early.
+//!
+//! The keeper is forked before anything else is done, so that no fork server is needed for a single
+//! call, and it gets ready while the command line and the configuration are being read.
+
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use bashd::{
+    Call, CancellationToken, Config, Engine, Event, ForkedKeeper, KeeperSource, Reply, Running,
+    Stream, Surroundings,
+};
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// A call that is over.
+pub(super) struct Ended {
+    pub(super) reply: Reply,
+    /// What people should know beside the reply.
+    pub(super) warnings: Vec<String>,
+    /// The status that a signal to bashd itself asks for, if one ended the call.
+    pub(super) signal: Option<ExitStatus>,
+}
+
+/// Who hears of the command's output while it runs.
+pub(super) enum Watcher<'a> {
+    /// Nobody: the output is never read as a whole.
+    Nobody,
+    /// Somebody who is told of every piece.
+    Telling(&'a dyn Fn(Stream, &str)),
+}
+
+/// Forks a keeper. Without one the call still gets its reply, in the profile's form, and its record.
+pub(crate) fn fork_keeper() -> KeeperSource {
+    ForkedKeeper::fork().map_or_else(KeeperSource::Unavailable, KeeperSource::Forked)
+}
+
+/// Makes one call.
+pub(super) fn run(
+    keeper: KeeperSource,
+    call: Call,
+    config: Config,
+    surroundings: Surroundings,
+    watcher: Watcher<'_>,
+) -> Result<Ended, Failure> {
+    let engine = Engine::new(config, surroundings, keeper)?;
+    let failed = |error: io::Error| Failure::of(Kind::System, error.into());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    runtime
+        .block_on(one_call(&engine, call, watcher))
+        .map_err(failed)
+}
+
+async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Result<Ended> {
+    let signals = Signals::listen()?;
+    let token = CancellationToken::new();
+    let call = call.cancel_by(token.clone());
+    let (reply, signal) = match watcher {
+        Watcher::Nobody => signals.heed(&token, engine.run(call)).await,
+        Watcher::Telling(tell) => {
+            let (reply, signal) = signals
+                .heed(&token, watched(engine.stream(call), tell))
+                .await;
+            (reply?, signal)
+        }
+    };
+    Ok(Ended {
+        signal: signal.filter(|_| reply.cancelled),
+        warnings: engine.take_warnings(),
+        reply,
+    })
+}
+
+async fn watched(mut running: Running, tell: &dyn Fn(Stream, &str)) -> io::Result<Reply> {
+    while let Some(event) = running.next().await {
+        match event {
+            Event::Output { stream, text } => tell(stream, &text),
+            Event::Finished(reply) => return Ok(*reply),
+            _ => {}
+        }
+    }
+    Err(io::Error::other("the call ended without a reply"))
+}
+
+/// The signals by which people and systems end a program.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the call; a signal cancels it, and says by which status bashd ends.
+    async fn heed<T>(
+        mut self,
+        token: &CancellationToken,
+        call: impl Future<Output = T>,
+    ) -> (T, Option<ExitStatus>) {
+        let mut call = std::pin::pin!(call);
+        let mut signal = None;
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut call => return (ended, signal),
+                status = self.next() => {
+                    signal.get_or_insert(status);
+                    token.cancel();
+                }
+            }
+        }
+    }
+
+    /// Waits for one, and gives the exit status that it stands for.
+    async fn next(&mut self) -> ExitStatus {
+        let number = |kind: SignalKind| ExitStatus::Signal(kind.as_raw_value() as u8);
+        tokio::select! {
+            _ = self.interrupt.recv() => ExitStatus::Interrupted,
+            _ = self.terminate.recv() => number(SignalKind::terminate()),
+            _ = self.hang_up.recv() => number(SignalKind::hangup()),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `bashd run`: one command from the command line to its reply.
+//!
+//! Here: what the command line asks for. `engine` makes the call, `show` prints its reply.
+
+mod engine;
+mod show;
+
+use crate::args::Run;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use crate::settings::Settings;
+use crate::surroundings;
+use anyhow::Context;
+use bashd::{Call, KeeperSource, Request};
+use engine::Watcher;
+pub(crate) use engine::fork_keeper;
+use show::Form;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Forks the keeper of a `run` before anything else is done. In another subcommand whose arguments
+/// hold that word, it just leaves with us.
+pub(crate) fn fork_early() -> Option<KeeperSource> {
+    let is_run = std::env::args_os().any(|argument| argument == "run");
+    is_run.then(fork_keeper)
+}
+
+/// Runs one command and prints its reply.
+pub(crate) fn run(
+    keeper: KeeperSource,
+    arguments: &Run,
+    settings: Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let call = call(arguments)?;
+    let surroundings = surroundings::for_commands(arguments.cwd.as_deref())?;
+    let form = Form::of(arguments);
+    let watcher = match form {
+        Form::Live => Watcher::Telling(&|stream, text| show::output(stream, text, printer)),
+        Form::Json | Form::Text => Watcher::Nobody,
+    };
+    let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
+    for warning in &ended.warnings {
+        printer.warn(warning);
+    }
+    let status = ended.signal.unwrap_or_else(|| ExitStatus::of(&ended.reply));
+    match show::reply(&ended.reply, form, printer) {
+        // Whoever stopped reading still wants to know how the command ended.
+        Err(failure) if failure.kind() != Kind::ReaderGone => Err(failure),
+        _ => Ok(status),
+    }
+}
+
+fn call(arguments: &Run) -> Result<Call, Failure> {
+    let is_stdin = |path: &Path| path.as_os_str() == "-";
+    if arguments.input.as_deref() == Some("-") && arguments.stdin.as_deref().is_some_and(is_stdin) {
+        let message = "--input - and --stdin - can't both read bashd's stdin";
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let mut request = Request::new("");
+    request.profile = arguments.profile.clone().unwrap_or_default();
+    request.cwd.clone_from(&arguments.cwd);
+    request.timeout = arguments.timeout;
+    for variable in &arguments.env {
+        request = request.env(&variable.name, &variable.value);
+    }
+    let Some(input) = &arguments.input else {
+        one_command(&arguments.command)?.clone_into(&mut request.command);
+        request.stdin = arguments.stdin.as_deref().map(read).transpose()?;
+        return Ok(request.into());
+    };
+    request.stdin = arguments.stdin.as_deref().map(read).transpose()?;
+    let json = if input == "-" {
+        // What is not UTF-8 is no JSON either; the profile says so in its own words.
+        String::from_utf8_lossy(&read(Path::new("-"))?).into_owned()
+    } else {
+        input.clone()
+    };
+    Ok(Call::json(json, request))
+}
+
+/// The command must be one argument: joining several would lose their quotes unsaid.
+fn one_command(words: &[String]) -> Result<&str, Failure> {
+    match words {
+        [command] => Ok(command),
+        [] => Err(Failure::new(Kind::Usage, "there is no command to run")),
+        several => {
+            let message = format!("the command must be one argument, found {}", several.len());
+            let quoted = several.join(" ").replace('\'', r"'\''");
+            let hint = format!("quote it: bashd run '{quoted}'");
+            Err(Failure::new(Kind::Usage, message).hint(hint))
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let result = if path.as_os_str() == "-" {
+        let read = io::stdin().lock().read_to_end(&mut bytes);
+        read.map(drop).context("stdin can't be read")
+    } else {
+        fs::read(path)
+            .map(|read| bytes = read)
+            .with_context(|| format!("{} can't be read", path.display()))
+    };
+    result.map_err(|chain| Failure::of(Kind::Usage, chain))?;
+    Ok(bytes)
+}

@@ -1,0 +1,74 @@
+//! Reads the configuration file and resolves it with variables and flags.
+
+use crate::args::Everywhere;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use crate::surroundings::{self, Places};
+use bashd::config::{Config, ConfigFile, Report, Sources, resolve};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The configuration that holds, and where it came from.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) config: Config,
+    pub(crate) report: Report,
+    /// The file that was read.
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) places: Places,
+}
+
+impl Settings {
+    /// Reads and resolves; what was not understood is told on stderr.
+    pub(crate) fn load(everywhere: &Everywhere, printer: &Printer) -> Result<Self, Failure> {
+        let places = surroundings::places()?;
+        let named = everywhere.config.as_ref().or(places.named_config.as_ref());
+        let own = places.config_dir.join("config.toml");
+        let file = match (read(named.unwrap_or(&own)), named) {
+            (Ok(file), _) => Some(file),
+            (Err(error), None) if is_missing(&error) => None,
+            (Err(error), _) => return Err(unreadable(named.unwrap_or(&own), error)),
+        };
+        let sources = Sources {
+            state_dir: places.state_dir.clone(),
+            config_dir: Some(places.config_dir.clone()),
+            home: places.home.clone(),
+            variables: surroundings::variables(),
+            flags: everywhere.set.clone(),
+            file,
+        };
+        let (config, report) = resolve(&sources).map_err(|error| {
+            Failure::from(error).hint("`bashd config reference` explains every key")
+        })?;
+        for warning in &report.warnings {
+            printer.warn(&warning.to_string());
+        }
+        Ok(Self {
+            config,
+            report,
+            file: sources.file.map(|file| file.path),
+            places,
+        })
+    }
+}
+
+fn read(path: &Path) -> io::Result<ConfigFile> {
+    Ok(ConfigFile {
+        path: path.to_owned(),
+        text: fs::read_to_string(path)?,
+    })
+}
+
+/// No file, or no directory that could hold one: then there is no configuration.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Failure {
+    let context = format!("{} can't be read", path.display());
+    Failure::of(Kind::Config, anyhow::Error::new(error).context(context))
+}

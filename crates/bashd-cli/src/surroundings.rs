@@ -1,0 +1,119 @@
+//! The only file that reads the environment and the home directory.
+
+use crate::failure::{Failure, Kind};
+use bashd::config::env_vars;
+use jiff::tz::TimeZone;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Where bashd's files are.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// Holds `config.toml` and `profiles`.
+    pub(crate) config_dir: PathBuf,
+    /// The file that `BASHD_CONFIG` names.
+    pub(crate) named_config: Option<PathBuf>,
+    /// Holds runs, ledger and artifacts.
+    pub(crate) state_dir: PathBuf,
+    /// The home directory, if there is one.
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// What the environment says about colors.
+#[derive(Debug)]
+pub(crate) struct ColorHints {
+    pub(crate) no_color: bool,
+    pub(crate) force: bool,
+    pub(crate) dumb_terminal: bool,
+}
+
+/// Finds bashd's places: `BASHD_HOME`, else the XDG directories.
+pub(crate) fn places() -> Result<Places, Failure> {
+    let home = env::home_dir().filter(|home| home.is_absolute());
+    let named_config = set(env_vars::CONFIG).map(PathBuf::from);
+    if let Some(own) = set(env_vars::HOME) {
+        let own = std::path::absolute(own).map_err(|error| {
+            Failure::new(
+                Kind::System,
+                format!("{} can't be resolved: {error}", env_vars::HOME),
+            )
+        })?;
+        let state_dir = own.join("state");
+        return Ok(Places {
+            config_dir: own,
+            named_config,
+            state_dir,
+            home,
+        });
+    }
+    let directory = |variable: &str, default: &str| {
+        // The specification wants relative values ignored.
+        let given = set(variable)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        given
+            .or_else(|| home.as_ref().map(|home| home.join(default)))
+            .ok_or_else(|| {
+                let message = format!("there is no home directory, and {variable} is not set");
+                let hint = format!("set {} to a directory for bashd's files", env_vars::HOME);
+                Failure::new(Kind::System, message).hint(hint)
+            })
+    };
+    Ok(Places {
+        config_dir: directory("XDG_CONFIG_HOME", ".config")?.join("bashd"),
+        named_config,
+        state_dir: directory("XDG_STATE_HOME", ".local/state")?.join("bashd"),
+        home,
+    })
+}
+
+/// The variables that may override configuration keys.
+pub(crate) fn variables() -> Vec<(OsString, OsString)> {
+    let is_ours = |name: &OsString| {
+        name.as_encoded_bytes()
+            .starts_with(env_vars::PREFIX.as_bytes())
+    };
+    env::vars_os().filter(|(name, _)| is_ours(name)).collect()
+}
+
+/// What commands inherit. Where the current directory is gone, an absolute `cwd` will do.
+pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Failure> {
+    let given = cwd.filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
+    Ok(bashd::Surroundings {
+        cwd: self::cwd().or_else(|failure| given.ok_or(failure))?,
+        env: env::vars_os().collect(),
+    })
+}
+
+/// The current directory.
+pub(crate) fn cwd() -> Result<PathBuf, Failure> {
+    env::current_dir().map_err(|error| {
+        let chain = anyhow::Error::new(error).context("the current directory is gone");
+        Failure::of(Kind::System, chain).hint("change into a directory that exists")
+    })
+}
+
+/// The directories in which programs are looked up.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    env::split_paths(&set("PATH").unwrap_or_default()).collect()
+}
+
+/// What the environment says about colors.
+pub(crate) fn color_hints() -> ColorHints {
+    ColorHints {
+        no_color: set("NO_COLOR").is_some(),
+        force: set("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
+        dumb_terminal: set("TERM").is_some_and(|value| value == "dumb"),
+    }
+}
+
+/// The time zone of the user.
+pub(crate) fn time_zone() -> TimeZone {
+    TimeZone::system()
+}
+
+/// A variable's value; by custom an empty one counts as unset.
+fn set(variable: &str) -> Option<OsString> {
+    env::var_os(variable).filter(|value| !value.is_empty())
+}

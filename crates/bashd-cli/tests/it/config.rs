@@ -1,0 +1,198 @@
+//! `bashd config`: where values come from, what is not understood, and where files are.
+
+use crate::{bashd, shown};
+use bashd_testkit::Home;
+use std::fs;
+
+fn configured(text: &str) -> Home {
+    let home = Home::new();
+    fs::write(home.config().join("config.toml"), text).unwrap();
+    home
+}
+
+#[test]
+fn every_value_is_shown_with_its_origin() {
+    let home = configured("prefix = 'nice'\n\n[spool]\nhead_bytes = 1048576\n");
+    let arguments = [
+        "--set",
+        "shell=/bin/bash",
+        "config",
+        "show",
+        "--set",
+        "profile=voice",
+    ];
+    let shown = bashd(&home, &arguments)
+        .env("BASHD_LEDGER_ENABLED", "no")
+        .run();
+    insta::assert_snapshot!(shown.block(), @r#"
+    --- stdout
+    # configuration file: [TEMP]/home/.config/bashd/config.toml
+    # state directory: [TEMP]/home/.local/state/bashd
+    profile = "voice"                              # --set
+    profiles_dir = ""                              # default
+    shell = "/bin/bash"                            # --set
+    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1 (no effect yet)
+    survivors = "profile"                          # default
+    spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4
+    spool.ring_bytes = "56MiB"                     # default
+    spool.total_bytes = "10GiB"                    # default
+    spool.max_age_days = 7                         # default
+    ledger.enabled = false                         # BASHD_LEDGER_ENABLED
+    ledger.retention_days = 180                    # default
+    ledger.max_command_bytes = "64KiB"             # default
+    async.enabled = false                          # default (no effect yet)
+    bash.virtualTerminal = "off"                   # default (no effect yet)
+    bash.autoBackground.enabled = false            # default (no effect yet)
+    bash.autoBackground.thresholdMs = 60000        # default (no effect yet)
+    bashInterceptor.enabled = false                # default (no effect yet)
+    shellMinimizer.enabled = true                  # default (no effect yet)
+    shellMinimizer.settingsPath = ""               # default (no effect yet)
+    shellMinimizer.only = []                       # default (no effect yet)
+    shellMinimizer.except = []                     # default (no effect yet)
+    shellMinimizer.maxCaptureBytes = "4MiB"        # default (no effect yet)
+    shellMinimizer.sourceOutlineLevel = "default"  # default (no effect yet)
+    --- stderr
+    --- status
+    exit 0
+    "#);
+}
+
+#[test]
+fn what_is_shown_is_itself_a_configuration() {
+    let home = Home::new();
+    let first = shown(&home, &["config", "show"]);
+    fs::write(home.config().join("config.toml"), &first.stdout).unwrap();
+    let second = shown(&home, &["config", "show"]);
+    assert_eq!((second.code(), second.err()), (Some(0), String::new()));
+    let values = |text: String| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines
+            .map(|line| {
+                line.split("  #")
+                    .next()
+                    .unwrap_or(line)
+                    .trim_end()
+                    .to_owned()
+            })
+            .collect()
+    };
+    assert_eq!(values(first.out()), values(second.out()));
+    assert!(second.out().contains("config.toml:3"));
+}
+
+#[test]
+fn programs_get_json() {
+    let home = configured("[ledger]\nenable = true\n");
+    let shown = shown(
+        &home,
+        &["config", "show", "--json", "--set", "spool.ring_bytes=1MiB"],
+    );
+    let json: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let values = json["values"].as_array().unwrap();
+    let ring = values
+        .iter()
+        .find(|value| value["key"] == "spool.ring_bytes")
+        .unwrap();
+    insta::assert_snapshot!(ring, @r#"{"key":"spool.ring_bytes","value":1048576,"layer":"flag","origin":"--set","variable":"BASHD_SPOOL_RING_BYTES","effect":"now"}"#);
+    insta::assert_snapshot!(json["warnings"][0]["nearest"], @r#""ledger.enabled""#);
+    assert_eq!(json["state_dir"], home.state().to_str().unwrap());
+}
+
+#[test]
+fn unknown_keys_are_reported_and_the_rest_holds() {
+    let home = configured("[ledger]\nenable = false\nretention_days = 3\n");
+    let run = bashd(&home, &["config", "show", "--set", "colour=red"]).env("BASHD_SHEL", "x");
+    let transcript = run.run();
+    assert!(transcript.out().contains("ledger.retention_days = 3 "));
+    insta::assert_snapshot!(transcript.err().replace(home.root().to_str().unwrap(), "[TEMP]"), @r#"
+    warning: unknown key `ledger.enable` ([TEMP]/home/.config/bashd/config.toml:2); did you mean ledger.enabled?
+    warning: unknown variable BASHD_SHEL; did you mean BASHD_SHELL?
+    warning: unknown key `colour` (--set)
+    "#);
+}
+
+#[test]
+fn a_wrong_type_is_an_error_with_a_hint() {
+    let home = configured("[spool]\nhead_bytes = 'lots'\n");
+    insta::assert_snapshot!(shown(&home, &["config", "show"]).block(), @r#"
+    --- stdout
+    --- stderr
+    configuration error: `spool.head_bytes` must be a size from 4KiB to 1TiB such as 1048576 or "64MiB", but [TEMP]/home/.config/bashd/config.toml:2 gives the text "lots"
+    hint: `bashd config reference` explains every key
+    --- status
+    exit 125
+    "#);
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_an_error() {
+    let home = configured("[spool\n");
+    insta::assert_snapshot!(shown(&home, &["log"]).block(), @r#"
+    --- stdout
+    --- stderr
+    configuration error: not valid TOML at [TEMP]/home/.config/bashd/config.toml:1: unclosed table, expected `]`
+    hint: `bashd config reference` explains every key
+    --- status
+    exit 125
+    "#);
+}
+
+#[test]
+fn a_named_file_replaces_the_users_and_must_exist() {
+    let home = configured("prefix = 'user'\n");
+    let named = home.workspace().join("named.toml");
+    fs::write(&named, "prefix = 'named'\n").unwrap();
+    let named = named.to_str().unwrap();
+    assert!(
+        shown(&home, &["--config", named, "config", "show"])
+            .out()
+            .contains("prefix = \"named\"")
+    );
+    let by_variable = bashd(&home, &["config", "show"])
+        .env("BASHD_CONFIG", named)
+        .run();
+    assert!(by_variable.out().contains("prefix = \"named\""));
+    insta::assert_snapshot!(shown(&home, &["config", "show", "--config", "none.toml"]).block(), @r#"
+    --- stdout
+    --- stderr
+    configuration error: none.toml can't be read: No such file or directory (os error 2)
+    --- status
+    exit 125
+    "#);
+}
+
+#[test]
+fn places_follow_bashd_home_then_xdg_then_home() {
+    let home = Home::new();
+    let state = |variables: &[(&str, &str)]| {
+        let run = variables.iter().fold(
+            bashd(&home, &["config", "show", "--json"]),
+            |run, (name, value)| run.env(*name, *value),
+        );
+        let json: serde_json::Value = serde_json::from_slice(&run.run().stdout).unwrap();
+        let [state, profiles] = [&json["state_dir"], &json["profiles_dir"]];
+        [state, profiles].map(|path| path.as_str().unwrap().to_owned())
+    };
+    let usual = [home.state(), home.config().join("profiles")]
+        .map(|path| path.to_str().unwrap().to_owned());
+    assert_eq!(state(&[]), usual);
+    assert_eq!(
+        state(&[("BASHD_HOME", ""), ("XDG_STATE_HOME", "relative")]),
+        usual
+    );
+    let xdg = [("XDG_STATE_HOME", "/s"), ("XDG_CONFIG_HOME", "/c")];
+    assert_eq!(state(&xdg), ["/s/bashd", "/c/bashd/profiles"]);
+    assert_eq!(
+        state(&[xdg[0], xdg[1], ("BASHD_HOME", "/b")]),
+        ["/b/state", "/b/profiles"]
+    );
+}
+
+#[test]
+fn the_reference_is_the_compiled_in_file() {
+    let home = Home::new();
+    assert_eq!(
+        shown(&home, &["config", "reference"]).out(),
+        bashd::config::REFERENCE
+    );
+}

@@ -1,0 +1,67 @@
+//! `bashd doctor`: findings for people and for programs, and the status that sums them up.
+
+use crate::{bashd, shown};
+use bashd_testkit::Home;
+use serde_json::Value;
+
+fn checks(home: &Home, path: Option<&str>) -> (Option<i32>, Value) {
+    let run = bashd(home, &["doctor", "--json"]);
+    let transcript = match path {
+        Some(path) => run.env("PATH", path).run(),
+        None => run.run(),
+    };
+    (
+        transcript.code(),
+        serde_json::from_slice(&transcript.stdout).unwrap(),
+    )
+}
+
+fn find<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["name"] == name).unwrap()
+}
+
+#[test]
+fn every_line_has_a_finding_and_a_consequence() {
+    let home = Home::new();
+    let (code, report) = checks(&home, None);
+    assert_eq!(code, Some(0), "{report:#}");
+    assert_eq!(report["fit"], true);
+    for check in report["checks"].as_array().unwrap() {
+        for part in ["name", "verdict", "finding", "consequence"] {
+            assert!(!check[part].as_str().unwrap().is_empty(), "{check}");
+        }
+    }
+    let bash = find(&report, "bash")["finding"].as_str().unwrap();
+    assert!(bash.contains("/bash ") && bash.contains('.'), "{bash}");
+    let people = shown(&home, &["doctor"]).out();
+    assert_eq!(
+        people.lines().count(),
+        2 * report["checks"].as_array().unwrap().len()
+    );
+}
+
+#[test]
+fn a_missing_shell_is_status_1() {
+    let home = Home::new();
+    let (code, report) = checks(&home, Some("/nonexistent"));
+    assert_eq!(code, Some(1));
+    assert_eq!(report["fit"], false);
+    assert_eq!(find(&report, "bash")["verdict"], "missing");
+    assert_eq!(find(&report, "zsh")["verdict"], "weaker");
+}
+
+#[test]
+fn a_state_directory_that_can_not_be_is_weaker_and_nothing_is_made() {
+    let home = Home::new();
+    let file = home.workspace().join("file");
+    std::fs::write(&file, "").unwrap();
+    let run = bashd(&home, &["doctor", "--json"]).env("BASHD_HOME", &file);
+    let report: Value = serde_json::from_slice(&run.run().stdout).unwrap();
+    assert_eq!(
+        find(&report, "state directory")["verdict"],
+        "weaker",
+        "{report:#}"
+    );
+    assert!(!home.state().exists());
+}

@@ -1,0 +1,129 @@
+//! `bashd log`: the ledger as a table and as JSON, filtered, whatever state it is in.
+
+use crate::shown;
+use bashd::ledger::{Ledger, Outcome, Record};
+use bashd_testkit::Home;
+use std::fs;
+use std::io::Write;
+
+fn record(id: &str, time: &str, command: &str) -> Record {
+    let mut record = Record::new(id, time.parse().unwrap(), Outcome::Exited);
+    record.command = command.into();
+    record.profile = "default".into();
+    record.cwd = "/srv".into();
+    record.exit_code = Some(0);
+    record.wall_ms = 12;
+    record
+}
+
+/// A home in which some calls were made.
+fn used() -> Home {
+    let home = Home::new();
+    let config = bashd::config::Config::new(home.state());
+    let ledger = Ledger::new(config.ledger, config.ledger_dir());
+    let mut failed = record("b", "2026-07-02T08:30:00Z", "cargo TEST\n--all");
+    failed.exit_code = Some(101);
+    failed.wall_ms = 185_000;
+    failed.output_bytes = 1536;
+    let mut killed = record(
+        "c",
+        "2026-07-03T09:00:00Z",
+        "printf '\u{1b}[31m'; kill -9 $$",
+    );
+    (killed.outcome, killed.exit_code, killed.signal) = (Outcome::Signalled, None, Some(9));
+    let mut late = record("d", "2026-07-04T10:00:00Z", "sleep 60");
+    (late.outcome, late.exit_code, late.wall_ms) = (Outcome::TimedOut, None, 30_012);
+    late.profile = "voice".into();
+    for record in [
+        record("a", "2026-06-30T23:59:59Z", "cargo test"),
+        failed,
+        killed,
+        late,
+    ] {
+        ledger.append(&record).unwrap();
+    }
+    home
+}
+
+#[test]
+fn people_get_a_table() {
+    let home = used();
+    insta::assert_snapshot!(shown(&home, &["log"]).out(), @r#"
+    TIME                 PROFILE   RESULT       TOOK   OUTPUT  COMMAND
+    2026-07-04 10:00:00  voice     timed out   30.0s       0B  sleep 60
+    2026-07-03 09:00:00  default   signal 9     12ms       0B  printf '�[31m'; kill -9 $$
+    2026-07-02 08:30:00  default   exit 101    3m05s   1.5KiB  cargo TEST↵--all
+    2026-06-30 23:59:59  default   exit 0       12ms       0B  cargo test
+    "#);
+}
+
+#[test]
+fn programs_get_one_record_a_line() {
+    let home = used();
+    let lines = shown(&home, &["log", "--json", "--limit", "1"]).out();
+    insta::assert_snapshot!(lines, @r#"{"v":1,"id":"d","time":"2026-07-04T10:00:00.000Z","profile":"voice","command":"sleep 60","command_truncated":false,"cwd":"/srv","outcome":"timed_out","exit_code":null,"signal":null,"error":null,"wall_ms":30012,"ran_ms":null,"output_bytes":0,"output_lines":0}"#);
+}
+
+fn ids(home: &Home, arguments: &[&str]) -> String {
+    let transcript = shown(home, &[&["log", "--json"], arguments].concat());
+    assert_eq!(
+        (transcript.code(), transcript.err()),
+        (Some(0), String::new())
+    );
+    let id = |line: &str| {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record["id"].as_str().unwrap().to_owned()
+    };
+    transcript.out().lines().map(id).collect()
+}
+
+#[test]
+fn filters_choose() {
+    let home = used();
+    assert_eq!(ids(&home, &[]), "dcba");
+    assert_eq!(ids(&home, &["--limit", "2"]), "dc");
+    assert_eq!(ids(&home, &["--limit", "0"]), "dcba");
+    assert_eq!(ids(&home, &["--failed"]), "dcb");
+    assert_eq!(ids(&home, &["--since", "2026-07-03"]), "dc");
+    assert_eq!(ids(&home, &["--since", "2026-07-02 08:30"]), "dcb");
+    assert_eq!(ids(&home, &["Cargo T"]), "ba");
+    assert_eq!(ids(&home, &["--failed", "cargo"]), "b");
+    assert_eq!(ids(&home, &["nothing like it"]), "");
+}
+
+#[test]
+fn nothing_found_is_said_and_no_failure() {
+    let home = Home::new();
+    insta::assert_snapshot!(shown(&home, &["log"]).block(), @r#"
+    --- stdout
+    --- stderr
+    log: no call was recorded yet
+    --- status
+    exit 0
+    "#);
+    let off = shown(&home, &["log", "--set", "ledger.enabled=false"]);
+    assert_eq!(
+        off.err(),
+        "log: no call was recorded: `ledger.enabled` is false\n"
+    );
+    assert_eq!(
+        shown(&used(), &["log", "zzz"]).err(),
+        "log: no recorded call fits\n"
+    );
+}
+
+#[test]
+fn damage_is_passed_over_and_said() {
+    let home = used();
+    let month = home.state().join("ledger/2026-07.jsonl");
+    let mut file = fs::OpenOptions::new().append(true).open(month).unwrap();
+    file.write_all(b"\0\xff garbage\n{\"v\":1,\"id\":\"torn")
+        .unwrap();
+    let transcript = shown(&home, &["log"]);
+    assert_eq!(transcript.code(), Some(0));
+    assert_eq!(transcript.out().lines().count(), 5);
+    assert_eq!(
+        transcript.err(),
+        "warning: 2 damaged lines were passed over\n"
+    );
+}

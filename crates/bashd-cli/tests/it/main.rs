@@ -1,0 +1,42 @@
+//! The binary's tests: one block of stdout, stderr and status each. They show that the wiring exists.
+//!
+//! | module | shows |
+//! |---|---|
+//! | `usage` | help, version, bad usage, colors, a reader that stops reading |
+//! | `config` | `config show`: origins, unknown keys, complaints, places |
+//! | `ledger` | the ledger between processes |
+//! | `log` | `log`: the table, JSON, filters, damage |
+//! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
+//! | `readme` | the README's snippets, executed |
+//! | `schema` | `schema`: the tool definition of each profile |
+//! | `doctor` | `doctor`: findings for people and for programs |
+//! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "test code: a panic is how a test fails"
+)]
+
+mod config;
+mod doctor;
+mod documents;
+mod ledger;
+mod log;
+mod readme;
+mod run;
+mod schema;
+mod usage;
+
+use bashd_testkit::{Binary, Home, Transcript};
+
+/// A run of the built binary in a home.
+fn bashd<'home>(home: &'home Home, arguments: &[&str]) -> Binary<'home> {
+    Binary::new(env!("CARGO_BIN_EXE_bashd"), home)
+        .args(arguments)
+        .env("TZ", "UTC")
+}
+
+/// What a run of the built binary shows.
+fn shown(home: &Home, arguments: &[&str]) -> Transcript {
+    bashd(home, arguments).run()
+}

@@ -1,0 +1,206 @@
+//! The command line as such: help, bad usage, colors, and a reader that stops reading.
+
+use crate::{bashd, shown};
+use bashd_testkit::Home;
+use std::process::{Command, Stdio};
+
+const SUBCOMMANDS: &[&str] = &[
+    "run",
+    "log",
+    "schema",
+    "config",
+    "doctor",
+    "completions",
+    "man",
+];
+
+#[test]
+fn help_names_every_subcommand_and_is_no_failure() {
+    let home = Home::new();
+    let help = shown(&home, &["--help"]);
+    assert_eq!((help.code(), help.err()), (Some(0), String::new()));
+    for subcommand in SUBCOMMANDS {
+        assert!(
+            help.out().contains(&format!("\n  {subcommand} ")),
+            "{}",
+            help.out()
+        );
+        let own = shown(&home, &[subcommand, "--help"]);
+        assert_eq!(own.code(), Some(0));
+        assert!(
+            own.out().contains(&format!("Usage: bashd {subcommand}")),
+            "{}",
+            own.out()
+        );
+    }
+    assert!(
+        shown(&home, &["run", "--help"])
+            .out()
+            .contains("124 when it timed out")
+    );
+}
+
+#[test]
+fn the_version_is_the_crates() {
+    let home = Home::new();
+    let version = shown(&home, &["--version"]);
+    assert_eq!(
+        version.out(),
+        concat!("bashd ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    assert_eq!(version.code(), Some(0));
+}
+
+#[test]
+fn bad_usage_is_125_on_stderr() {
+    let home = Home::new();
+    for arguments in [
+        &[][..],
+        &["nonsense"],
+        &["run"],
+        &["run", "--nonsense", "true"],
+        &["run", "--input", "{}", "true"],
+        &["run", "--timeout", "-1", "true"],
+        &["run", "--timeout", "soon", "true"],
+        &["run", "--env", "NOVALUE", "true"],
+        &["run", "--env", "=x", "true"],
+        &["run", "--input", "-", "--stdin", "-"],
+        &["run", "--stdin", "/nonexistent", "true"],
+        &["log", "--limit", "many"],
+        &["log", "--since", "soon"],
+        &["schema", "--profile", "nonsense"],
+        &["completions", "nonsense"],
+        &["man", "nonsense"],
+        &["config"],
+        &["--set", "shell", "config", "show"],
+        &["--config", "/nonexistent", "config", "show"],
+    ] {
+        let transcript = shown(&home, arguments);
+        assert_eq!(transcript.code(), Some(125), "{arguments:?}");
+        assert_eq!(transcript.out(), "", "{arguments:?}");
+        assert!(!transcript.err().is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn several_words_are_refused_with_the_quoted_form() {
+    let home = Home::new();
+    insta::assert_snapshot!(shown(&home, &["run", "--", "echo", "it's", "me"]).block(), @r"
+    --- stdout
+    --- stderr
+    usage error: the command must be one argument, found 3
+    hint: quote it: bashd run 'echo it'\''s me'
+    --- status
+    exit 125
+    ");
+}
+
+#[test]
+fn colors_are_for_terminals_and_for_those_who_ask() {
+    let home = Home::new();
+    let is_colored = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let run = variables
+            .iter()
+            .fold(bashd(&home, arguments), |run, (name, value)| {
+                run.env(*name, *value)
+            });
+        run.run().out().contains('\u{1b}')
+    };
+    assert!(!is_colored(&["config", "show"], &[]));
+    assert!(is_colored(&["config", "show"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_colored(
+        &["config", "show"],
+        &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]
+    ));
+    assert!(is_colored(
+        &["config", "show", "--color", "always"],
+        &[("NO_COLOR", "1")]
+    ));
+    assert!(!is_colored(
+        &["--color", "never", "config", "show"],
+        &[("CLICOLOR_FORCE", "1")]
+    ));
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_command_line() {
+    let home = Home::new();
+    for (shell, mark) in [
+        ("bash", "_bashd()"),
+        ("zsh", "#compdef bashd"),
+        ("fish", "complete -c bashd"),
+    ] {
+        let script = shown(&home, &["completions", shell]);
+        assert_eq!(script.code(), Some(0));
+        assert!(script.out().contains(mark), "{shell}");
+        assert!(script.out().contains("profile"), "{shell}");
+    }
+    let page = shown(&home, &["man"]);
+    assert!(page.out().contains(".TH bashd 1"), "{}", page.out());
+    for subcommand in SUBCOMMANDS {
+        let page = shown(&home, &["man", subcommand]);
+        assert!(
+            page.out().contains(&format!(".TH bashd-{subcommand} 1")),
+            "{}",
+            page.out()
+        );
+    }
+}
+
+#[test]
+fn the_bash_completions_are_valid_bash() {
+    let home = Home::new();
+    let script = home.workspace().join("completions.bash");
+    std::fs::write(&script, shown(&home, &["completions", "bash"]).stdout).unwrap();
+    let checked = Command::new("bash")
+        .arg("-n")
+        .arg(&script)
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+}
+
+#[test]
+fn a_reader_that_stops_reading_ends_us_quietly() {
+    let home = Home::new();
+    for arguments in [
+        &["config", "show"][..],
+        &["--help"],
+        &["completions", "zsh"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = Command::new(env!("CARGO_BIN_EXE_bashd"))
+            .args(arguments)
+            .env_clear()
+            .envs(home.env())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_said() {
+    let home = Home::new();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let ended = Command::new(env!("CARGO_BIN_EXE_bashd"))
+        .args(["config", "show"])
+        .env_clear()
+        .envs(home.env())
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(ended.status.code(), Some(125));
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(
+        said.starts_with("error: stdout can't be written: No space left"),
+        "{said}"
+    );
+}

@@ -37,7 +37,6 @@ pub(super) fn read(file: &ConfigFile) -> Result<Vec<UserRule>> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "the rules under test must load")]
 mod tests {
     use super::*;
 
@@ -65,14 +64,32 @@ mod tests {
     fn each_bad_rule_is_named() {
         let twice = GOOD.to_owned() + GOOD.split_once('\n').unwrap().1;
         for (text, message) in [
-            (GOOD.replace("terraform plan", "terraform destroy x"), "matches \"terraform destroy x\""),
-            (GOOD.replace("'terraform destroy'", "'terraform apply'"), "does not match its example"),
+            (
+                GOOD.replace("terraform plan", "terraform destroy x"),
+                "matches \"terraform destroy x\"",
+            ),
+            (
+                GOOD.replace("'terraform destroy'", "'terraform apply'"),
+                "does not match its example",
+            ),
             (GOOD.replace("no-destroy", "no_mkfs"), "`no_mkfs` is taken"),
-            (GOOD.replace("message = 'ask the team'", ""), "has no message"),
+            (
+                GOOD.replace("message = 'ask the team'", ""),
+                "has no message",
+            ),
             (GOOD.replace("subcommand", "sub_command"), "sub_command"),
             (GOOD.replace("'deny'", "'never'"), "never"),
-            (GOOD.replace("subcommand = 'destroy'", "regex = 'x'"), "or else by regex"),
-            (GOOD.replace("command = ['terraform', 'tofu']\nsubcommand = 'destroy'", "regex = '('"), "regex"),
+            (
+                GOOD.replace("subcommand = 'destroy'", "regex = 'x'"),
+                "or else by regex",
+            ),
+            (
+                GOOD.replace(
+                    "command = ['terraform', 'tofu']\nsubcommand = 'destroy'",
+                    "regex = '('",
+                ),
+                "regex",
+            ),
             (twice, "`no-destroy` is taken"),
         ] {
             let error = load(&text).unwrap_err().to_string();

@@ -145,7 +145,10 @@ impl Guard {
             return Verdict::Allow;
         }
         let verdicts = self.rules.iter().filter_map(|rule| rule.verdict(script));
-        let own = self.own.iter().filter_map(|rule| rule.verdict(script, text));
+        let own = self
+            .own
+            .iter()
+            .filter_map(|rule| rule.verdict(script, text));
         let bound = script.bound.map(beyond_bounds);
         // What was read speaks first: its message says more than that of the bound.
         let verdicts = verdicts.chain(own).chain(bound);
@@ -167,7 +170,9 @@ impl Rule {
 fn beyond_bounds(bound: Bound) -> Verdict {
     let message = match bound {
         Bound::Size => "the script is too long to be judged; write it to a file and run that",
-        Bound::Depth => "the script is nested too deeply to be judged; write it to a file and run that",
+        Bound::Depth => {
+            "the script is nested too deeply to be judged; write it to a file and run that"
+        }
     };
     Verdict::Deny(Objection {
         rule: WITHIN_BOUNDS.to_owned(),
@@ -179,7 +184,9 @@ fn beyond_bounds(bound: Bound) -> Verdict {
 /// Where the first command is for which `offends` holds.
 fn first_offender(script: &Script, offends: impl Fn(&Command) -> bool) -> Option<Span> {
     let mut commands = script.commands.iter();
-    commands.find(|command| offends(command)).map(|command| command.span)
+    commands
+        .find(|command| offends(command))
+        .map(|command| command.span)
 }
 
 #[cfg(test)]

@@ -19,14 +19,18 @@ fn offends(command: &Command) -> bool {
         return false;
     }
     let options_end = call.arguments.iter().position(|word| word.is("--"));
-    let options = call.arguments.get(..options_end.unwrap_or(call.arguments.len()));
+    let options = call
+        .arguments
+        .get(..options_end.unwrap_or(call.arguments.len()));
     let options = options.unwrap_or_default();
     let is_dry = |word: &Word| has_short(word, "n", "") || is_long(word, "dry-run", 1);
     if options.iter().any(is_dry) {
         return false;
     }
     let is_all = |word: &Word| {
-        has_short(word, "A", "") || is_long(word, "all", 1) || is_long(word, "no-ignore-removal", 11)
+        has_short(word, "A", "")
+            || is_long(word, "all", 1)
+            || is_long(word, "no-ignore-removal", 11)
     };
     let pathspecs: Vec<&Word> = operands(call.arguments).collect();
     let only_exclusions = !pathspecs.is_empty() && pathspecs.iter().all(|word| is_exclusion(word));
@@ -42,13 +46,20 @@ fn is_everything(word: &Word) -> bool {
         return false;
     };
     // Quoted or not: git matches `*` itself where the shell does not.
-    let text = text.strip_prefix(":(top)").or_else(|| text.strip_prefix(":/")).unwrap_or(&text);
-    let mut components = text.split('/').filter(|component| !matches!(*component, "" | "."));
+    let text = text
+        .strip_prefix(":(top)")
+        .or_else(|| text.strip_prefix(":/"))
+        .unwrap_or(&text);
+    let mut components = text
+        .split('/')
+        .filter(|component| !matches!(*component, "" | "."));
     !text.starts_with('/') && components.all(paths::matches_all_names)
 }
 
 /// `:!x`, `:^x`, `:(exclude)x`: everything but x, if nothing else is named.
 fn is_exclusion(word: &Word) -> bool {
     let text = word.known_beginning();
-    [":!", ":^", ":(exclude"].iter().any(|magic| text.starts_with(magic))
+    [":!", ":^", ":(exclude"]
+        .iter()
+        .any(|magic| text.starts_with(magic))
 }

@@ -17,5 +17,6 @@ fn offends(command: &Command) -> bool {
         target.starts_with("/dev/") && !is_harmless_device(target)
     };
     let mut words = command.arguments().iter();
-    matches!(command.name(), Some("dd" | "gdd")) && words.any(|word| is_device(word.known_beginning()))
+    matches!(command.name(), Some("dd" | "gdd"))
+        && words.any(|word| is_device(word.known_beginning()))
 }

@@ -27,10 +27,13 @@ fn offends(command: &Command) -> bool {
 }
 
 fn runs_rm(words: &[Word]) -> bool {
-    let is_exec = |word: &Word| matches!(word.known(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+    let is_exec =
+        |word: &Word| matches!(word.known(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
     words.windows(2).any(|pair| {
         let [exec, program] = pair else { return false };
-        let program = program.known().and_then(|program| program.rsplit('/').next());
+        let program = program
+            .known()
+            .and_then(|program| program.rsplit('/').next());
         is_exec(exec) && matches!(program, Some("rm" | "shred" | "unlink"))
     })
 }

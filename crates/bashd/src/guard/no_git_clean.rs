@@ -15,7 +15,11 @@ fn offends(command: &Command) -> bool {
     let Some(call) = git::call(command).filter(|call| call.subcommand == "clean") else {
         return false;
     };
-    let options: Vec<&Word> = call.arguments.iter().take_while(|word| !word.is("--")).collect();
+    let options: Vec<&Word> = call
+        .arguments
+        .iter()
+        .take_while(|word| !word.is("--"))
+        .collect();
     let has = |letters: &str| options.iter().any(|word| has_short(word, letters, "e"));
     let long = |name: &str| options.iter().any(|word| is_long(word, name, 1));
     let is_dry = has("n") || long("dry-run");

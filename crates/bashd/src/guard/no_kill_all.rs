@@ -13,7 +13,9 @@ pub(super) const RULE: Rule = Rule {
 fn offends(command: &Command) -> bool {
     match command.name() {
         Some("killall5") => true,
-        Some("kill") => targets(command.arguments()).iter().any(|word| word.is("-1")),
+        Some("kill") => targets(command.arguments())
+            .iter()
+            .any(|word| word.is("-1")),
         _ => false,
     }
 }

@@ -22,7 +22,9 @@ fn judge(script: &Script) -> Option<Span> {
     }
     let mut commands = script.commands.iter();
     let runs = commands.find(|command| {
-        fetching.iter().any(|fetch| is_piped(fetch, command) || is_substituted(fetch, command))
+        fetching
+            .iter()
+            .any(|fetch| is_piped(fetch, command) || is_substituted(fetch, command))
     });
     runs.map(|command| command.span)
 }
@@ -43,7 +45,9 @@ fn runs_input(runner: &Command) -> bool {
     let takes_input = |word: &Word| matches!(word.known(), Some("-" | "-s" | "/dev/stdin"));
     let is_operand = |word: &&Word| !word.known_beginning().starts_with('-');
     let reads = words.iter().any(takes_input) || !words.iter().any(|word| is_operand(&word));
-    let has_code = words.iter().any(|word| matches!(word.known(), Some("-c" | "-e" | "-m")));
+    let has_code = words
+        .iter()
+        .any(|word| matches!(word.known(), Some("-c" | "-e" | "-m")));
     (SHELLS.contains(&name) || INTERPRETERS.contains(&name)) && reads && !has_code
         || matches!(name, "source" | ".") && words.iter().any(takes_input)
 }

@@ -28,8 +28,13 @@ const BLOCK_DEVICES: [&str; 12] = [
 /// Devices that lose nothing when they are written.
 pub(super) fn is_harmless_device(path: &str) -> bool {
     let name = path.strip_prefix("/dev/").unwrap_or_default();
-    let harmless = ["null", "zero", "full", "stdout", "stderr", "tty", "random", "urandom"];
-    harmless.contains(&name) || ["fd/", "shm/", "pts/"].iter().any(|place| name.starts_with(place))
+    let harmless = [
+        "null", "zero", "full", "stdout", "stderr", "tty", "random", "urandom",
+    ];
+    harmless.contains(&name)
+        || ["fd/", "shm/", "pts/"]
+            .iter()
+            .any(|place| name.starts_with(place))
 }
 
 fn offends(command: &Command) -> bool {

@@ -48,7 +48,9 @@ impl Path {
         };
         let mut components: Vec<String> = Vec::new();
         for component in text.split('/') {
-            let last_is_name = components.last().is_some_and(|last| last != ".." && !last.contains(UNKNOWN));
+            let last_is_name = components
+                .last()
+                .is_some_and(|last| last != ".." && !last.contains(UNKNOWN));
             match component {
                 "" | "." => {}
                 ".." if last_is_name => {

@@ -2,7 +2,7 @@
 
 use super::options::{has_short, is_long, operands};
 use super::{Objection, Verdict};
-use crate::script::{Command, Script, Span, Word};
+use crate::script::{Command, Part, Script, Span, Word};
 use serde::Deserialize;
 
 /// A rule of the user's own.
@@ -121,7 +121,9 @@ impl UserRule {
         let name = &self.name;
         match (missed, caught) {
             (Some(text), _) => Some(format!("rule `{name}` does not match its example {text:?}")),
-            (None, Some(text)) => Some(format!("rule `{name}` matches {text:?}, which its examples rule out")),
+            (None, Some(text)) => Some(format!(
+                "rule `{name}` matches {text:?}, which its examples rule out"
+            )),
             (None, None) => None,
         }
     }
@@ -149,13 +151,17 @@ impl UserRule {
             });
         }
         let mut commands = script.commands.iter();
-        commands.find(|command| self.matches(command)).map(|command| command.span)
+        commands
+            .find(|command| self.matches(command))
+            .map(|command| command.span)
     }
 
     fn matches(&self, command: &Command) -> bool {
         let names = &self.command.0;
         let is_named = names.is_empty()
-            || command.name().is_some_and(|name| names.iter().any(|known| known == name));
+            || command
+                .name()
+                .is_some_and(|name| names.iter().any(|known| known == name));
         is_named
             && (self.subcommand.0.is_empty() || self.has_subcommand(command))
             && self.flags.iter().all(|flag| has_flag(command, flag))
@@ -169,7 +175,9 @@ impl UserRule {
                 let rest = operands(call.arguments).filter_map(Word::known);
                 [call.subcommand].into_iter().chain(rest).collect()
             }
-            None => operands(command.arguments()).filter_map(Word::known).collect(),
+            None => operands(command.arguments())
+                .filter_map(Word::known)
+                .collect(),
         };
         self.subcommand.0.iter().any(|row| {
             let row: Vec<&str> = row.split_whitespace().collect();
@@ -187,16 +195,20 @@ impl UserRule {
 }
 
 fn has_flag(command: &Command, flag: &str) -> bool {
-    command.arguments().iter().take_while(|word| !word.is("--")).any(|word| {
-        match (flag.strip_prefix("--"), flag.strip_prefix('-')) {
-            (Some(long), _) => {
-                let text = word.known_beginning();
-                is_long(word, long, long.len()) || text.starts_with(&format!("{flag}="))
-            }
-            (None, Some(short)) if short.chars().count() == 1 => has_short(word, short, ""),
-            (None, _) => word.is(flag),
-        }
-    })
+    command
+        .arguments()
+        .iter()
+        .take_while(|word| !word.is("--"))
+        .any(
+            |word| match (flag.strip_prefix("--"), flag.strip_prefix('-')) {
+                (Some(long), _) => {
+                    let text = word.known_beginning();
+                    is_long(word, long, long.len()) || text.starts_with(&format!("{flag}="))
+                }
+                (None, Some(short)) if short.chars().count() == 1 => has_short(word, short, ""),
+                (None, _) => word.is(flag),
+            },
+        )
 }
 
 /// Whether a word names a path, or something below it. `~` is any spelling of a home.
@@ -206,19 +218,17 @@ fn is_below(word: &Word, prefix: &str) -> bool {
         path.strip_prefix(prefix)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    match prefix.strip_prefix('~') {
-        Some(below_home) => word.after_home().is_some_and(|rest| {
-            let text = match rest.first() {
-                Some(crate::script::Part::Text(text)) => text,
-                _ => "",
-            };
-            is_inside(text, below_home)
-        }),
-        None => {
-            let text = word.known_beginning();
-            // `--file=/etc/x` and `of=/etc/x` name a path, too.
-            let value = text.split_once('=').map_or("", |(_, value)| value);
-            is_inside(text, prefix) || is_inside(value, prefix)
-        }
-    }
+    let Some(below_home) = prefix.strip_prefix('~') else {
+        let text = word.known_beginning();
+        // `--file=/etc/x` and `of=/etc/x` name a path, too.
+        let value = text.split_once('=').map_or("", |(_, value)| value);
+        return is_inside(text, prefix) || is_inside(value, prefix);
+    };
+    word.after_home().is_some_and(|rest| {
+        let text = match rest.first() {
+            Some(Part::Text(text)) => text,
+            _ => "",
+        };
+        is_inside(text, below_home)
+    })
 }

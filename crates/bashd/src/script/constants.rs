@@ -71,7 +71,9 @@ impl Constants {
                 Assigned::Value(word) => *word = self.fill_one(std::mem::take(word)),
                 Assigned::EachOf(words) => {
                     let filled = std::mem::take(words).into_iter();
-                    *words = filled.flat_map(|word| self.fill_word(word, false)).collect();
+                    *words = filled
+                        .flat_map(|word| self.fill_word(word, false))
+                        .collect();
                 }
                 Assigned::Other => {}
             }
@@ -283,7 +285,10 @@ fn splice_unquoted(row: &mut Vec<Word>, text: &str) {
         }
     }
     // A blank at the end begins no word.
-    if row.len() > 1 && text.ends_with([' ', '\t', '\n']) && row.last().is_some_and(|last| last.parts.is_empty()) {
+    if row.len() > 1
+        && text.ends_with([' ', '\t', '\n'])
+        && row.last().is_some_and(|last| last.parts.is_empty())
+    {
         row.pop();
     }
 }

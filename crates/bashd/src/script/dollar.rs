@@ -66,7 +66,10 @@ impl Reader<'_> {
         let start = self.position;
         let is_changed = matches!(self.peek(), Some(b'!' | b'#')) && self.peek_at(1) != Some(b'}');
         self.skip(usize::from(is_changed));
-        if self.peek().is_some_and(|byte| is_name_byte(byte) || b"@*#?-$!".contains(&byte)) {
+        if self
+            .peek()
+            .is_some_and(|byte| is_name_byte(byte) || b"@*#?-$!".contains(&byte))
+        {
             self.skip_name();
             // Positional parameters have as many digits as they like in braces.
             while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -155,7 +158,9 @@ impl Reader<'_> {
         self.spend(close - start);
         self.position = start + usize::from(self.peek_bar(start));
         self.end = close.saturating_sub(1).max(self.position);
-        self.nested(Construct::Substitution, |reader| reader.read_list(Stop::End));
+        self.nested(Construct::Substitution, |reader| {
+            reader.read_list(Stop::End);
+        });
         (self.position, self.end) = (close, end);
     }
 
@@ -167,7 +172,11 @@ impl Reader<'_> {
     pub(super) fn read_backticks(&mut self, pieces: &mut Pieces, quoting: Quoting) {
         self.skip(1);
         let start = self.position;
-        let rest = self.text.as_bytes().get(start..self.end).unwrap_or_default();
+        let rest = self
+            .text
+            .as_bytes()
+            .get(start..self.end)
+            .unwrap_or_default();
         let (length, has_backslash) = escapes::to_backtick(rest);
         let (close, end) = (start + length, self.end);
         let before = self.commands.len();
@@ -179,7 +188,9 @@ impl Reader<'_> {
             self.read_apart(&script, span);
         } else {
             self.end = close;
-            self.nested(Construct::Substitution, |reader| reader.read_list(Stop::End));
+            self.nested(Construct::Substitution, |reader| {
+                reader.read_list(Stop::End);
+            });
             self.end = end;
         }
         self.pending = pending;

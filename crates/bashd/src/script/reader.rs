@@ -6,9 +6,7 @@
 //! commands in `simple.rs`, reserved words in `keywords.rs`.
 
 use super::here_doc::PendingHereDoc;
-use super::view::{
-    Bound, Command, Construct, Constructs, Joint, Place, Readings, Script, Span,
-};
+use super::view::{Bound, Command, Construct, Constructs, Joint, Place, Readings, Script, Span};
 use super::word::Word;
 use std::collections::{HashMap, HashSet};
 

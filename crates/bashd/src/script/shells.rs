@@ -71,7 +71,7 @@ impl Lowering<'_> {
         let scripts = self.scripts_of(at, command);
         self.script.commands.extend(started);
         for inner in scripts {
-            self.add_script(at, inner, constants);
+            self.add_script(at, &inner, constants);
         }
     }
 
@@ -92,7 +92,9 @@ impl Lowering<'_> {
     fn started_by(&self, at: usize, command: &Command) -> Vec<Command> {
         let start = |words: Vec<Word>| Command {
             span: Span {
-                start: words.first().map_or(command.span.start, |word| word.span.start),
+                start: words
+                    .first()
+                    .map_or(command.span.start, |word| word.span.start),
                 end: command.span.end,
             },
             words,
@@ -118,7 +120,13 @@ impl Lowering<'_> {
         }
     }
 
-    fn xargs_words(&self, at: usize, command: &Command, inner: usize, words: Vec<Word>) -> Vec<Word> {
+    fn xargs_words(
+        &self,
+        at: usize,
+        command: &Command,
+        inner: usize,
+        words: Vec<Word>,
+    ) -> Vec<Word> {
         if let Some(placeholder) = wrappers::xargs_placeholder(command, inner) {
             let words = words.iter();
             return words
@@ -143,10 +151,13 @@ impl Lowering<'_> {
             Some(name) if SHELLS.contains(&name) => match shell_script(arguments) {
                 ShellScript::Word(index) => {
                     let positional = arguments.get(index + 1..).unwrap_or_default();
-                    arguments.get(index).and_then(|word| self.inner(word)).map(|inner| Inner {
-                        positional: Some(positional.to_vec()),
-                        ..inner
-                    })
+                    arguments
+                        .get(index)
+                        .and_then(|word| self.inner(word))
+                        .map(|inner| Inner {
+                            positional: Some(positional.to_vec()),
+                            ..inner
+                        })
                 }
                 ShellScript::Input => self.input_script(at),
                 ShellScript::None => None,
@@ -155,17 +166,21 @@ impl Lowering<'_> {
             Some("eval") => self.joined(arguments, command.span),
             Some("trap") => trap_script(arguments).and_then(|word| self.inner(word)),
             Some("su" | "runuser" | "script" | "sg" | "flock") => {
-                let option = arguments.iter().position(|word| {
-                    matches!(word.known(), Some("-c" | "--command" | "-lc"))
-                });
+                let option = arguments
+                    .iter()
+                    .position(|word| matches!(word.known(), Some("-c" | "--command" | "-lc")));
                 option
                     .and_then(|index| arguments.get(index + 1))
                     .and_then(|word| self.inner(word))
             }
             Some("env" | "genv") => env_string(arguments).and_then(|word| self.inner(&word)),
             Some("watch") => {
-                let start = arguments.iter().position(|word| !word.known_beginning().starts_with('-'));
-                let words = start.and_then(|start| arguments.get(start..)).unwrap_or_default();
+                let start = arguments
+                    .iter()
+                    .position(|word| !word.known_beginning().starts_with('-'));
+                let words = start
+                    .and_then(|start| arguments.get(start..))
+                    .unwrap_or_default();
                 self.joined(words, command.span)
             }
             Some("git") => git_script(arguments).and_then(|word| self.inner(word)),
@@ -198,7 +213,10 @@ impl Lowering<'_> {
         if let [word] = words {
             return self.inner(word);
         }
-        let texts: Vec<String> = words.iter().map(|word| script_text(word).unwrap_or_default()).collect();
+        let texts: Vec<String> = words
+            .iter()
+            .map(|word| script_text(word).unwrap_or_default())
+            .collect();
         let text = texts.join(" ");
         (!text.trim().is_empty()).then_some(Inner {
             text,
@@ -213,7 +231,9 @@ impl Lowering<'_> {
     fn input_script(&self, at: usize) -> Option<Inner> {
         let (text, span) = self.known_input(at)?;
         let written = self.text.get(span.start..span.end);
-        let exact_start = written.filter(|written| **written == text).map(|_| span.start);
+        let exact_start = written
+            .filter(|written| **written == text)
+            .map(|_| span.start);
         Some(Inner {
             text,
             span,
@@ -233,14 +253,15 @@ impl Lowering<'_> {
         let place = command.place;
         let before = place.stage.checked_sub(1)?;
         let earlier = self.script.commands.get(..at)?.iter().rev().take(16);
-        let mut earlier = earlier.filter(|other| {
-            other.place.pipeline == place.pipeline && other.place.stage == before
-        });
+        let mut earlier = earlier
+            .filter(|other| other.place.pipeline == place.pipeline && other.place.stage == before);
         let source = earlier.find(|other| other.origin == Origin::Written)?;
         match source.name()? {
             "cat" if source.arguments().is_empty() => here_text(source),
             "echo" => echoed(source.arguments()),
-            "printf" => echoed(source.arguments()).map(|(text, span)| (text.replace("\\n", "\n"), span)),
+            "printf" => {
+                echoed(source.arguments()).map(|(text, span)| (text.replace("\\n", "\n"), span))
+            }
             _ => None,
         }
     }
@@ -254,12 +275,14 @@ impl Lowering<'_> {
         Some(command)
     }
 
-    fn add_script(&mut self, by: usize, inner: Inner, constants: &Constants) {
+    fn add_script(&mut self, by: usize, inner: &Inner, constants: &Constants) {
         if self.context.depth >= MOST_SCRIPTS {
             self.script.bound.get_or_insert(Bound::Depth);
             return;
         }
-        let written = self.written(by).map(|command| command.assignments.as_slice());
+        let written = self
+            .written(by)
+            .map(|command| command.assignments.as_slice());
         let context = Context {
             depth: self.context.depth + 1,
             parsers: self.context.parsers,
@@ -285,7 +308,11 @@ impl Lowering<'_> {
             self.script.commands.push(command);
         }
         self.inner_scripts.push(first..self.script.commands.len());
-        self.script.constructs = self.script.constructs.union(nested.constructs).with(inner.construct);
+        self.script.constructs = self
+            .script
+            .constructs
+            .union(nested.constructs)
+            .with(inner.construct);
         self.script.functions.extend(nested.functions);
         if let Some(bound) = nested.bound {
             self.script.bound.get_or_insert(bound);
@@ -309,7 +336,9 @@ fn script_text(word: &Word) -> Option<String> {
                 text.push_str(user);
             }
             Part::Variable { name, .. } => {
-                let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_@*".contains(c));
+                let is_plain = name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "_@*".contains(c));
                 text.push(open);
                 text.push_str(if is_plain { name } else { "" });
                 text.push(close);
@@ -359,7 +388,10 @@ fn shell_script(arguments: &[Word]) -> ShellScript {
 }
 
 fn is_input(word: &Word) -> bool {
-    matches!(word.known(), Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))
+    matches!(
+        word.known(),
+        Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+    )
 }
 
 fn reads_input(arguments: &[Word]) -> bool {
@@ -427,11 +459,14 @@ fn find_commands(command: &Command) -> Vec<Vec<Word>> {
 }
 
 fn fd_command(command: &Command) -> Option<Vec<Word>> {
-    let is_exec = |word: &Word| matches!(word.known(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
+    let is_exec =
+        |word: &Word| matches!(word.known(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
     let arguments = command.arguments();
     let at = arguments.iter().position(is_exec)?;
     let words = arguments.get(at + 1..)?.iter();
-    let words: Vec<Word> = words.map(|word| wrappers::without_placeholder(word, "{}")).collect();
+    let words: Vec<Word> = words
+        .map(|word| wrappers::without_placeholder(word, "{}"))
+        .collect();
     (!words.is_empty()).then_some(words)
 }
 
@@ -448,7 +483,10 @@ fn here_text(command: &Command) -> Option<(String, Span)> {
 fn echoed(words: &[Word]) -> Option<(String, Span)> {
     let is_option = |word: &&Word| matches!(word.known(), Some("-e" | "-n" | "-ne" | "-en" | "--"));
     let words: Vec<&Word> = words.iter().skip_while(is_option).collect();
-    let texts: Vec<String> = words.iter().map(|word| script_text(word).unwrap_or_default()).collect();
+    let texts: Vec<String> = words
+        .iter()
+        .map(|word| script_text(word).unwrap_or_default())
+        .collect();
     let span = Span {
         start: words.first()?.span.start,
         end: words.last()?.span.end,

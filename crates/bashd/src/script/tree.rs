@@ -48,7 +48,11 @@ fn as_ascii(text: &str) -> Cow<'_, [u8]> {
     }
     let is_plain = |byte: u8| byte.is_ascii() && byte != 0;
     let bytes = text.bytes();
-    Cow::Owned(bytes.map(|byte| if is_plain(byte) { byte } else { b'x' }).collect())
+    Cow::Owned(
+        bytes
+            .map(|byte| if is_plain(byte) { byte } else { b'x' })
+            .collect(),
+    )
 }
 
 fn new_parser() -> Option<Parser> {

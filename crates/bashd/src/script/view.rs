@@ -123,7 +123,9 @@ impl Command {
             match &mut assignment.value {
                 Assigned::Value(word) => visit(&mut word.span),
                 Assigned::EachOf(words) => {
-                    words.iter_mut().for_each(|word| visit(&mut word.span));
+                    for word in words {
+                        visit(&mut word.span);
+                    }
                 }
                 Assigned::Other => {}
             }
@@ -342,7 +344,9 @@ impl std::fmt::Debug for Constructs {
             C::Array,
             C::Coprocess,
         ];
-        let mine = all.into_iter().filter(|construct| self.contains(*construct));
+        let mine = all
+            .into_iter()
+            .filter(|construct| self.contains(*construct));
         formatter.debug_set().entries(mine).finish()
     }
 }

@@ -80,14 +80,14 @@ impl<'a> Reader<'a> {
         while let Some(byte) = self.peek() {
             let at = self.position;
             match byte {
-                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
                     self.skip(1);
                     self.read_substitution(&mut pieces, Quoting::Double);
                 }
-                b'<' | b'>' => break,
                 b'(' if self.is_pattern_group(start) => self.read_pattern_group(&mut pieces),
-                b'(' => break,
+                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' => {
+                    break;
+                }
                 b'~' if tilde_may_come => self.read_tilde(&mut pieces, kind),
                 b'*' | b'?' | b'[' => {
                     self.skip(1);
@@ -133,7 +133,11 @@ impl<'a> Reader<'a> {
         let special = |byte: &u8| b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF".contains(byte);
         // The first byte is here because it means nothing where it stands.
         let length = rest.map_or(0, |rest| {
-            1 + rest.iter().skip(1).take_while(|byte| !special(byte)).count()
+            1 + rest
+                .iter()
+                .skip(1)
+                .take_while(|byte| !special(byte))
+                .count()
         });
         self.skip(length);
         self.finish_character();
@@ -150,7 +154,11 @@ impl<'a> Reader<'a> {
     pub(super) fn read_single_quoted(&mut self) -> &'a str {
         self.skip(1);
         let start = self.position;
-        let rest = self.text.as_bytes().get(start..self.end).unwrap_or_default();
+        let rest = self
+            .text
+            .as_bytes()
+            .get(start..self.end)
+            .unwrap_or_default();
         let length = memchr::memchr(b'\'', rest);
         self.position = start + length.unwrap_or(rest.len());
         let text = self.since(start);
@@ -175,7 +183,11 @@ impl<'a> Reader<'a> {
                     let rest = self.text.as_bytes().get(start..self.end);
                     let special = |byte: &u8| b"\"\\$`\xEF".contains(byte);
                     let length = rest.map_or(0, |rest| {
-                        1 + rest.iter().skip(1).take_while(|byte| !special(byte)).count()
+                        1 + rest
+                            .iter()
+                            .skip(1)
+                            .take_while(|byte| !special(byte))
+                            .count()
                     });
                     self.skip(length);
                     self.finish_character();

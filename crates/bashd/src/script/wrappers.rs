@@ -36,12 +36,29 @@ const fn with(
 }
 
 const SUDO_LONG: &[&str] = &[
-    "user", "group", "prompt", "close-from", "role", "type", "command-timeout", "other-user",
-    "chdir", "chroot", "host", "login-class", "auth-type",
+    "user",
+    "group",
+    "prompt",
+    "close-from",
+    "role",
+    "type",
+    "command-timeout",
+    "other-user",
+    "chdir",
+    "chroot",
+    "host",
+    "login-class",
+    "auth-type",
 ];
 
 const XARGS_LONG: &[&str] = &[
-    "arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars", "eof",
+    "arg-file",
+    "delimiter",
+    "max-lines",
+    "max-args",
+    "max-procs",
+    "max-chars",
+    "eof",
     "process-slot-var",
 ];
 
@@ -55,8 +72,17 @@ const WRAPPERS: &[Wrapper] = &[
         instead: "vV",
         ..plain(&["command"])
     },
-    plain(&["builtin", "nohup", "setsid", "busybox", "toybox", "coproc", "unbuffer", "fakeroot"]),
-    plain(&["noglob", "nocorrect", "catchsegv", "dbus-run-session", "chronic", "-"]),
+    plain(&[
+        "builtin", "nohup", "setsid", "busybox", "toybox", "coproc", "unbuffer", "fakeroot",
+    ]),
+    plain(&[
+        "noglob",
+        "nocorrect",
+        "catchsegv",
+        "dbus-run-session",
+        "chronic",
+        "-",
+    ]),
     with(&["exec"], "a", &[], 0),
     with(&["time", "gtime"], "fo", &["format", "output"], 0),
     with(&["nice", "gnice"], "n", &["adjustment"], 0),
@@ -65,16 +91,46 @@ const WRAPPERS: &[Wrapper] = &[
         ..with(&["ionice"], "cn", &["class", "classdata"], 0)
     },
     with(&["timeout", "gtimeout"], "ks", &["kill-after", "signal"], 1),
-    with(&["stdbuf", "gstdbuf"], "ioe", &["input", "output", "error"], 0),
-    with(&["chrt"], "TPD", &["sched-runtime", "sched-period", "sched-deadline"], 1),
+    with(
+        &["stdbuf", "gstdbuf"],
+        "ioe",
+        &["input", "output", "error"],
+        0,
+    ),
+    with(
+        &["chrt"],
+        "TPD",
+        &["sched-runtime", "sched-period", "sched-deadline"],
+        1,
+    ),
     with(&["taskset"], "", &[], 1),
     with(&["chroot"], "", &["groups", "userspec"], 1),
-    with(&["flock"], "wE", &["timeout", "wait", "conflict-exit-code"], 1),
-    with(&["strace", "ltrace"], "abeEIoOpPsSuXlnFA", &["output", "trace", "env", "user"], 0),
+    with(
+        &["flock"],
+        "wE",
+        &["timeout", "wait", "conflict-exit-code"],
+        1,
+    ),
+    with(
+        &["strace", "ltrace"],
+        "abeEIoOpPsSuXlnFA",
+        &["output", "trace", "env", "user"],
+        0,
+    ),
     with(&["caffeinate"], "tw", &[], 0),
-    with(&["systemd-run"], "puMEtH", &["property", "unit", "setenv", "uid", "gid", "slice"], 0),
+    with(
+        &["systemd-run"],
+        "puMEtH",
+        &["property", "unit", "setenv", "uid", "gid", "slice"],
+        0,
+    ),
     with(&["unshare"], "RSGw", &["root", "wd", "setuid", "setgid"], 0),
-    with(&["numactl"], "CNmpi", &["cpunodebind", "physcpubind", "membind"], 0),
+    with(
+        &["numactl"],
+        "CNmpi",
+        &["cpunodebind", "physcpubind", "membind"],
+        0,
+    ),
     with(&["xargs", "gxargs"], "IEdLnPsa", XARGS_LONG, 0),
 ];
 
@@ -86,7 +142,9 @@ pub(super) fn inner_start(command: &Command) -> Option<usize> {
         return (command.words.len() > 1).then_some(1);
     }
     let name = command.name()?;
-    let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name))?;
+    let wrapper = WRAPPERS
+        .iter()
+        .find(|wrapper| wrapper.names.contains(&name))?;
     let mut at = 1;
     let mut operands_left = wrapper.operands;
     let mut options_end = false;
@@ -120,11 +178,16 @@ fn option_length(wrapper: &Wrapper, option: &str) -> Option<usize> {
         return Some(if takes_value { 2 } else { 1 });
     }
     let letters = option.strip_prefix('-').unwrap_or(option);
-    if letters.chars().any(|letter| wrapper.instead.contains(letter)) {
+    if letters
+        .chars()
+        .any(|letter| wrapper.instead.contains(letter))
+    {
         return None;
     }
     // The rest of the cluster is the value, if there is a rest.
-    let position = letters.chars().position(|letter| wrapper.values.contains(letter));
+    let position = letters
+        .chars()
+        .position(|letter| wrapper.values.contains(letter));
     let is_last = position.is_some_and(|position| position + 1 == letters.chars().count());
     Some(if is_last { 2 } else { 1 })
 }
@@ -150,7 +213,10 @@ pub(super) fn xargs_placeholder(command: &Command, inner: usize) -> Option<Strin
     let options = command.words.get(1..inner)?;
     for (index, word) in options.iter().enumerate() {
         let text = word.known()?;
-        match text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace=")) {
+        match text
+            .strip_prefix("-I")
+            .or_else(|| text.strip_prefix("--replace="))
+        {
             Some("") => return Some(options.get(index + 1)?.known()?.to_owned()),
             Some(placeholder) => return Some(placeholder.to_owned()),
             None if matches!(text, "-i" | "--replace") => return Some("{}".to_owned()),

@@ -36,7 +36,8 @@ impl Guarded {
             let fake = fakes.join(name);
             let sentinel = home.workspace().join(SENTINEL);
             fs::write(&fake, format!("#!/bin/sh\n: > {}\n", sentinel.display())).expect("a fake");
-            fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).expect("an executable fake");
+            fs::set_permissions(&fake, fs::Permissions::from_mode(0o755))
+                .expect("an executable fake");
         }
         let sources = Sources {
             state_dir: home.state(),
@@ -56,7 +57,10 @@ impl Guarded {
                 *value = path;
             }
         }
-        variables.extend(env.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        variables.extend(
+            env.iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
         let surroundings = Surroundings {
             cwd: home.workspace(),
             env: variables,
@@ -87,9 +91,15 @@ impl Guarded {
     async fn assert_denied(&self, request: Request, rule: &str) -> Reply {
         let script = request.command.clone();
         let reply = self.run(request).await;
-        let denied = reply.denied.clone().unwrap_or_else(|| panic!("{script}: {}", reply.text));
+        let denied = reply
+            .denied
+            .clone()
+            .unwrap_or_else(|| panic!("{script}: {}", reply.text));
         assert_eq!(denied.rule, rule, "{script}");
-        assert!(reply.is_error && reply.exit_code.is_none(), "{script}: {reply:?}");
+        assert!(
+            reply.is_error && reply.exit_code.is_none(),
+            "{script}: {reply:?}"
+        );
         assert!(!self.sentinel().exists(), "{script} ran");
         reply
     }
@@ -111,16 +121,25 @@ async fn p_28_checks_come_before_execution_in_every_mode() {
     let guarded = Guarded::new();
     for (script, rule) in DENIED {
         for mode in ["default", "slow"] {
-            let request = Request::new(after_sentinel(script)).profile("phoenix").mode(mode);
+            let request = Request::new(after_sentinel(script))
+                .profile("phoenix")
+                .mode(mode);
             guarded.assert_denied(request, rule).await;
         }
-        let background = Request::new(after_sentinel(script)).profile("phoenix").mode("background");
+        let background = Request::new(after_sentinel(script))
+            .profile("phoenix")
+            .mode("background");
         let reply = guarded.run(background).await;
-        assert!(reply.is_error && !guarded.sentinel().exists(), "{script}: {reply:?}");
+        assert!(
+            reply.is_error && !guarded.sentinel().exists(),
+            "{script}: {reply:?}"
+        );
         let json = format!(r#"{{"command": "{script}", "mode": "slow"}}"#);
         let call = Call::json(json, Request::new("").profile("phoenix"));
         assert!(guarded.run(call).await.denied.is_some(), "{script}");
-        guarded.assert_denied(Request::new(after_sentinel(script)), rule).await;
+        guarded
+            .assert_denied(Request::new(after_sentinel(script)), rule)
+            .await;
     }
     assert!(!guarded.sentinel().exists());
     guarded.finish();
@@ -143,20 +162,44 @@ async fn p_29_what_the_table_denies_never_runs() {
 
 #[test]
 fn p_30_sudo_is_seen_through() {
-    for script in ["sudo git add -A", "sudo git push --force", "sudo rm -rf /", "sudo -n -u x -- rm -rf /"] {
+    for script in [
+        "sudo git add -A",
+        "sudo git push --force",
+        "sudo rm -rf /",
+        "sudo -n -u x -- rm -rf /",
+    ] {
         assert!(denied_by(&documented(), script).is_some(), "{script}");
     }
-    for script in ["sudo git add a.rs", "sudo git push", "sudo rm -rf build", "sudo -l rm"] {
+    for script in [
+        "sudo git add a.rs",
+        "sudo git push",
+        "sudo rm -rf build",
+        "sudo -l rm",
+    ] {
         assert_eq!(denied_by(&documented(), script), None, "{script}");
     }
 }
 
 #[test]
 fn p_31_pipelines_and_compounds_are_walked() {
-    for around in ["a | %", "a && %", "a || %", "a; %", "(%)", "{ %; }", "if a; then %; fi", "f() { %; }", "x=$(%)"] {
+    for around in [
+        "a | %",
+        "a && %",
+        "a || %",
+        "a; %",
+        "(%)",
+        "{ %; }",
+        "if a; then %; fi",
+        "f() { %; }",
+        "x=$(%)",
+    ] {
         for (script, rule) in DENIED {
             let script = around.replace('%', script);
-            assert_eq!(denied_by(&documented(), &script).as_deref(), Some(rule), "{script}");
+            assert_eq!(
+                denied_by(&documented(), &script).as_deref(),
+                Some(rule),
+                "{script}"
+            );
         }
     }
 }
@@ -172,7 +215,10 @@ async fn p_32_the_three_messages_are_one_line_each_and_the_whole_reply() {
         let reply = guarded.assert_denied(request, rule).await;
         assert_eq!(reply.text, message);
         let reply = guarded.assert_denied(Request::new(script), rule).await;
-        assert_eq!(reply.text, format!("Error: denied by rule {rule}: {message}"));
+        assert_eq!(
+            reply.text,
+            format!("Error: denied by rule {rule}: {message}")
+        );
     }
     assert!(RULES.iter().all(|rule| !rule.message.contains('\n')));
     guarded.finish();
@@ -181,7 +227,11 @@ async fn p_32_the_three_messages_are_one_line_each_and_the_whole_reply() {
 #[tokio::test]
 async fn p_33_the_allowed_neighbours_run() {
     let guarded = Guarded::new();
-    for script in ["git add file.rs", "git push --force-with-lease", "rm -rf node_modules"] {
+    for script in [
+        "git add file.rs",
+        "git push --force-with-lease",
+        "rm -rf node_modules",
+    ] {
         let reply = guarded.phoenix(script).await;
         assert_eq!((reply.denied, reply.exit_code), (None, Some(0)), "{script}");
         assert!(guarded.sentinel().exists(), "{script} did not run");
@@ -201,7 +251,11 @@ fn p_34_an_empty_script_and_a_comment_pass() {
 async fn test_blocked_git_add() {
     let guarded = Guarded::new();
     let reply = guarded.phoenix(&after_sentinel("git add -A")).await;
-    assert!(reply.is_error && reply.text.contains("blind git add"), "{}", reply.text);
+    assert!(
+        reply.is_error && reply.text.contains("blind git add"),
+        "{}",
+        reply.text
+    );
     assert!(!guarded.sentinel().exists());
     guarded.finish();
 }
@@ -210,7 +264,11 @@ async fn test_blocked_git_add() {
 async fn test_blocked_rm_rf_root() {
     let guarded = Guarded::new();
     let reply = guarded.phoenix(&after_sentinel("rm -rf /")).await;
-    assert!(reply.is_error && reply.text.contains("critical data"), "{}", reply.text);
+    assert!(
+        reply.is_error && reply.text.contains("critical data"),
+        "{}",
+        reply.text
+    );
     assert!(!guarded.sentinel().exists());
     guarded.finish();
 }
@@ -219,7 +277,11 @@ async fn test_blocked_rm_rf_root() {
 async fn test_blocked_git_push_force() {
     let guarded = Guarded::new();
     let reply = guarded.phoenix(&after_sentinel("git push --force")).await;
-    assert!(reply.is_error && reply.text.contains("--force is not allowed"), "{}", reply.text);
+    assert!(
+        reply.is_error && reply.text.contains("--force is not allowed"),
+        "{}",
+        reply.text
+    );
     assert!(!guarded.sentinel().exists());
     guarded.finish();
 }
@@ -243,7 +305,9 @@ async fn the_environment_slips_no_code_past_the_guard() {
     let guarded = Guarded::with_config("", &variables);
     let script = "echo plain; env | grep -E '^(BASH_ENV|ENV|BASH_FUNC_)' || echo gone";
     for profile in ["phoenix", "default"] {
-        let request = Request::new(script).profile(profile).env("BASH_ENV", "/dev/stdin");
+        let request = Request::new(script)
+            .profile(profile)
+            .env("BASH_ENV", "/dev/stdin");
         let reply = guarded.run(request.stdin("printf slipped")).await;
         assert_eq!(reply.output, "plain\ngone\n", "{profile}");
     }
@@ -271,7 +335,9 @@ async fn rules_are_switched_by_the_configuration() {
 #[tokio::test]
 async fn where_nobody_can_answer_asking_is_a_denial() {
     let guarded = Guarded::with_config(ASKING, &[]);
-    let reply = guarded.assert_denied(Request::new("rm x"), "ask-before-rm").await;
+    let reply = guarded
+        .assert_denied(Request::new("rm x"), "ask-before-rm")
+        .await;
     assert!(reply.text.contains("really?"), "{}", reply.text);
     guarded.finish();
 }
@@ -287,9 +353,16 @@ async fn an_approver_decides_and_a_denial_is_stricter() {
         Box::pin(async move { answer }) as std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>
     };
     assert!(guarded.engine.ask(Arc::new(approve)).is_ok());
-    assert!(guarded.engine.ask(Arc::new(approve)).is_err(), "one approver for good");
-    guarded.assert_denied(Request::new("rm y"), "ask-before-rm").await;
-    guarded.assert_denied(Request::new("rm -rf /"), "no_dangerous_rm").await;
+    assert!(
+        guarded.engine.ask(Arc::new(approve)).is_err(),
+        "one approver for good"
+    );
+    guarded
+        .assert_denied(Request::new("rm y"), "ask-before-rm")
+        .await;
+    guarded
+        .assert_denied(Request::new("rm -rf /"), "no_dangerous_rm")
+        .await;
     let reply = guarded.run(Request::new("rm x")).await;
     assert_eq!((reply.denied, reply.exit_code), (None, Some(0)));
     assert!(guarded.sentinel().exists());
@@ -305,7 +378,9 @@ async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
     assert!(guarded.engine.ask(Arc::new(never)).is_ok());
     let token = CancellationToken::new();
     token.cancel();
-    let reply = guarded.run(Call::from(Request::new("rm x")).cancel_by(token)).await;
+    let reply = guarded
+        .run(Call::from(Request::new("rm x")).cancel_by(token))
+        .await;
     assert!(reply.cancelled && !guarded.sentinel().exists());
     guarded.finish();
 }

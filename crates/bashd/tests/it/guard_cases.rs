@@ -21,7 +21,10 @@ fn directory() -> PathBuf {
 
 /// The three rules of the documents.
 pub(crate) fn documented() -> Guard {
-    Guard::new(["no_blind_git_add", "no_force_push", "no_dangerous_rm"], &[])
+    Guard::new(
+        ["no_blind_git_add", "no_force_push", "no_dangerous_rm"],
+        &[],
+    )
 }
 
 /// The rule that denies a script, if one does.
@@ -39,8 +42,13 @@ fn files() -> BTreeMap<String, Cases> {
     let files = paths.filter(|path| path.extension().is_some_and(|end| end == "toml"));
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("a readable case file");
-        let cases = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let cases =
+            toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         (name, cases)
     };
     files.map(read).collect()
@@ -51,21 +59,32 @@ pub(crate) fn denied() -> Vec<(String, String)> {
     let files = files().into_iter();
     let of_rules = files.filter(|(name, _)| RULES.iter().any(|rule| rule.name == name));
     of_rules
-        .flat_map(|(name, cases)| cases.deny.into_iter().map(move |script| (name.clone(), script)))
+        .flat_map(|(name, cases)| {
+            cases
+                .deny
+                .into_iter()
+                .map(move |script| (name.clone(), script))
+        })
         .collect()
 }
 
 /// Every script of the case files, denied or not.
 pub(crate) fn all_scripts() -> Vec<String> {
     let files = files().into_values();
-    files.flat_map(|cases| cases.deny.into_iter().chain(cases.allow)).collect()
+    files
+        .flat_map(|cases| cases.deny.into_iter().chain(cases.allow))
+        .collect()
 }
 
 #[test]
 fn every_rule_judges_its_cases_right() {
     let files = files();
     for rule in RULES {
-        assert!(files.contains_key(rule.name), "{} has no case file", rule.name);
+        assert!(
+            files.contains_key(rule.name),
+            "{} has no case file",
+            rule.name
+        );
     }
     let mut wrong = Vec::new();
     for (name, cases) in &files {
@@ -75,7 +94,11 @@ fn every_rule_judges_its_cases_right() {
             None => documented(),
         };
         let unique: BTreeSet<&String> = cases.deny.iter().chain(&cases.allow).collect();
-        assert_eq!(unique.len(), cases.deny.len() + cases.allow.len(), "{name}: a case is there twice");
+        assert_eq!(
+            unique.len(),
+            cases.deny.len() + cases.allow.len(),
+            "{name}: a case is there twice"
+        );
         for script in &cases.deny {
             if denied_by(&guard, script).is_none() {
                 wrong.push(format!("{name}: must be denied: {script}"));
@@ -83,7 +106,9 @@ fn every_rule_judges_its_cases_right() {
         }
         for script in &cases.allow {
             if let Some(rule) = denied_by(&guard, script) {
-                wrong.push(format!("{name}: must be allowed, but {rule} denies: {script}"));
+                wrong.push(format!(
+                    "{name}: must be allowed, but {rule} denies: {script}"
+                ));
             }
         }
     }
@@ -94,9 +119,15 @@ fn every_rule_judges_its_cases_right() {
 fn there_are_enough_cases_on_both_sides() {
     let files = files();
     let count = |of: fn(&Cases) -> usize| files.values().map(of).sum::<usize>();
-    let (deny, allow) = (count(|cases| cases.deny.len()), count(|cases| cases.allow.len()));
+    let (deny, allow) = (
+        count(|cases| cases.deny.len()),
+        count(|cases| cases.allow.len()),
+    );
     assert!(deny + allow >= 300, "{deny} + {allow}");
-    assert!(deny.abs_diff(allow) * 5 <= deny + allow, "{deny} and {allow} are not about equal");
+    assert!(
+        deny.abs_diff(allow) * 5 <= deny + allow,
+        "{deny} and {allow} are not about equal"
+    );
 }
 
 /// The rows of the documents' table: id, script, what is wanted.

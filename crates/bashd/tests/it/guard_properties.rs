@@ -48,9 +48,24 @@ const AROUND: &[&str] = &[
 
 /// Words that may stand before a command that begins with its name.
 const BEFORE: &[&str] = &[
-    "sudo", "sudo -u root --", "env", "env -i X=y", "command", "nohup", "nice -n 5", "timeout 5",
-    "stdbuf -oL", "setsid", "xargs", "X=y", "2>/dev/null", "ionice -c 3", "doas -u x", "time -p",
-    "exec", "$SUDO",
+    "sudo",
+    "sudo -u root --",
+    "env",
+    "env -i X=y",
+    "command",
+    "nohup",
+    "nice -n 5",
+    "timeout 5",
+    "stdbuf -oL",
+    "setsid",
+    "xargs",
+    "X=y",
+    "2>/dev/null",
+    "ionice -c 3",
+    "doas -u x",
+    "time -p",
+    "exec",
+    "$SUDO",
 ];
 
 fn put(around: &str, script: &str) -> String {
@@ -88,7 +103,12 @@ fn what_stands_around_a_denied_command_does_not_free_it() {
             }
         }
     }
-    assert!(freed.is_empty(), "{} freed:\n{}", freed.len(), freed.join("\n"));
+    assert!(
+        freed.is_empty(),
+        "{} freed:\n{}",
+        freed.len(),
+        freed.join("\n")
+    );
 }
 
 #[test]
@@ -106,17 +126,29 @@ fn a_wrapper_before_a_denied_command_does_not_free_it() {
             }
         }
     }
-    assert!(freed.is_empty(), "{} freed:\n{}", freed.len(), freed.join("\n"));
+    assert!(
+        freed.is_empty(),
+        "{} freed:\n{}",
+        freed.len(),
+        freed.join("\n")
+    );
 }
 
 #[test]
 fn harmless_scripts_stay_harmless_with_something_around_them() {
-    let harmless = ["echo 'rm -rf /'", "git add a.rs", "rm -rf build", "git push origin main"];
+    let harmless = [
+        "echo 'rm -rf /'",
+        "git add a.rs",
+        "rm -rf build",
+        "git push origin main",
+    ];
     let mut refused = Vec::new();
     for script in harmless {
         let around = AROUND.iter().map(|around| put(around, script));
         let before = BEFORE.iter().map(|before| format!("{before} {script}"));
-        let refused_ones = around.chain(before).filter(|changed| denied_by(&everything(), changed).is_some());
+        let refused_ones = around
+            .chain(before)
+            .filter(|changed| denied_by(&everything(), changed).is_some());
         refused.extend(refused_ones);
     }
     assert!(refused.is_empty(), "refused:\n{}", refused.join("\n"));
@@ -124,12 +156,16 @@ fn harmless_scripts_stay_harmless_with_something_around_them() {
 
 /// Spellings of a word that the shell reads the same.
 fn respell(word: &str, how: u8) -> String {
+    let each = |spell: fn(char) -> String| word.chars().map(spell).collect::<Vec<_>>().concat();
     match how % 6 {
         0 => format!("'{word}'"),
         1 => format!("\"{word}\""),
-        2 => word.chars().map(|c| format!("\\{c}")).collect(),
-        3 => word.chars().map(|c| format!("'{c}'")).collect(),
-        4 => format!("$'{}'", word.bytes().map(|b| format!("\\x{b:02x}")).collect::<String>()),
+        2 => each(|character| format!("\\{character}")),
+        3 => each(|character| format!("'{character}'")),
+        4 => format!(
+            "$'{}'",
+            each(|character| format!("\\x{:02x}", u32::from(character)))
+        ),
         _ => format!("\"\"{word}''"),
     }
 }
@@ -188,7 +224,9 @@ fn mutate(random: &mut Random, corpus: &[String]) -> String {
                 bytes.splice(at..at, other.iter().copied());
             }
             _ => {
-                let piece = bytes.get(at..(at + random.next(8)).min(bytes.len())).unwrap_or_default();
+                let piece = bytes
+                    .get(at..(at + random.next(8)).min(bytes.len()))
+                    .unwrap_or_default();
                 let piece = piece.repeat(1 + random.next(20));
                 bytes.splice(at..at, piece);
             }
@@ -214,7 +252,11 @@ fn random_scripts_never_panic_and_never_take_long() {
         let took = started.elapsed();
         assert!(took < Duration::from_secs(2), "{took:?} for {text:?}");
         for command in &script.commands {
-            assert!(command.span.end <= text.len(), "{:?} of {text:?}", command.span);
+            assert!(
+                command.span.end <= text.len(),
+                "{:?} of {text:?}",
+                command.span
+            );
         }
         tried += 1;
     }

@@ -117,6 +117,8 @@ pub const KEYS: &[Key] = &[
         Kind::Choice(&["profile", "keep", "end"]),
     )
     .or("profile"),
+    now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
+    now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
     now("spool.ring_bytes", env_vars::SPOOL_RING_BYTES, SPOOL).or("56MiB"),
     now(

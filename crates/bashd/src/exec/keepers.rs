@@ -95,10 +95,10 @@ impl Keepers {
         }
     }
 
-    /// Gives up a server that does not answer: the next call gets another. The old one leaves when
-    /// it can move again.
+    /// Gives up a server that does not answer, and the spare that it may never have forked: the next
+    /// call gets others. The old ones leave when they can move again.
     pub(super) fn forget_server(&self) {
-        self.pool().server = None;
+        *self.pool() = Pool::default();
     }
 
     async fn fork(&self) -> Result<OwnedFd> {

@@ -127,9 +127,9 @@ pub(crate) async fn run(
         never = end_when_cancelled(cancel, &connection) => match never {},
         result = call.until_exited(overdue) => result,
     };
-    keepers.refill();
     match result {
         Ok(exited) => {
+            keepers.refill();
             let mut run = call.finish(plan, exited).await?;
             run.link = Some(connection);
             Ok(run)

@@ -4,7 +4,7 @@
 //! in linear time, and never gives up; tree-sitter-bash reads what is small enough for it and adds
 //! the commands that the scan did not see; where its tree has errors, brush-parser is asked instead.
 //! So a syntax that one of them can't read never hides a command from the others. On top of that,
-//! [`wrappers`] sees through `sudo`, `xargs` or `bash -c`, and [`constants`] follows plain variables.
+//! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain variables.
 //!
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.

@@ -1,7 +1,7 @@
 //! The spool of one stream: where a run's output is kept while it runs and after.
 //!
 //! A spool has a *head*, a plain append-only file with the first bytes of the stream, and a *ring*
-//! for the last ones, made when the head is full. The keeper writes ([`SpoolWriter`]); anybody who
+//! for the last ones, made when the head is full. The keeper writes (`SpoolWriter`); anybody who
 //! was handed the descriptors reads any range at any time ([`SpoolReader`]). Offsets are those of
 //! the original stream, so that a reader says "dropped" for what the ring has overwritten, and
 //! never shows void bytes.
@@ -9,7 +9,7 @@
 //! Stream offset `o` is in the head file at `o` if `o < head`, else in the ring at
 //! `(o - head) mod ring`. Where the disk refuses a byte (full, read-only, over a limit), nothing
 //! more is written to it: the stream goes on being read and counted, and its last
-//! [`MEMORY_TAIL`] bytes stay in memory for the reply.
+//! 64 KiB stay in memory for the reply.
 //!
 //! Both files are anonymous (`O_TMPFILE`): a killed keeper leaves nothing behind. Where the file
 //! system can't do that they have a name, which is unlinked by the keeper and swept by its lock.

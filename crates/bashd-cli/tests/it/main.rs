@@ -2,6 +2,7 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `ledger` | the ledger between processes |
@@ -17,6 +18,7 @@
     reason = "test code: a panic is how a test fails"
 )]
 
+mod alone;
 mod config;
 mod doctor;
 mod documents;

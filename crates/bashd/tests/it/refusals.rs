@@ -1,8 +1,9 @@
 //! Bad requests, as each profile words them: nothing runs, nothing breaks, and the next call works.
 
 use crate::engine_under_test::engine;
-use crate::profile_under_test::Contract;
-use bashd::{Engine, Reply};
+use crate::profile_under_test::{Contract, records};
+use bashd::ledger::Outcome;
+use bashd::{Config, Engine, Error, ErrorKind, KeeperSource, Reply, Request, Surroundings};
 use bashd_testkit::Home;
 use serde_json::{Value, json};
 
@@ -191,4 +192,37 @@ async fn wrong_types_of_the_default_parameters_are_refused() {
         check_refused(&default.json(&input).await, &format!("Error: {wanted}"));
     }
     check_unharmed(&home, &engine).await;
+}
+
+#[tokio::test]
+async fn without_a_keeper_each_profile_still_answers_and_the_call_is_recorded() {
+    let home = Home::new();
+    for (profile, text) in [
+        ("voice", "Error: Failed to launch process: no keeper today"),
+        (
+            "harness",
+            r#"{"error":"failed to execute command: no keeper today"}"#,
+        ),
+        ("phoenix", "Failed to spawn process: no keeper today"),
+        (
+            "default",
+            "Error: the command could not be started: no keeper today",
+        ),
+    ] {
+        let surroundings = Surroundings {
+            cwd: home.workspace(),
+            env: home.env(),
+        };
+        let missing = KeeperSource::Unavailable(Error::new(ErrorKind::Keeper, "no keeper today"));
+        let engine = Engine::new(Config::new(home.state()), surroundings, missing).unwrap();
+        let reply = engine.run(Request::new("touch ran").profile(profile)).await;
+        check_refused(&reply, text);
+    }
+    let records = records(&home);
+    assert_eq!(records.len(), 4);
+    let all_failed = records
+        .iter()
+        .all(|record| record.outcome == Outcome::Failed);
+    assert!(all_failed, "{records:?}");
+    assert!(!home.workspace().join("ran").exists());
 }

@@ -1,0 +1,79 @@
+//! `bashd run` as a program of its own: its keeper is its child, and its output may be a terminal.
+
+use crate::{bashd, shown};
+use bashd_testkit::Home;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Waits until the command of a run has made this file.
+fn wait_for(home: &Home, name: &str) {
+    let begun = Instant::now();
+    while !home.workspace().join(name).exists() {
+        let waited = begun.elapsed();
+        assert!(
+            waited < Duration::from_secs(20),
+            "the command did not start"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_killed_bashd_leaves_nothing_running() {
+    let home = Home::new();
+    let script = "trap '' TERM; (setsid sleep 300 &) ; : > ready; sleep 300";
+    let mut child = bashd(&home, &["run", script]).spawn();
+    wait_for(&home, "ready");
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    assert_eq!(child.wait().unwrap().code(), None);
+    // The home's leak check waits for the sleeps to be gone.
+}
+
+#[test]
+fn a_killed_keeper_is_told_with_its_output_and_its_orphans_end() {
+    let home = Home::new();
+    let script = "echo before; sleep 0.2; (setsid sleep 300 &) ; kill -9 $PPID; sleep 300";
+    let transcript = shown(&home, &["run", "--json", script]);
+    let reply: Value = serde_json::from_slice(&transcript.stdout).unwrap();
+    assert_eq!(reply["output"], "before\n", "{reply}");
+    assert!(
+        reply["error"].as_str().unwrap().contains("killed"),
+        "{reply}"
+    );
+    assert_eq!(transcript.code(), Some(125));
+}
+
+#[test]
+fn at_a_terminal_output_comes_as_it_is_written_and_once() {
+    let home = Home::new();
+    let program = env!("CARGO_BIN_EXE_bashd");
+    // `script` gives its command a terminal; the command writes, waits for us, and writes again.
+    let inner = "echo one; while ! test -e go; do sleep 0.01; done; echo two >&2; exit 3";
+    let command = format!("{program} run '{inner}'");
+    let mut child = Command::new("script")
+        .args(["-qfec", &command, "typescript"])
+        .env_clear()
+        .envs(home.env())
+        .current_dir(home.workspace())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let typescript = home.workspace().join("typescript");
+    let begun = Instant::now();
+    let seen = || std::fs::read_to_string(&typescript).unwrap_or_default();
+    while !seen().contains("one\r\n") {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}", seen());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::fs::write(home.workspace().join("go"), "").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let lines: Vec<_> = seen().lines().skip(1).map(str::to_owned).collect();
+    assert_eq!(
+        lines.get(..3).unwrap(),
+        ["one", "two", "[exit code 3]"],
+        "{lines:?}"
+    );
+}

@@ -1,6 +1,7 @@
 //! brush-parser's reading of a script that tree-sitter could not read: where it sees commands.
 //!
-//! It is asked for small, shallow texts only: its recursion is as deep as the text is nested.
+//! It is asked for small, shallow texts only: its recursion is as deep as the text is nested, and some of
+//! its errors are found after more than linear time.
 
 use brush_parser::ast::{
     AndOr, AndOrList, Command, CompoundCommand, CompoundList, CompoundListItem, FunctionBody,
@@ -12,9 +13,13 @@ use std::io::Cursor;
 /// Digits of a descriptor that the parser's number type surely holds; it panics beyond.
 const MOST_DIGITS: usize = 9;
 
+/// Parentheses and braces that may be open at once, quoted or not: each `(` may double the parser's
+/// work, since it tries arithmetic before a subshell, and its recursion has no bound.
+const MOST_OPEN: usize = 12;
+
 /// Where the names of commands begin, if the parser accepts the text.
 pub(super) fn read(text: &str) -> Option<Vec<usize>> {
-    if has_long_descriptor(text.as_bytes()) {
+    if has_long_descriptor(text.as_bytes()) || is_nested_too_deeply(text.as_bytes()) {
         return None;
     }
     let options = ParserOptions::default();
@@ -39,6 +44,23 @@ fn has_long_descriptor(text: &[u8]) -> bool {
             b'0'..=b'9' => digits += 1,
             b'<' | b'>' if digits > MOST_DIGITS => return true,
             _ => digits = 0,
+        }
+    }
+    false
+}
+
+fn is_nested_too_deeply(text: &[u8]) -> bool {
+    let (mut parentheses, mut braces) = (0_usize, 0_usize);
+    for byte in text {
+        match byte {
+            b'(' => parentheses += 1,
+            b')' => parentheses = parentheses.saturating_sub(1),
+            b'{' => braces += 1,
+            b'}' => braces = braces.saturating_sub(1),
+            _ => {}
+        }
+        if parentheses > MOST_OPEN || braces > MOST_OPEN {
+            return true;
         }
     }
     false

@@ -82,6 +82,7 @@ fn parse_within(text: &str, mut context: Context) -> Script {
         text,
         constants: std::mem::take(&mut context.constants),
         context,
+        wrapped_words: 0,
         inner_scripts: Vec::new(),
         script,
     };

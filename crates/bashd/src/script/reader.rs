@@ -50,7 +50,6 @@ pub(super) struct Reader<'a> {
     list_start: usize,
     bound: Option<Bound>,
     rereads_left: usize,
-    here_docs: usize,
 }
 
 /// A compound command that is open.
@@ -99,7 +98,6 @@ impl<'a> Reader<'a> {
             list_start: 0,
             bound: None,
             rereads_left: MOST_REREADS * text.len() + 4096,
-            here_docs: 0,
         }
     }
 
@@ -160,17 +158,9 @@ impl<'a> Reader<'a> {
         commands.filter_map(|command| command.words.first().map(|word| word.span.start))
     }
 
-    pub(super) fn here_docs(&self) -> usize {
-        self.here_docs
-    }
-
     /// The deepest nesting of anything, recursive for us or not.
     pub(super) fn nesting(&self) -> usize {
         self.nesting
-    }
-
-    pub(super) fn count_here_doc(&mut self) {
-        self.here_docs += 1;
     }
 
     /// The byte `ahead` of here.

@@ -1,6 +1,7 @@
 //! brush-parser's reading of a script that tree-sitter could not read: where it sees commands.
 //!
-//! It is asked for small, shallow texts only: its recursion is as deep as the text is nested.
+//! It is asked for small, shallow texts only: its recursion is as deep as the text is nested, and some of
+//! its errors are found after more than linear time.
 
 use brush_parser::ast::{
     AndOr, AndOrList, Command, CompoundCommand, CompoundList, CompoundListItem, FunctionBody,
@@ -12,15 +13,28 @@ use std::io::Cursor;
 /// Digits of a descriptor that the parser's number type surely holds; it panics beyond.
 const MOST_DIGITS: usize = 9;
 
+/// Parentheses and braces that may be open at once, quoted or not: each `(` may double the parser's
+/// work, since it tries arithmetic before a subshell, and its recursion has no bound.
+const MOST_OPEN: usize = 12;
+
+/// Bars in the text, quoted or not: each may double the work where a pipeline turns out to be wrong.
+const MOST_BARS: usize = 12;
+
+/// Characters that can have a meaning to the grammar, quoted or not: its recursion goes with them.
+const MOST_STRUCTURE: usize = 192;
+
 /// Where the names of commands begin, if the parser accepts the text.
 pub(super) fn read(text: &str) -> Option<Vec<usize>> {
-    if has_long_descriptor(text.as_bytes()) {
+    let bytes = text.as_bytes();
+    if has_long_descriptor(bytes) || has_here_doc_in_expansion(text) || is_too_much(bytes) {
         return None;
     }
-    let options = ParserOptions::default();
-    let program = Parser::new(Cursor::new(text), &options)
-        .parse_program()
-        .ok()?;
+    let parse = || {
+        let options = ParserOptions::default();
+        Parser::new(Cursor::new(text), &options).parse_program()
+    };
+    // What is known to make it panic is kept from it above; this is for what is not known.
+    let program = std::panic::catch_unwind(parse).ok()?.ok()?;
     // The parser counts characters, we count bytes.
     let mut seen = Seen {
         offsets: text.char_indices().map(|(offset, _)| offset).collect(),
@@ -42,6 +56,33 @@ fn has_long_descriptor(text: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// Here-documents inside expansions make the parser (0.4.0) unwrap characters that are not there.
+fn has_here_doc_in_expansion(text: &str) -> bool {
+    text.contains("<<")
+        && ["$(", "${", "$[", "`"]
+            .iter()
+            .any(|sign| text.contains(sign))
+}
+
+/// Whether the parser may need more time or stack for the text than anybody has.
+fn is_too_much(text: &[u8]) -> bool {
+    let (mut parentheses, mut braces) = (0_usize, 0_usize);
+    for byte in text {
+        match byte {
+            b'(' => parentheses += 1,
+            b')' => parentheses = parentheses.saturating_sub(1),
+            b'{' => braces += 1,
+            b'}' => braces = braces.saturating_sub(1),
+            _ => {}
+        }
+        if parentheses > MOST_OPEN || braces > MOST_OPEN {
+            return true;
+        }
+    }
+    let count = |of: &[u8]| text.iter().filter(|byte| of.contains(byte)).count();
+    count(b"|") > MOST_BARS || count(b"|&;()<>{}[]!\n") > MOST_STRUCTURE
 }
 
 struct Seen {

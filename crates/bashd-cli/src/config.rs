@@ -5,7 +5,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::{Paint, Printer};
 use crate::settings::Settings;
-use bashd::config::{DEFAULTS, Effect, Origin};
+use bashd::config::{Effect, Origin, REFERENCE};
 use serde_json::json;
 
 /// Prints every value and where it comes from, as TOML with comments or as JSON.
@@ -24,7 +24,7 @@ pub(crate) fn show(
 
 /// Prints the commented defaults.
 pub(crate) fn reference(printer: &Printer) -> Result<ExitStatus, Failure> {
-    printer.out(DEFAULTS)?;
+    printer.out(REFERENCE)?;
     Ok(ExitStatus::Success)
 }
 

@@ -6,16 +6,22 @@ use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
 use crate::{completions, config, doctor, log, man, run, schema};
+use bashd::KeeperSource;
 
-/// Runs the front end that was asked for. Only those that need the configuration read it.
+/// Runs the front end that was asked for. Only those that need the configuration read it, and only
+/// `run` needs the keeper.
 pub(crate) fn dispatch(
     subcommand: &Subcommand,
     everywhere: &Everywhere,
     printer: &Printer,
+    keeper: Option<KeeperSource>,
 ) -> Result<ExitStatus, Failure> {
     let settings = || Settings::load(everywhere, printer);
     match subcommand {
-        Subcommand::Run(arguments) => run::run(arguments, settings()?, printer),
+        Subcommand::Run(arguments) => {
+            let keeper = keeper.unwrap_or_else(run::fork_keeper);
+            run::run(keeper, arguments, settings()?, printer)
+        }
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
         Subcommand::Config(Config::Show(arguments)) => {

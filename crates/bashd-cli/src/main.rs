@@ -23,12 +23,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     bashd::run_if_asked();
+    let keeper = run::fork_early();
     let hints = surroundings::color_hints();
     let status = match Cli::try_parse() {
         Ok(cli) => {
             let everywhere = cli.everywhere();
             let printer = Printer::new(everywhere.color.unwrap_or(ColorWhen::Auto), &hints);
-            let done = dispatch::dispatch(&cli.subcommand, &everywhere, &printer);
+            let done = dispatch::dispatch(&cli.subcommand, &everywhere, &printer, keeper);
             done.unwrap_or_else(|failure| failure.show(&printer))
         }
         Err(error) => Printer::new(ColorWhen::Auto, &hints).clap(&error),

@@ -9,6 +9,7 @@
 //! | [`leak`] | the check that a test left no process, descriptor or file behind |
 //! | [`binary`] | runs of the built `bashd`, as one block of text with volatile parts redacted |
 //! | [`cases`] | data-driven cases from TOML files |
+//! | [`forked`] | a fork without exec, as some hosts make it |
 //! | [`unprivileged`] | the same test once more as a user without rights |
 //! | [`repeat`] | how often a rare fault is looked for: CI's fraction or the full count |
 //! | [`loud`] | what could not be tested here, said where people see it |
@@ -22,6 +23,7 @@
 
 pub mod binary;
 pub mod cases;
+pub mod forked;
 pub mod home;
 pub mod keeper_hook;
 pub mod leak;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
 use crate::exec::{self, Keepers, Run, Watch};
-use crate::guard::{self, Verdict};
+use crate::guard::{Answer, Approval, Approver, Verdict};
 use crate::ledger::{Entry, Ledger};
 use crate::plan::{self, Setting, Streams};
 use crate::profile::Profile;
@@ -18,10 +18,11 @@ use crate::profile::library::{Library, Missing};
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
 use crate::request::{self, Request};
-use crate::rewrite;
+use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
+use crate::script::Script;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,8 @@ struct Shared {
     keepers: Keepers,
     profiles: Library,
     ledger: Ledger,
+    /// Who is asked where a rule says so.
+    approver: OnceLock<Approver>,
     /// Said once, for people: nobody's reply is the place for it.
     warnings: Mutex<Vec<String>>,
 }
@@ -58,6 +61,7 @@ impl Engine {
             keepers,
             profiles,
             ledger,
+            approver: OnceLock::new(),
             warnings,
         })))
     }
@@ -83,7 +87,8 @@ impl Engine {
 
     /// Runs one request and hands out the run itself: exit and spools, before any window or reply.
     ///
-    /// For programs that want the bytes. Nothing is recorded in the ledger.
+    /// For programs that want the bytes of scripts of their own: no rule judges them, and nothing is
+    /// recorded in the ledger.
     pub async fn execute(&self, request: &Request, streams: Streams) -> Result<Run> {
         let shared = &self.0;
         let profile = shared.profile(&request.profile)?;
@@ -96,6 +101,13 @@ impl Engine {
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
         exec::prepare_next(&shared.keepers);
         run.map_err(Error::from)
+    }
+
+    /// Says who is asked when a rule wants approval; without anybody, such commands are denied.
+    ///
+    /// An engine asks one approver for its whole life: a second one is handed back.
+    pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
+        self.0.approver.set(approver)
     }
 
     /// What the people who run this engine should know (a ledger that can't be written), each once.
@@ -147,15 +159,41 @@ impl Shared {
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         let command = rewrite::apply(&request.command);
-        if let Verdict::Deny(denied) = guard::check(&command) {
-            return Err(Ending::Denied(denied));
-        }
+        let script = Script::parse(&command.to_run);
+        let verdict = self.config.guard(profile).check(&script, &command.to_run);
+        self.permit(verdict, &command, &call.cancel).await?;
         let setting = self.setting(&entry.id);
         let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
             .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
         let run = exec::run(&plan, &self.keepers, watch, &call.cancel).await;
         Ok(conclude(profile, &plan, run, accepted.notices))
+    }
+
+    /// Lets a command pass, or ends its call: what nobody approves is denied.
+    async fn permit(
+        &self,
+        verdict: Verdict,
+        command: &Command,
+        cancel: &CancellationToken,
+    ) -> Result<(), Ending> {
+        let objection = match verdict {
+            Verdict::Allow => return Ok(()),
+            Verdict::Deny(objection) => return Err(Ending::Denied(objection.into())),
+            Verdict::Ask(objection) => objection,
+        };
+        let approval = Approval::new(&command.to_run, objection.clone());
+        let answer = match self.approver.get() {
+            Some(ask) => tokio::select! {
+                answer = ask(approval) => answer,
+                () = cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
+            },
+            None => Answer::Refused,
+        };
+        match answer {
+            Answer::Approved => Ok(()),
+            Answer::Refused => Err(Ending::Denied(objection.into())),
+        }
     }
 
     fn profile(&self, name: &str) -> Result<Arc<Profile>, Missing> {

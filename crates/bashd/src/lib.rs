@@ -39,6 +39,7 @@ mod reply;
 pub mod request;
 pub mod rewrite;
 mod run_id;
+pub mod script;
 mod template;
 
 pub use call::Call;

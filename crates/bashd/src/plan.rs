@@ -141,7 +141,10 @@ pub(crate) fn resolve(
         id,
     } = setting;
     let cwd = open_directory(request, surroundings)?;
-    let env = environment(profile, request, surroundings, id);
+    let mut env = environment(profile, request, surroundings, id);
+    if config.guard(profile).is_on() {
+        env.retain(|(name, _)| !slips_code_past_the_guard(name));
+    }
     let shell = find_shell(profile, config, &env, &cwd.path)?;
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
@@ -199,6 +202,12 @@ fn environment(
         env.push((name, value));
     }
     env
+}
+
+/// Whether bash would run code, or read the script differently, because of this variable.
+fn slips_code_past_the_guard(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    matches!(name, b"BASH_ENV" | b"ENV" | b"SHELLOPTS") || name.starts_with(b"BASH_FUNC_")
 }
 
 fn find_shell(

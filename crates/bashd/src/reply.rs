@@ -4,6 +4,7 @@
 //! what a model sees, in the profile's literal words. The JSON form (`bashd run --json`) is this
 //! struct, field by field; names and types are stable and documented in `docs/reply.md`.
 
+use crate::guard::Objection;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -57,6 +58,15 @@ pub struct Denied {
     pub rule: String,
     /// The rule's message.
     pub message: String,
+}
+
+impl From<Objection> for Denied {
+    fn from(objection: Objection) -> Self {
+        Self {
+            rule: objection.rule,
+            message: objection.message,
+        }
+    }
 }
 
 /// A process that outlived the call.

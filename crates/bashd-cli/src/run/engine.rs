@@ -1,6 +1,7 @@
 //! One call through the engine, with the signals that end it early.
 //!
-//! The keeper is forked before the runtime exists: no fork server is needed for a single call.
+//! The keeper is forked before anything else is done, so that no fork server is needed for a single
+//! call, and it gets ready while the command line and the configuration are being read.
 
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
@@ -28,16 +29,19 @@ pub(super) enum Watcher<'a> {
     Telling(&'a dyn Fn(Stream, &str)),
 }
 
+/// Forks a keeper. Without one the call still gets its reply, in the profile's form, and its record.
+pub(crate) fn fork_keeper() -> KeeperSource {
+    ForkedKeeper::fork().map_or_else(KeeperSource::Unavailable, KeeperSource::Forked)
+}
+
 /// Makes one call.
 pub(super) fn run(
+    keeper: KeeperSource,
     call: Call,
     config: Config,
     surroundings: Surroundings,
     watcher: Watcher<'_>,
 ) -> Result<Ended, Failure> {
-    // Without a keeper the call still gets its reply, in the profile's form, and its record.
-    let keeper = ForkedKeeper::fork(&config.storage())
-        .map_or_else(KeeperSource::Unavailable, KeeperSource::Forked);
     let engine = Engine::new(config, surroundings, keeper)?;
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -12,15 +12,24 @@ use crate::print::Printer;
 use crate::settings::Settings;
 use crate::surroundings;
 use anyhow::Context;
-use bashd::{Call, Request};
+use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
+pub(crate) use engine::fork_keeper;
 use show::Form;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+/// Forks the keeper of a `run` before anything else is done. In another subcommand whose arguments
+/// hold that word, it just leaves with us.
+pub(crate) fn fork_early() -> Option<KeeperSource> {
+    let is_run = std::env::args_os().any(|argument| argument == "run");
+    is_run.then(fork_keeper)
+}
+
 /// Runs one command and prints its reply.
 pub(crate) fn run(
+    keeper: KeeperSource,
     arguments: &Run,
     settings: Settings,
     printer: &Printer,
@@ -32,7 +41,7 @@ pub(crate) fn run(
         Form::Live => Watcher::Telling(&|stream, text| show::output(stream, text, printer)),
         Form::Json | Form::Text => Watcher::Nobody,
     };
-    let ended = engine::run(call, settings.config, surroundings, watcher)?;
+    let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
     for warning in &ended.warnings {
         printer.warn(warning);
     }

@@ -193,6 +193,6 @@ fn the_reference_is_the_compiled_in_file() {
     let home = Home::new();
     assert_eq!(
         shown(&home, &["config", "reference"]).out(),
-        bashd::config::DEFAULTS
+        bashd::config::REFERENCE
     );
 }

@@ -28,7 +28,7 @@ fn blocks(language: &str) -> Vec<Block> {
                     text: String::new(),
                 });
             }
-            (None, Some(block)) => block.text += &format!("{line}\n"),
+            (None, Some(block)) => block.text.extend([line, "\n"]),
             (None, None) => {}
         }
     }

@@ -30,6 +30,10 @@ pub const SHELL: &str = "BASHD_SHELL";
 pub const COMMAND_PREFIX: &str = "BASHD_PREFIX";
 /// Overrides `survivors`.
 pub const SURVIVORS: &str = "BASHD_SURVIVORS";
+/// Overrides `guard.enable`.
+pub const GUARD_ENABLE: &str = "BASHD_GUARD_ENABLE";
+/// Overrides `guard.disable`.
+pub const GUARD_DISABLE: &str = "BASHD_GUARD_DISABLE";
 /// Overrides `spool.head_bytes`.
 pub const SPOOL_HEAD_BYTES: &str = "BASHD_SPOOL_HEAD_BYTES";
 /// Overrides `spool.ring_bytes`.

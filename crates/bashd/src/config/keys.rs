@@ -1,7 +1,7 @@
 //! The table of configuration keys: name, variable, what a value must be, whether it acts yet.
 //!
-//! What a key means and its default are not here but in `config/default.toml`; a test compares
-//! the two.
+//! What a key means is not here but in `config/default.toml`, which also shows the defaults. They
+//! stand here as well, because every start would otherwise parse that file; a test compares the two.
 
 use super::env_vars;
 
@@ -15,8 +15,17 @@ pub struct Key {
     pub variable: &'static str,
     /// What its value must be.
     pub kind: Kind,
+    /// Its default, written as in a variable; empty means not set.
+    pub default: &'static str,
     /// Whether it acts yet.
     pub effect: Effect,
+}
+
+impl Key {
+    /// The same key with a default.
+    const fn or(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
 }
 
 /// What the value of a key must be.
@@ -72,6 +81,7 @@ const fn now(name: &'static str, variable: &'static str, kind: Kind) -> Key {
         name,
         variable,
         kind,
+        default: "",
         effect: Effect::Now,
     }
 }
@@ -81,6 +91,7 @@ const fn not_yet(name: &'static str, variable: &'static str, kind: Kind) -> Key 
         name,
         variable,
         kind,
+        default: "",
         effect: Effect::NotYet,
     }
 }
@@ -96,7 +107,7 @@ const DAYS: Kind = Kind::Number {
 
 /// Every key, in the order of `config/default.toml`.
 pub const KEYS: &[Key] = &[
-    now("profile", env_vars::PROFILE, Kind::Text),
+    now("profile", env_vars::PROFILE, Kind::Text).or("default"),
     now("profiles_dir", env_vars::PROFILES_DIR, Kind::Path),
     now("shell", env_vars::SHELL, Kind::Text),
     not_yet("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
@@ -104,9 +115,12 @@ pub const KEYS: &[Key] = &[
         "survivors",
         env_vars::SURVIVORS,
         Kind::Choice(&["profile", "keep", "end"]),
-    ),
-    now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL),
-    now("spool.ring_bytes", env_vars::SPOOL_RING_BYTES, SPOOL),
+    )
+    .or("profile"),
+    now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
+    now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
+    now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
+    now("spool.ring_bytes", env_vars::SPOOL_RING_BYTES, SPOOL).or("56MiB"),
     now(
         "spool.total_bytes",
         env_vars::SPOOL_TOTAL_BYTES,
@@ -114,14 +128,16 @@ pub const KEYS: &[Key] = &[
             min: 0,
             max: MOST_SPOOL,
         },
-    ),
-    now("spool.max_age_days", env_vars::SPOOL_MAX_AGE_DAYS, DAYS),
-    now("ledger.enabled", env_vars::LEDGER_ENABLED, Kind::Switch),
+    )
+    .or("10GiB"),
+    now("spool.max_age_days", env_vars::SPOOL_MAX_AGE_DAYS, DAYS).or("7"),
+    now("ledger.enabled", env_vars::LEDGER_ENABLED, Kind::Switch).or("true"),
     now(
         "ledger.retention_days",
         env_vars::LEDGER_RETENTION_DAYS,
         DAYS,
-    ),
+    )
+    .or("180"),
     now(
         "ledger.max_command_bytes",
         env_vars::LEDGER_MAX_COMMAND_BYTES,
@@ -129,18 +145,21 @@ pub const KEYS: &[Key] = &[
             min: 0,
             max: MOST_COMMAND,
         },
-    ),
-    not_yet("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch),
+    )
+    .or("64KiB"),
+    not_yet("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
     not_yet(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,
         Kind::Choice(&["off", "on"]),
-    ),
+    )
+    .or("off"),
     not_yet(
         "bash.autoBackground.enabled",
         env_vars::BASH_AUTO_BACKGROUND_ENABLED,
         Kind::Switch,
-    ),
+    )
+    .or("false"),
     not_yet(
         "bash.autoBackground.thresholdMs",
         env_vars::BASH_AUTO_BACKGROUND_THRESHOLD_MS,
@@ -148,17 +167,20 @@ pub const KEYS: &[Key] = &[
             min: 0,
             max: 86_400_000,
         },
-    ),
+    )
+    .or("60000"),
     not_yet(
         "bashInterceptor.enabled",
         env_vars::BASH_INTERCEPTOR_ENABLED,
         Kind::Switch,
-    ),
+    )
+    .or("false"),
     not_yet(
         "shellMinimizer.enabled",
         env_vars::SHELL_MINIMIZER_ENABLED,
         Kind::Switch,
-    ),
+    )
+    .or("true"),
     not_yet(
         "shellMinimizer.settingsPath",
         env_vars::SHELL_MINIMIZER_SETTINGS_PATH,
@@ -181,12 +203,14 @@ pub const KEYS: &[Key] = &[
             min: 1024,
             max: MOST_SPOOL,
         },
-    ),
+    )
+    .or("4MiB"),
     not_yet(
         "shellMinimizer.sourceOutlineLevel",
         env_vars::SHELL_MINIMIZER_SOURCE_OUTLINE_LEVEL,
         Kind::Choice(&["default", "aggressive"]),
-    ),
+    )
+    .or("default"),
 ];
 
 /// Finds a key by its exact name.

@@ -9,6 +9,7 @@ pub mod env_vars;
 mod keys;
 mod report;
 mod resolve;
+mod rules;
 pub mod size;
 #[cfg(test)]
 mod tests;
@@ -16,13 +17,15 @@ mod value;
 
 pub use keys::{Effect, KEYS, Key, Kind, find, nearest};
 pub use report::{Entry, Origin, Report, Warning};
-pub use resolve::{ConfigFile, DEFAULTS, Sources, resolve};
+pub use resolve::{ConfigFile, REFERENCE, Sources, resolve};
 pub use value::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::guard::{self, Guard, UserRule};
 use crate::ledger::LedgerSettings;
 use crate::output::spool::{Retention, Storage};
 use crate::plan::{Quota, Survivors};
+use crate::profile::Profile;
 use resolve::Values;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -53,6 +56,12 @@ pub struct Config {
     pub prefix: Option<String>,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
+    /// Names of compiled-in rules that are on besides the profile's.
+    pub guard_enable: Vec<String>,
+    /// Names of compiled-in rules that are off whatever the profile says.
+    pub guard_disable: Vec<String>,
+    /// The user's own rules.
+    pub rules: Vec<UserRule>,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -98,6 +107,13 @@ impl Config {
         self.state_dir.join("ledger")
     }
 
+    /// The rules that hold for calls of a profile.
+    pub fn guard(&self, profile: &Profile) -> Guard {
+        let names = profile.guard.rules.iter().chain(&self.guard_enable);
+        let names = names.filter(|name| !self.guard_disable.contains(name));
+        Guard::new(names.map(String::as_str), &self.rules)
+    }
+
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
         Ok(Self {
@@ -123,6 +139,9 @@ impl Config {
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
             survivors: survivors(values.text("survivors")?)?,
+            guard_enable: rule_names(values, "guard.enable")?,
+            guard_disable: rule_names(values, "guard.disable")?,
+            rules: Vec::new(),
         })
     }
 }
@@ -133,6 +152,18 @@ fn unless_zero(number: u64) -> Option<u64> {
 
 fn days(count: u64) -> Duration {
     Duration::from_hours(24 * count)
+}
+
+/// A list of names of compiled-in rules, each of which must exist.
+fn rule_names(values: &Values, key: &str) -> Result<Vec<String>> {
+    let names = values.list(key)?;
+    match names.iter().find(|name| guard::rule(name).is_none()) {
+        Some(name) => Err(Error::new(
+            ErrorKind::Config,
+            format!("`{key}` names the rule {name:?}, which does not exist"),
+        )),
+        None => Ok(names.to_vec()),
+    }
 }
 
 fn survivors(word: &str) -> Result<Option<Survivors>> {

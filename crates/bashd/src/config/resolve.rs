@@ -5,15 +5,15 @@
 use super::keys::{self, KEYS, Key};
 use super::report::{Entry, Origin, Report, Warning};
 use super::value::{Unfit, Value};
-use super::{Config, env_vars};
+use super::{Config, env_vars, rules};
 use crate::error::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
-/// The defaults, which are also the reference.
-pub const DEFAULTS: &str = include_str!("../../config/default.toml");
+/// The reference: every key with its meaning and its default.
+pub const REFERENCE: &str = include_str!("../../config/default.toml");
 
 /// What the layers say, weakest last in precedence: flags, variables, file, defaults.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +44,13 @@ pub struct ConfigFile {
 /// Resolves the layers into the configuration that holds, and tells where each value came from.
 pub fn resolve(sources: &Sources) -> Result<(Config, Report)> {
     let mut values = Values::default();
-    values.read_toml(DEFAULTS, &|_| Origin::Default)?;
+    for key in KEYS {
+        values.set(
+            key,
+            Value::from_text(key.kind, key.default),
+            Origin::Default,
+        )?;
+    }
     if let Some(ConfigFile { path, text }) = &sources.file {
         values.read_toml(text, &|line| Origin::File {
             path: path.clone(),
@@ -54,7 +60,10 @@ pub fn resolve(sources: &Sources) -> Result<(Config, Report)> {
     values.read_variables(&sources.variables)?;
     values.read_flags(&sources.flags)?;
     values.expand_paths(sources.home.as_deref());
-    let config = Config::from_values(&values, sources)?;
+    let mut config = Config::from_values(&values, sources)?;
+    if let Some(file) = &sources.file {
+        config.rules = rules::read(file)?;
+    }
     let Values { slots, warnings } = values;
     let entries = KEYS
         .iter()
@@ -128,6 +137,8 @@ impl Values {
             };
             let at = origin(part.span().start);
             match (keys::find(&name), found.get_ref()) {
+                // Not a value but a list of tables, read apart.
+                (None, DeValue::Array(_)) if name == rules::TABLE => {}
                 (Some(key), found) => self.set(key, Value::from_toml(key.kind, found), at)?,
                 (None, DeValue::Table(inner)) if keys::is_group(&name) => {
                     self.read_table(&name, inner, origin)?;
@@ -213,6 +224,13 @@ impl Values {
     pub(super) fn switch(&self, name: &str) -> Result<bool> {
         match self.get(name) {
             Some(Value::Switch(truth)) => Ok(*truth),
+            other => Err(no_default(name, other)),
+        }
+    }
+
+    pub(super) fn list(&self, name: &str) -> Result<&[String]> {
+        match self.get(name) {
+            Some(Value::List(items)) => Ok(items),
             other => Err(no_default(name, other)),
         }
     }

@@ -74,11 +74,29 @@ fn the_reference_has_every_key_in_the_order_of_the_table() {
 }
 
 #[test]
+fn the_reference_shows_the_defaults() {
+    let file = ConfigFile {
+        path: "reference".into(),
+        text: REFERENCE.to_owned(),
+    };
+    let sources = Sources {
+        file: Some(file),
+        ..Sources::default()
+    };
+    let (_, shown) = resolve(&sources).unwrap();
+    let (_, held) = resolve(&Sources::default()).unwrap();
+    for (shown, held) in shown.entries.iter().zip(&held.entries) {
+        assert_eq!(shown.value, held.value, "{}", held.key.name);
+        assert_ne!(shown.origin, Origin::Default, "{}", held.key.name);
+    }
+}
+
+#[test]
 fn the_reference_comments_every_key_and_marks_those_without_effect() {
     let mut group = String::new();
     let mut comment = String::new();
     let mut seen = Vec::new();
-    for line in DEFAULTS.lines() {
+    for line in REFERENCE.lines() {
         if let Some(said) = line.strip_prefix('#') {
             comment.push_str(said);
         } else if let Some(name) = line.strip_prefix('[') {

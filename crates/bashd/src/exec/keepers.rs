@@ -42,6 +42,7 @@ impl Keepers {
             storage,
         };
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
+            protocol::send(&link, &hello, &[]).map_err(failed)?;
             let pool = Mutex::new(Pool {
                 server: None,
                 spare: Some(link),

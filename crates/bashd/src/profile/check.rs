@@ -2,6 +2,7 @@
 
 use super::Profile;
 use super::parameters::Sets;
+use crate::guard;
 use crate::output::window::Window;
 use crate::template::unknown_placeholder;
 
@@ -9,6 +10,7 @@ use crate::template::unknown_placeholder;
 pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_parameters(profile)?;
     check_limits(profile)?;
+    check_guard(profile)?;
     check_window(&profile.output.window)?;
     check_texts(profile)
 }
@@ -57,6 +59,14 @@ fn check_limits(profile: &Profile) -> Result<(), String> {
             Err("limits.timeout_range_s must be [least, most], least above 0".to_owned())
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+fn check_guard(profile: &Profile) -> Result<(), String> {
+    let is_unknown = |name: &&String| guard::rule(name).is_none();
+    match profile.guard.rules.iter().find(is_unknown) {
+        Some(name) => Err(format!("guard.rules: there is no rule `{name}`")),
+        None => Ok(()),
     }
 }
 
@@ -117,6 +127,11 @@ mod tests {
                 "required = true",
                 "aliases = [\"command\"]",
                 "`command` is there twice",
+            ),
+            (
+                "[limits]",
+                "[guard]\nrules = [\"no_fun\"]\n[limits]",
+                "no rule `no_fun`",
             ),
             ("grace_ms", "timeout_range_s = [5, 1]\ngrace_ms", "least"),
         ];

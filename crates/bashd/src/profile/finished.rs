@@ -64,7 +64,7 @@ fn finished(
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.
 fn lost(spool: &SpoolReader) -> Option<String> {
     let error = spool.storage_error()?;
-    let count = spool.dropped();
+    let count = spool.lost();
     Some(format!(
         "{count} bytes of output were lost, because they could not be stored: {error}"
     ))

@@ -17,7 +17,7 @@ pub mod texts;
 
 use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Tool};
-use rules::{EnvironmentRules, LimitRules, Mode, OutputRules, ShellRules};
+use rules::{EnvironmentRules, GuardRules, LimitRules, Mode, OutputRules, ShellRules};
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
 
@@ -55,6 +55,9 @@ pub struct Profile {
     /// What is added to the environment.
     #[serde(default)]
     pub environment: EnvironmentRules,
+    /// Which rules decide before anything runs.
+    #[serde(default)]
+    pub guard: GuardRules,
     /// When and how runs are ended.
     pub limits: LimitRules,
     /// How the output is captured and shown.

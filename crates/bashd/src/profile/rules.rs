@@ -79,6 +79,16 @@ pub struct EnvironmentRules {
     pub run_variable: bool,
 }
 
+/// Which rules decide before anything runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct GuardRules {
+    /// Names of compiled-in rules (`docs/guard.md`).
+    #[serde(default)]
+    pub rules: Vec<String>,
+}
+
 /// A named way to run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,6 +5,10 @@
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
 //! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
+//! | `faults` | bad input, hostile commands, killed processes, full disks: a clear reply in bounded time, nothing left |
+//! | `guard` | what the guard denies never runs; who is asked; what the environment can't slip past it |
+//! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
+//! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `harness` | `harness`'s document on the real engine |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
@@ -28,6 +32,10 @@
 mod contracts;
 mod default_profile;
 mod engine_under_test;
+mod faults;
+mod guard;
+mod guard_cases;
+mod guard_properties;
 mod harness;
 mod many_calls;
 mod oracle;

@@ -17,7 +17,7 @@
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
 use super::ending::{self, Reaped};
-use super::protocol::{self, End, Exited, Failed, Frame, Query, Release, Start};
+use super::protocol::{self, End, Exited, Failed, Frame, Hello, Query, Release, Start};
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
 use super::start;
@@ -49,34 +49,37 @@ pub(crate) struct Keeper {
     /// A pidfd of its engine.
     engine: Option<OwnedFd>,
     signals: SignalFd,
-    storage: Storage,
+    /// Where output is kept; not known before `hello` to one that was forked early.
+    storage: Option<Storage>,
     /// A spool opened ahead, for this quota.
     prepared: Option<(Quota, SpoolWriter)>,
 }
 
 impl Keeper {
-    /// A keeper on this socket, with a spool opened ahead.
-    pub(crate) fn new(
-        link: OwnedFd,
-        engine: Option<OwnedFd>,
-        signals: SignalFd,
-        storage: Storage,
-    ) -> Self {
-        let quota = storage.quota;
-        let prepared = SpoolWriter::create(&storage.runs, quota)
-            .ok()
-            .map(|spool| (quota, spool));
+    /// A keeper on this socket.
+    pub(crate) fn new(link: OwnedFd, engine: Option<OwnedFd>, signals: SignalFd) -> Self {
         Self {
             link: Some(link),
             engine,
             signals,
-            storage,
-            prepared,
+            storage: None,
+            prepared: None,
         }
     }
 
+    /// Opens a spool ahead of the run.
+    pub(crate) fn prepare(mut self, storage: Storage) -> Self {
+        // A directory that can't be made is told by the spool, with its reason.
+        let _ = spool::prepare_runs_directory(&storage.runs);
+        let quota = storage.quota;
+        let opened = SpoolWriter::create(&storage.runs, quota).ok();
+        self.prepared = opened.map(|spool| (quota, spool));
+        self.storage = Some(storage);
+        self
+    }
+
     /// Waits for `start`, then lives through the run.
-    pub(crate) fn live(self) -> io::Result<()> {
+    pub(crate) fn live(mut self) -> io::Result<()> {
         while let Some(link) = &self.link {
             let mut fds = vec![
                 PollFd::new(link, PollFlags::IN),
@@ -96,29 +99,34 @@ impl Keeper {
             }
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<Start>() => return self.run(&frame),
+                Ok(Some(frame)) if frame.is::<Hello>() => {
+                    let hello: Hello = frame.body()?;
+                    self = self.prepare(hello.storage);
+                }
                 Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => {
-                    return self.tell_failure(&Failed {
-                        doing: "hear the engine".to_owned(),
-                        errno: error.raw_os_error().unwrap_or(libc::EBADMSG),
-                    });
-                }
+                Err(error) => return self.fail("hear the engine", error.raw_os_error()),
             }
         }
         Ok(())
     }
 
+    fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
+        self.tell_failure(&Failed {
+            doing: doing.to_owned(),
+            errno: errno.unwrap_or(libc::EBADMSG),
+        })
+    }
+
     fn run(mut self, frame: &Frame) -> io::Result<()> {
         let message: Start = frame.body()?;
         let started = Instant::now();
-        let shell = match start::start(
-            &message,
-            &frame.fds,
-            &self.storage.runs,
-            self.prepared.take(),
-        ) {
+        let Some(storage) = self.storage.take() else {
+            return self.fail("learn where output is kept", None);
+        };
+        let prepared = self.prepared.take();
+        let shell = match start::start(&message, &frame.fds, &storage.runs, prepared) {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
@@ -140,6 +148,7 @@ impl Keeper {
             query: None,
             last_grown: None,
             unsent: None,
+            storage,
         };
         // An engine that is gone already shows on the socket, which ends the run properly.
         let _ = run.tell_started(self.link.as_ref());
@@ -196,6 +205,8 @@ pub(super) struct Run {
     pub(super) last_grown: Option<Instant>,
     /// The report, while the socket did not take it.
     pub(super) unsent: Option<Exited>,
+    /// Where output is kept.
+    storage: Storage,
 }
 
 impl Run {
@@ -218,7 +229,7 @@ impl Run {
             self.advance(keeper, now);
             self.tell_growth(keeper, now);
             if self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none() {
-                return self.leave(&keeper.storage);
+                return self.leave();
             }
         }
     }
@@ -422,7 +433,7 @@ impl Run {
     }
 
     /// Nothing lives any more, and nobody waits: the last bytes, the log's end, old runs.
-    fn leave(mut self, storage: &Storage) -> io::Result<()> {
+    fn leave(mut self) -> io::Result<()> {
         for pump in &mut self.pumps {
             if pump.turn().0 != Turn::Ended {
                 pump.finish();
@@ -431,7 +442,7 @@ impl Run {
         self.pumps
             .iter()
             .try_for_each(|pump| pump.spool.complete_head())?;
-        spool::sweep_if_due(&storage.runs, storage.retention)
+        spool::sweep_if_due(&self.storage.runs, self.storage.retention)
     }
 }
 

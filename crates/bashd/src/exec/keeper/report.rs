@@ -3,6 +3,7 @@
 use super::ending;
 use super::life::{Keeper, Phase, Run};
 use super::protocol::{self, Exited, Grown, Query, Spilled, Started};
+use super::pump::Pump;
 use crate::exec::Exit;
 use crate::reply::LeftReason;
 use rustix::process::PidfdFlags;
@@ -56,8 +57,12 @@ impl Run {
         self.send_report(keeper);
     }
 
+    /// Sends the report, once the engine has every ring: it reads them as soon as it has the report.
     pub(super) fn send_report(&mut self, keeper: &Keeper) {
-        if let (Some(link), Some(exited)) = (&keeper.link, &self.unsent) {
+        let is_told = |pump: &Pump| pump.spill_told || pump.spool.ring().is_none();
+        if let (Some(link), Some(exited)) = (&keeper.link, &self.unsent)
+            && self.pumps.iter().all(is_told)
+        {
             match protocol::send(link, exited, &[]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 _ => self.unsent = None,

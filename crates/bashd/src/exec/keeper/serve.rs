@@ -8,7 +8,6 @@ use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
 use crate::exec::os::{descriptors, tree};
-use crate::output::spool;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use std::collections::HashSet;
@@ -107,10 +106,6 @@ impl Server {
             };
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
-            if let Some(hello) = &self.hello {
-                // A directory that can't be made is told by the first spool, with its reason.
-                let _ = spool::prepare_runs_directory(&hello.storage.runs);
-            }
         } else if frame.is::<Fork>() {
             if let Some(link) = frame.fds.into_iter().next() {
                 self.fork_keeper(link);
@@ -151,7 +146,9 @@ impl Server {
         become_subreaper()?;
         let engine = self.engine.try_clone()?;
         let signals = self.signals.try_clone()?;
-        Keeper::new(link, Some(engine), signals, hello.storage.clone()).live()
+        Keeper::new(link, Some(engine), signals)
+            .prepare(hello.storage.clone())
+            .live()
     }
 
     /// Collects keepers that left, and ends what killed ones left behind.

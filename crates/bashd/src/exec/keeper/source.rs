@@ -6,7 +6,6 @@ use super::serve;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::{descriptors, signals, tree};
-use crate::output::spool::{self, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -151,8 +150,10 @@ pub struct ForkedKeeper {
 impl ForkedKeeper {
     /// Forks a keeper. Refuses in a process that has more than one thread.
     ///
-    /// The calling process becomes a subreaper, so that it can end what a killed keeper leaves.
-    pub fn fork(storage: &Storage) -> Result<Self> {
+    /// The sooner this is done, the less there is to copy, and the more the keeper gets done while
+    /// its engine is still being made. The calling process becomes a subreaper, so that it can end
+    /// what a killed keeper leaves.
+    pub fn fork() -> Result<Self> {
         let failed = |error| Error::io(ErrorKind::Keeper, "fork a keeper", error);
         check_single_thread().map_err(failed)?;
         let (near, far) = socket_pair().map_err(failed)?;
@@ -160,7 +161,7 @@ impl ForkedKeeper {
         let engine = rustix::process::getpid();
         match fork().map_err(failed)? {
             Forked::Parent(pid) => Ok(Self { link: near, pid }),
-            Forked::Child => exit_now(i32::from(be_keeper(far, engine, storage).is_err())),
+            Forked::Child => exit_now(i32::from(be_keeper(far, engine).is_err())),
         }
     }
 
@@ -183,7 +184,7 @@ impl ForkedKeeper {
     }
 }
 
-fn be_keeper(link: OwnedFd, engine: Pid, storage: &Storage) -> io::Result<()> {
+fn be_keeper(link: OwnedFd, engine: Pid) -> io::Result<()> {
     descriptors::keep_only(&[link.as_raw_fd()])?;
     rustix::process::setsid()?;
     rustix::process::chdir("/")?;
@@ -191,6 +192,5 @@ fn be_keeper(link: OwnedFd, engine: Pid, storage: &Storage) -> io::Result<()> {
     let signals = signals::take_over()?;
     // An engine that is gone already is seen on the socket.
     let engine = rustix::process::pidfd_open(engine, PidfdFlags::empty()).ok();
-    let _ = spool::prepare_runs_directory(&storage.runs);
-    Keeper::new(link, engine, signals, storage.clone()).live()
+    Keeper::new(link, engine, signals).live()
 }

@@ -55,6 +55,7 @@ impl SpoolReader {
         let head = self.counters().head_capacity.load(Relaxed);
         let waits_for_ring = self.end.is_none()
             && self.ring.get().is_none()
+            && self.counters().ring_capacity.load(Relaxed) > 0
             && self.counters().disk_end.load(Acquire) > head;
         if waits_for_ring {
             total.min(head)
@@ -63,30 +64,30 @@ impl SpoolReader {
         }
     }
 
-    /// Bytes of the stream that can't be read any more: overwritten in the ring, or never written.
+    /// Bytes of the stream that can't be read any more: overwritten in the ring, or never stored.
     pub fn dropped(&self) -> u64 {
-        let total = self.len();
         let counters = self.counters();
         let overwritten = counters
             .tail_start
             .load(Acquire)
-            .min(total)
+            .min(self.len())
             .saturating_sub(counters.head_capacity.load(Relaxed));
+        overwritten + self.lost()
+    }
+
+    /// Bytes of the stream that were never stored, because the disk refused them.
+    pub fn lost(&self) -> u64 {
+        let counters = self.counters();
         let disk_end = counters.disk_end.load(Acquire);
-        let unwritten = total.saturating_sub(disk_end);
-        let lost = counters
-            .memory_start
-            .load(Acquire)
-            .saturating_sub(disk_end)
-            .min(unwritten);
-        overwritten + lost
+        let unwritten = self.len().saturating_sub(disk_end);
+        let not_in_memory = counters.memory_start.load(Acquire).saturating_sub(disk_end);
+        not_in_memory.min(unwritten)
     }
 
     /// The operating system's reason why output was lost, if any was.
     pub fn storage_error(&self) -> Option<io::Error> {
         let errno = self.counters().errno.load(Acquire);
-        let failed = self.counters().disk_end.load(Acquire) < self.len();
-        (errno != 0 && failed).then(|| io::Error::from_raw_os_error(errno as i32))
+        (errno != 0 && self.lost() > 0).then(|| io::Error::from_raw_os_error(errno as i32))
     }
 
     /// Offset at which the line with this number (from 0) begins, if it is still there.

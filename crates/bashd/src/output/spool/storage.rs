@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Suffix of a spool file that has a name only because the file system has no anonymous ones.
 const NAMED_SUFFIX: &str = "spool";
 
+/// For its owner alone: output may hold anything.
+const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
 /// A file of a spool.
 #[derive(Debug)]
 pub(super) struct SpoolFile {
@@ -20,30 +23,50 @@ pub(super) struct SpoolFile {
     name: Option<PathBuf>,
 }
 
+/// Names tried for a file that needs one. A name may be taken by what a killed keeper with the same
+/// pid left (of another container, or before a reboot) and nobody has swept yet.
+const NAMES_TRIED: usize = 100;
+
 impl SpoolFile {
-    /// Opens a new file in the runs directory.
+    /// Opens a new file in the runs directory, which is made anew if somebody removed it.
     pub(super) fn create(runs: &Path) -> io::Result<Self> {
-        let mode = Mode::RUSR | Mode::WUSR;
+        match Self::anonymous(runs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                prepare_runs_directory(runs)?;
+                Self::anonymous(runs)
+            }
+            result => result,
+        }
+    }
+
+    fn anonymous(runs: &Path) -> io::Result<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        match rustix::fs::open(runs, flags, mode) {
+        match rustix::fs::open(runs, flags, MODE) {
             Ok(fd) => Ok(Self { fd, name: None }),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR) => Self::named(runs, mode),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => Self::named(runs),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn named(runs: &Path, mode: Mode) -> io::Result<Self> {
+    /// Opens a new file with a name, for file systems that have no anonymous ones.
+    pub(super) fn named(runs: &Path) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let pid = rustix::process::getpid().as_raw_nonzero();
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = runs.join(format!("{pid}-{number}.{NAMED_SUFFIX}"));
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(&path, flags, mode)?;
-        rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self {
-            fd,
-            name: Some(path),
-        })
+        let mut last = Errno::EXIST;
+        for _ in 0..NAMES_TRIED {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = runs.join(format!("{pid}-{number}.{NAMED_SUFFIX}"));
+            match create_locked(&path) {
+                Ok(fd) => {
+                    let name = Some(path);
+                    return Ok(Self { fd, name });
+                }
+                // A sweep that came between the file's creation and its lock takes it away.
+                Err(error @ (Errno::EXIST | Errno::WOULDBLOCK)) => last = error,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(last.into())
     }
 
     /// Gives the file a lasting name, and locks it for as long as its keeper lives.
@@ -68,6 +91,13 @@ impl SpoolFile {
             AtFlags::SYMLINK_FOLLOW,
         )?)
     }
+}
+
+fn create_locked(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, MODE)?;
+    rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(fd)
 }
 
 impl AsFd for SpoolFile {

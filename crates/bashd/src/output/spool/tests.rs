@@ -1,10 +1,13 @@
 //! Writer and reader together, against a plain vector that forgets nothing.
 
+use super::storage::SpoolFile;
 use super::*;
 use crate::output::{Piece, Source};
 use crate::plan::Quota;
 use proptest::prelude::*;
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// A reader on everything that the writer has so far.
 fn reader_of(writer: &SpoolWriter) -> SpoolReader {
@@ -78,7 +81,7 @@ proptest! {
     fn a_stream_without_a_disk_keeps_its_last_bytes_in_memory(
         chunks in prop::collection::vec(1_usize..50_000, 0..6),
     ) {
-        let missing = std::path::Path::new("/nonexistent/bashd-runs");
+        let missing = std::path::Path::new("/proc/bashd-runs");
         let quota = Quota { head: 1000, ring: 1000 };
         let mut writer = SpoolWriter::create(missing, quota).unwrap();
         let mut stream = Vec::new();
@@ -99,7 +102,7 @@ proptest! {
             .collect();
         prop_assert_eq!(read, expected);
         let error = reader.storage_error().and_then(|error| error.raw_os_error());
-        prop_assert_eq!(error, (!stream.is_empty()).then_some(libc::ENOENT));
+        prop_assert_eq!(error, (gone > 0).then_some(libc::ENOENT));
     }
 }
 
@@ -153,6 +156,97 @@ fn an_anonymous_spool_leaves_no_name() {
     writer.append(b"0123456789abcdef");
     drop(writer);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// Names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+#[test]
+fn a_spool_of_named_files_is_as_good_and_removes_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let quota = Quota { head: 5, ring: 4 };
+    let mut writer = SpoolWriter::create_with(SpoolFile::named, directory.path(), quota).unwrap();
+    writer.append(b"headxmiddletail");
+    let found = names(directory.path());
+    assert_eq!(found.len(), 2, "head and ring: {found:?}");
+    for name in &found {
+        let mode = std::fs::metadata(directory.path().join(name))
+            .unwrap()
+            .permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+    }
+    let read = flatten(reader_of(&writer).read(0..15).unwrap());
+    assert_eq!(read, expected(b"headxmiddletail", quota));
+    drop(writer);
+    assert_eq!(names(directory.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_named_spool_that_becomes_a_log_keeps_only_that() {
+    let directory = tempfile::tempdir().unwrap();
+    let quota = Quota { head: 5, ring: 4 };
+    let mut writer = SpoolWriter::create_with(SpoolFile::named, directory.path(), quota).unwrap();
+    writer.append(b"headxmiddletail");
+    let path = directory.path().join("log");
+    writer.link(&path).unwrap();
+    writer.complete_head().unwrap();
+    drop(writer);
+    assert_eq!(names(directory.path()), ["log"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        text,
+        "headx\n[bashd: 6 bytes of output were dropped here]\ntail"
+    );
+}
+
+#[test]
+fn named_files_are_swept_when_nobody_holds_their_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs = directory.path();
+    let living = SpoolFile::named(runs).unwrap();
+    let of_the_living = names(runs);
+    // What killed keepers left: the kernel has released their locks.
+    std::fs::write(runs.join("1-0.spool"), "abandoned").unwrap();
+    std::fs::write(runs.join("1-1.spool"), "abandoned").unwrap();
+    std::fs::write(runs.join("somebody-elses"), "").unwrap();
+    storage::sweep_abandoned(runs).unwrap();
+    let mut left = names(runs);
+    left.retain(|name| name != "somebody-elses");
+    assert_eq!(left, of_the_living);
+    assert!(runs.join("somebody-elses").exists());
+    drop(living);
+    assert_eq!(names(runs), ["somebody-elses"]);
+}
+
+#[test]
+fn a_name_that_is_taken_is_passed_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let pid = std::process::id();
+    for number in 0..20 {
+        std::fs::write(directory.path().join(format!("{pid}-{number}.spool")), "").unwrap();
+    }
+    drop(SpoolFile::named(directory.path()).unwrap());
+    assert_eq!(
+        names(directory.path()).len(),
+        20,
+        "only its own was removed"
+    );
+}
+
+#[test]
+fn a_runs_directory_that_was_removed_is_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs = directory.path().join("state/runs");
+    let mut writer = SpoolWriter::create(&runs, Quota { head: 5, ring: 5 }).unwrap();
+    std::fs::remove_dir_all(directory.path().join("state")).unwrap();
+    writer.append(b"0123456789");
+    assert_eq!(reader_of(&writer).dropped(), 0, "the ring was made as well");
+    let mode = std::fs::metadata(&runs).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
 }
 
 #[test]

@@ -9,9 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
+/// Opens a file of a spool in a directory.
+pub(super) type Open = fn(&Path) -> io::Result<SpoolFile>;
+
 /// Takes a stream's bytes in order and keeps what the quota allows.
 pub(crate) struct SpoolWriter {
     page: CounterPage,
+    open: Open,
     runs: PathBuf,
     quota: Quota,
     index: LineIndex,
@@ -39,6 +43,11 @@ impl SpoolWriter {
     /// Opens a spool in the runs directory. A disk that refuses even that is told by the counters;
     /// only a lack of memory or descriptors is an error.
     pub(crate) fn create(runs: &Path, quota: Quota) -> io::Result<Self> {
+        Self::create_with(SpoolFile::create, runs, quota)
+    }
+
+    /// The same with another way to open files.
+    pub(super) fn create_with(open: Open, runs: &Path, quota: Quota) -> io::Result<Self> {
         let index = LineIndex::new(quota);
         let page = CounterPage::create(MEMORY_TAIL + index.bytes())?;
         let counters = page.get();
@@ -47,6 +56,7 @@ impl SpoolWriter {
         counters.ring_capacity.store(quota.ring, Release);
         let mut writer = Self {
             page,
+            open,
             runs: runs.to_owned(),
             quota,
             index,
@@ -57,7 +67,7 @@ impl SpoolWriter {
             total: 0,
             lines: 0,
         };
-        match SpoolFile::create(runs) {
+        match open(runs) {
             Ok(file) => writer.head = Some(file),
             Err(error) if is_out_of_descriptors(&error) => return Err(error),
             Err(error) => writer.give_up_disk(&error),
@@ -121,7 +131,7 @@ impl SpoolWriter {
         }
         if self.ring.is_none() {
             self.page.get().tail_start.store(head, SeqCst);
-            self.ring = Some(SpoolFile::create(&self.runs)?);
+            self.ring = Some((self.open)(&self.runs)?);
         }
         let position = (self.total - head) % ring;
         let count = (bytes.len() as u64).min(ring - position);

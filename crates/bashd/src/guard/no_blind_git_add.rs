@@ -1,0 +1,65 @@
+//! `no_blind_git_add`: everything is staged, and with it what nobody meant to commit.
+
+use super::options::{has_short, is_long, operands};
+use super::{Rule, first_offender, git, paths};
+use crate::script::{Command, Part, Word};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_blind_git_add",
+    denies: "git add of everything: -A, --all, ., *",
+    message: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
+    judge: |script| first_offender(script, offends),
+};
+
+fn offends(command: &Command) -> bool {
+    let Some(call) = git::call(command) else {
+        return false;
+    };
+    if !matches!(call.subcommand, "add" | "stage") {
+        return false;
+    }
+    let options_end = call.arguments.iter().position(|word| word.is("--"));
+    let options = call
+        .arguments
+        .get(..options_end.unwrap_or(call.arguments.len()));
+    let options = options.unwrap_or_default();
+    let is_dry = |word: &Word| has_short(word, "n", "") || is_long(word, "dry-run", 1);
+    if options.iter().any(is_dry) {
+        return false;
+    }
+    let is_all = |word: &Word| {
+        has_short(word, "A", "")
+            || is_long(word, "all", 1)
+            || is_long(word, "no-ignore-removal", 11)
+    };
+    let pathspecs: Vec<&Word> = operands(call.arguments).collect();
+    let only_exclusions = !pathspecs.is_empty() && pathspecs.iter().all(|word| is_exclusion(word));
+    options.iter().any(is_all) || pathspecs.into_iter().any(is_everything) || only_exclusions
+}
+
+/// Whether a pathspec means the whole directory or the whole repository.
+fn is_everything(word: &Word) -> bool {
+    if let [Part::Variable { name, .. }] = word.parts.as_slice() {
+        return name == "PWD";
+    }
+    let Some(text) = word.literal_or_glob() else {
+        return false;
+    };
+    // Quoted or not: git matches `*` itself where the shell does not.
+    let text = text
+        .strip_prefix(":(top)")
+        .or_else(|| text.strip_prefix(":/"))
+        .unwrap_or(&text);
+    let mut components = text
+        .split('/')
+        .filter(|component| !matches!(*component, "" | "."));
+    !text.starts_with('/') && components.all(paths::matches_all_names)
+}
+
+/// `:!x`, `:^x`, `:(exclude)x`: everything but x, if nothing else is named.
+fn is_exclusion(word: &Word) -> bool {
+    let text = word.known_beginning();
+    [":!", ":^", ":(exclude"]
+        .iter()
+        .any(|magic| text.starts_with(magic))
+}

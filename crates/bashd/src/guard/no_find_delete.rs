@@ -1,0 +1,39 @@
+//! `no_find_delete`: find walks the whole system or a whole home, and deletes.
+
+use super::paths::Path;
+use super::{Rule, first_offender};
+use crate::script::{Command, Word};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_find_delete",
+    denies: "find over / or a home directory with -delete or -exec rm",
+    message: "permission denied: find with -delete over the root or a home directory is not allowed. Name a directory below it",
+    judge: |script| first_offender(script, offends),
+};
+
+fn offends(command: &Command) -> bool {
+    if !matches!(command.name(), Some("find" | "gfind")) {
+        return false;
+    }
+    let words = command.arguments();
+    let is_option = |word: &&Word| matches!(word.known(), Some("-H" | "-L" | "-P"));
+    let starts = words.iter().skip_while(is_option);
+    let mut starts = starts.take_while(|word| !word.known_beginning().starts_with(['-', '(', '!']));
+    let everywhere = starts.any(|word| {
+        let path = Path::of(word);
+        path.is_root() || path.is_home()
+    });
+    everywhere && (words.iter().any(|word| word.is("-delete")) || runs_rm(words))
+}
+
+fn runs_rm(words: &[Word]) -> bool {
+    let is_exec =
+        |word: &Word| matches!(word.known(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+    words.windows(2).any(|pair| {
+        let [exec, program] = pair else { return false };
+        let program = program
+            .known()
+            .and_then(|program| program.rsplit('/').next());
+        is_exec(exec) && matches!(program, Some("rm" | "shred" | "unlink"))
+    })
+}

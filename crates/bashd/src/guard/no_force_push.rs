@@ -1,0 +1,55 @@
+//! `no_force_push`: history that others have is overwritten.
+
+use super::options::{has_short, is_long};
+use super::{Rule, first_offender, git};
+use crate::script::{Command, Word};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_force_push",
+    denies: "git push with --force, -f, --mirror or a +refspec",
+    message: "permission denied: git push --force is not allowed. Use --force-with-lease for safer force pushes, or push without force",
+    judge: |script| first_offender(script, offends),
+};
+
+/// Options whose value is the next word.
+const WITH_VALUE: [&str; 6] = [
+    "-o",
+    "--push-option",
+    "--repo",
+    "--receive-pack",
+    "--exec",
+    "--recurse-submodules",
+];
+
+fn offends(command: &Command) -> bool {
+    let Some(call) = git::call(command) else {
+        return false;
+    };
+    if !matches!(call.subcommand, "push" | "send-pack") {
+        return false;
+    }
+    let mut is_forced = false;
+    let mut options_end = false;
+    let mut words = call.arguments.iter();
+    while let Some(word) = words.next() {
+        if options_end {
+            is_forced |= is_forced_ref(word);
+        } else if word.known().is_some_and(|text| WITH_VALUE.contains(&text)) {
+            words.next();
+        } else if has_short(word, "n", "o") || is_long(word, "dry-run", 2) {
+            return false;
+        } else {
+            options_end = word.is("--");
+            is_forced |= is_forced_ref(word) || forces(word);
+        }
+    }
+    is_forced
+}
+
+fn forces(word: &Word) -> bool {
+    has_short(word, "f", "o") || is_long(word, "force", 2) || is_long(word, "mirror", 1)
+}
+
+fn is_forced_ref(word: &Word) -> bool {
+    word.known_beginning().starts_with('+')
+}

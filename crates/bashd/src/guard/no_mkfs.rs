@@ -1,0 +1,25 @@
+//! `no_mkfs`: a new file system where an old one was.
+
+use super::{Rule, first_offender};
+use crate::script::Command;
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_mkfs",
+    denies: "mkfs, mkfs.*, mke2fs, mkswap, wipefs -a",
+    message: "permission denied: making a file system destroys what is on the device",
+    judge: |script| first_offender(script, offends),
+};
+
+fn offends(command: &Command) -> bool {
+    let Some(name) = command.name() else {
+        return false;
+    };
+    let has = |options: &[&str]| {
+        let mut words = command.arguments().iter();
+        words.any(|word| word.known().is_some_and(|text| options.contains(&text)))
+    };
+    let only_asks = has(&["--help", "--version", "-V", "-h", "-n", "--no-act"]);
+    let wipes = name == "wipefs" && has(&["-a", "--all", "-af", "-fa"]);
+    let makes = name == "mkfs" || name.starts_with("mkfs.") || matches!(name, "mke2fs" | "mkswap");
+    (makes && !command.arguments().is_empty() || wipes) && !only_asks
+}

@@ -1,0 +1,67 @@
+//! `no_pipe_to_shell`: what the network sends is run unread.
+
+use super::Rule;
+use crate::script::{Command, Construct, Part, Script, Span, Word};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_pipe_to_shell",
+    denies: "curl or wget into a shell: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
+    message: "permission denied: running what was just downloaded is not allowed. Save it to a file, read it, then run it",
+    judge,
+};
+
+const FETCHING: [&str; 6] = ["curl", "wget", "fetch", "aria2c", "http", "https"];
+const SHELLS: [&str; 7] = ["bash", "sh", "zsh", "dash", "ksh", "ash", "mksh"];
+const INTERPRETERS: [&str; 6] = ["python", "python3", "perl", "ruby", "node", "php"];
+
+fn judge(script: &Script) -> Option<Span> {
+    let fetches = |command: &&Command| command.name().is_some_and(|name| FETCHING.contains(&name));
+    let fetching: Vec<&Command> = script.commands.iter().filter(fetches).collect();
+    if fetching.is_empty() {
+        return None;
+    }
+    let mut commands = script.commands.iter();
+    let runs = commands.find(|command| {
+        fetching
+            .iter()
+            .any(|fetch| is_piped(fetch, command) || is_substituted(fetch, command))
+    });
+    runs.map(|command| command.span)
+}
+
+/// `curl … | sh`
+fn is_piped(fetch: &Command, runner: &Command) -> bool {
+    runner.place.reads_pipe
+        && runner.place.outermost_pipeline == fetch.place.outermost_pipeline
+        && fetch.span.start < runner.span.start
+        && runs_input(runner)
+}
+
+fn runs_input(runner: &Command) -> bool {
+    let Some(name) = runner.name() else {
+        return false;
+    };
+    let words = runner.arguments();
+    let takes_input = |word: &Word| matches!(word.known(), Some("-" | "-s" | "/dev/stdin"));
+    let is_operand = |word: &&Word| !word.known_beginning().starts_with('-');
+    let reads = words.iter().any(takes_input) || !words.iter().any(|word| is_operand(&word));
+    let has_code = words
+        .iter()
+        .any(|word| matches!(word.known(), Some("-c" | "-e" | "-m")));
+    (SHELLS.contains(&name) || INTERPRETERS.contains(&name)) && reads && !has_code
+        || matches!(name, "source" | ".") && words.iter().any(takes_input)
+}
+
+/// `bash <(curl …)`, `sh -c "$(curl …)"`, `eval "$(curl …)"`
+fn is_substituted(fetch: &Command, runner: &Command) -> bool {
+    let is_runner = |name: &str| SHELLS.contains(&name) || matches!(name, "eval" | "source" | ".");
+    let holds = |word: &Word| {
+        let is_unknown = |part: &Part| matches!(part, Part::Unknown { .. });
+        word.parts.iter().any(is_unknown)
+            && word.span.start <= fetch.span.start
+            && fetch.span.end <= word.span.end
+    };
+    runner.name().is_some_and(is_runner)
+        && fetch.place.inside.contains(Construct::Substitution)
+        && runner.arguments().iter().any(holds)
+}

@@ -1,0 +1,22 @@
+//! `no_recursive_chmod`: rights or owners of the whole system are changed.
+
+use super::options::{has_short, is_long, operands};
+use super::paths::Path;
+use super::{Rule, first_offender};
+use crate::script::{Command, Word};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_recursive_chmod",
+    denies: "chmod, chown or chgrp -R on /",
+    message: "permission denied: changing rights or owners of everything below the root is not allowed. Name a directory below it",
+    judge: |script| first_offender(script, offends),
+};
+
+fn offends(command: &Command) -> bool {
+    if !matches!(command.name(), Some("chmod" | "chown" | "chgrp")) {
+        return false;
+    }
+    let words = command.arguments();
+    let is_recursive = |word: &Word| has_short(word, "R", "") || is_long(word, "recursive", 3);
+    words.iter().any(is_recursive) && operands(words).any(|word| Path::of(word).is_root())
+}

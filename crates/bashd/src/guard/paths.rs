@@ -1,0 +1,192 @@
+//! Paths in words: where they lead, as far as the text tells.
+
+use crate::script::{Part, Word};
+
+/// Stands for what is not known in a path.
+const UNKNOWN: char = '\u{FFFC}';
+
+/// What a word names as a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Path {
+    /// Where it begins.
+    pub(super) start: Start,
+    /// The names in it, without empty ones and `.`; a `..` takes the one before it away if that is known.
+    pub(super) components: Vec<String>,
+}
+
+/// Where a path begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// At the root.
+    Root,
+    /// In a home directory.
+    Home,
+    /// In the working directory.
+    Here,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Path {
+    /// Reads a word as a path. Pattern characters that are quoted get a backslash in [`Self::components`].
+    pub(super) fn of(word: &Word) -> Self {
+        let (start, text) = match (word.after_home(), word.parts.split_first()) {
+            (Some(rest), _) => (Start::Home, flat(rest)),
+            (None, Some((Part::Tilde(_), rest))) => (Start::Here, flat(rest)),
+            (None, Some((Part::Variable { name, .. }, rest))) if name == "PWD" => {
+                (Start::Here, flat(rest))
+            }
+            (None, _) => {
+                let text = flat(&word.parts);
+                let start = match text.chars().next() {
+                    Some('/') => Start::Root,
+                    Some(UNKNOWN) => Start::Unknown,
+                    _ => Start::Here,
+                };
+                (start, text)
+            }
+        };
+        let mut components: Vec<String> = Vec::new();
+        for component in text.split('/') {
+            let last_is_name = components
+                .last()
+                .is_some_and(|last| last != ".." && !last.contains(UNKNOWN));
+            match component {
+                "" | "." => {}
+                ".." if last_is_name => {
+                    components.pop();
+                }
+                ".." if start == Start::Root => {}
+                component => components.push(component.to_owned()),
+            }
+        }
+        let path = Self { start, components };
+        path.with_named_home()
+    }
+
+    /// `/home/$USER` is a home, too.
+    fn with_named_home(mut self) -> Self {
+        let is_home = |place: &str| matches!(place, "home" | "Users");
+        if let (Start::Root, [place, user, ..]) = (self.start, self.components.as_slice())
+            && is_home(place)
+            && user == "\u{FFFC}USER\u{FFFC}"
+        {
+            self.start = Start::Home;
+            self.components.drain(..2);
+        }
+        self
+    }
+
+    /// Whether it is the root, or everything in it.
+    pub(super) fn is_root(&self) -> bool {
+        self.start == Start::Root && self.components.iter().all(|name| matches_all_names(name))
+    }
+
+    /// Whether it is a home directory, or everything in it.
+    pub(super) fn is_home(&self) -> bool {
+        self.start == Start::Home && self.components.iter().all(|name| matches_all_names(name))
+    }
+}
+
+/// Parts as one text: literal pattern characters escaped, unknown parts as one character.
+fn flat(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Text(known) => {
+                for character in known.chars() {
+                    if matches!(character, '*' | '?' | '[' | '\\') {
+                        text.push('\\');
+                    }
+                    text.push(character);
+                }
+            }
+            Part::Glob(pattern) => text.push_str(pattern),
+            Part::Variable { name, .. } if matches!(name.as_str(), "USER" | "LOGNAME") => {
+                text.extend([UNKNOWN, 'U', 'S', 'E', 'R', UNKNOWN]);
+            }
+            Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. } => text.push(UNKNOWN),
+        }
+    }
+    text
+}
+
+/// Whether a pattern matches every name, or every hidden one: `*`, `**`, `.*`, `.??*`, `[!.]*`, `!(x)`.
+pub(super) fn matches_all_names(pattern: &str) -> bool {
+    if pattern.starts_with("!(") {
+        return true;
+    }
+    let mut rest = pattern.chars().peekable();
+    let mut has_star = false;
+    while let Some(character) = rest.next() {
+        match character {
+            '*' => has_star = true,
+            '?' | '.' => {}
+            '[' if matches!(rest.peek(), Some('!' | '^')) => {
+                if !rest.any(|character| character == ']') {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+    }
+    has_star
+}
+
+/// Whether a pattern matches this name, by the shell's rules for hidden files.
+pub(super) fn could_match(pattern: &str, name: &str) -> bool {
+    let is_hidden = name.starts_with('.');
+    if is_hidden && !pattern.starts_with('.') {
+        return false;
+    }
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    // Which beginnings of the name the pattern so far can match.
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    let mut at = 0;
+    while let Some(character) = pattern.get(at) {
+        let mut next = vec![false; name.len() + 1];
+        let (single, length) = match character {
+            '*' => {
+                let first = reached.iter().position(|is| *is);
+                for is in next.iter_mut().skip(first.unwrap_or(usize::MAX)) {
+                    *is = true;
+                }
+                (None, 1)
+            }
+            '?' => (Some(Single::Any), 1),
+            '[' => (Some(Single::Any), bracket_length(pattern.get(at..))),
+            '\\' => (pattern.get(at + 1).copied().map(Single::Is), 2),
+            &UNKNOWN => return false,
+            other => (Some(Single::Is(*other)), 1),
+        };
+        if let Some(single) = single {
+            for (index, character) in name.iter().enumerate() {
+                next[index + 1] = reached[index] && single.matches(*character);
+            }
+        }
+        reached = next;
+        at += length;
+    }
+    reached.last().copied().unwrap_or_default()
+}
+
+enum Single {
+    Any,
+    Is(char),
+}
+
+impl Single {
+    fn matches(&self, character: char) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Is(own) => *own == character,
+        }
+    }
+}
+
+fn bracket_length(rest: Option<&[char]>) -> usize {
+    let close = rest.and_then(|rest| rest.iter().skip(2).position(|c| *c == ']'));
+    close.map_or(1, |close| close + 3)
+}

@@ -1,0 +1,120 @@
+//! Small facts about the rules; the bulk of the cases is data, in `tests/cases/guard/`.
+
+use super::*;
+
+fn rules(toml: &str) -> Vec<UserRule> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        rules: Vec<UserRule>,
+    }
+    let file: File = toml::from_str(toml).expect("rules");
+    for rule in &file.rules {
+        assert_eq!(rule.problem(), None);
+    }
+    file.rules
+}
+
+fn verdict(guard: &Guard, text: &str) -> (u8, String) {
+    let verdict = guard.check(&Script::parse(text), text);
+    let rule = match &verdict {
+        Verdict::Allow => String::new(),
+        Verdict::Ask(objection) | Verdict::Deny(objection) => objection.rule.clone(),
+    };
+    (verdict.strictness(), rule)
+}
+
+const OWN: &str = "
+[[rules]]
+name = 'free'
+decision = 'allow'
+command = 'git'
+[[rules]]
+name = 'ask-git'
+decision = 'ask'
+message = 'sure?'
+command = 'git'
+subcommand = ['stash drop', 'push']
+[[rules]]
+name = 'no-etc'
+decision = 'deny'
+message = 'not there'
+paths = ['/etc', '~/.ssh']
+[[rules]]
+name = 'no-forced-helm'
+decision = 'deny'
+message = 'no force'
+command = 'helm'
+flags = ['-f', '--force']
+[[rules]]
+name = 'no-secret'
+decision = 'deny'
+message = 'a secret'
+regex = 'AKIA[0-9A-Z]{4}'
+";
+
+#[test]
+fn user_rules_match_over_the_view() {
+    let guard = Guard::new([], &rules(OWN));
+    for (text, expected) in [
+        ("git status", (0, "")),
+        ("git -C x stash drop", (1, "ask-git")),
+        ("sudo git push origin x", (1, "ask-git")),
+        ("git stash list", (0, "")),
+        ("echo x > /etc/hosts", (2, "no-etc")),
+        ("cp x /etc/", (2, "no-etc")),
+        ("cat < /etc/hosts", (0, "")),
+        ("cp x /etcetera", (0, "")),
+        ("tar -xf a --directory=/etc/x", (2, "no-etc")),
+        ("cat ~/.ssh/id", (2, "no-etc")),
+        ("cat \"$HOME/.ssh\"", (2, "no-etc")),
+        ("cat ~/.sshx", (0, "")),
+        ("helm -xf --force=true y", (2, "no-forced-helm")),
+        ("helm --force y", (0, "")),
+        ("echo AKIA1234", (2, "no-secret")),
+    ] {
+        let (strictness, rule) = verdict(&guard, text);
+        assert_eq!((strictness, rule.as_str()), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_strictest_decision_wins_and_of_equals_the_first() {
+    let guard = Guard::new(["no_force_push", "no_blind_git_add"], &rules(OWN));
+    assert_eq!(verdict(&guard, "git push").1, "ask-git");
+    assert_eq!(verdict(&guard, "git push -f").1, "no_force_push");
+    assert_eq!(
+        verdict(&guard, "git add -A; git push -f").1,
+        "no_force_push"
+    );
+}
+
+#[test]
+fn what_can_not_be_read_is_denied_if_a_guard_is_on() {
+    let deep = "( ".repeat(200);
+    let guard = Guard::new(["no_mkfs"], &[]);
+    assert_eq!(verdict(&guard, &deep).1, WITHIN_BOUNDS);
+    assert_eq!(verdict(&Guard::default(), &deep).0, 0);
+    assert_eq!(
+        verdict(&guard, &format!("mkfs /dev/x; {deep}")).1,
+        "no_mkfs"
+    );
+}
+
+#[test]
+fn an_objection_points_at_the_command() {
+    let text = "echo a && sudo rm -rf / ; echo b";
+    let guard = Guard::new(["no_dangerous_rm"], &[]);
+    let Verdict::Deny(objection) = guard.check(&Script::parse(text), text) else {
+        panic!("allowed");
+    };
+    let span = objection.span.expect("a span");
+    assert_eq!(text.get(span.start..span.end), Some("rm -rf /"));
+}
+
+#[test]
+fn names_are_unique_and_messages_are_one_line() {
+    for (index, rule) in RULES.iter().enumerate() {
+        assert!(RULES[..index].iter().all(|other| other.name != rule.name));
+        assert!(!rule.message.contains('\n') && rule.message.starts_with("permission denied: "));
+    }
+}

@@ -1,0 +1,234 @@
+//! Rules that users write: `[[rules]]` in the configuration, each with examples that are checked.
+
+use super::options::{has_short, is_long, operands};
+use super::{Objection, Verdict};
+use crate::script::{Command, Part, Script, Span, Word};
+use serde::Deserialize;
+
+/// A rule of the user's own.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct UserRule {
+    /// Its name.
+    pub name: String,
+    /// What happens to a script that it matches.
+    pub decision: Decision,
+    /// What the caller is told, one line.
+    #[serde(default)]
+    pub message: String,
+    /// Names of programs, any of which matches.
+    #[serde(default)]
+    pub command: Names,
+    /// The words after the program that are not options; any of these rows of words matches.
+    #[serde(default)]
+    pub subcommand: Names,
+    /// Options, all of which must be there: `-f` is also found in `-rf`, `--force` is not in `--forced`.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Beginnings of paths: an argument or a file that is written lies in one of them.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// A pattern over the whole text, instead of the parsed view.
+    #[serde(default)]
+    pub regex: Option<Pattern>,
+    /// Scripts that tell what it means; checked when the configuration is read.
+    #[serde(default)]
+    pub examples: Examples,
+}
+
+/// What happens to a script that a rule matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// It may run, as far as this rule goes: a stricter rule wins.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// It may not run.
+    Deny,
+}
+
+/// Examples of a rule.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Examples {
+    /// Scripts that it denies, or asks about.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Scripts that it lets pass.
+    #[serde(default)]
+    pub allow: Vec<String>,
+}
+
+/// One name, or several.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "OneOrMany")]
+pub struct Names(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)] // how people write it; never written back
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl From<OneOrMany> for Names {
+    fn from(written: OneOrMany) -> Self {
+        match written {
+            OneOrMany::One(name) => Self(vec![name]),
+            OneOrMany::Many(names) => Self(names),
+        }
+    }
+}
+
+/// A compiled pattern.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Pattern(regex::Regex);
+
+impl TryFrom<String> for Pattern {
+    type Error = regex::Error;
+
+    fn try_from(pattern: String) -> Result<Self, Self::Error> {
+        regex::Regex::new(&pattern).map(Self)
+    }
+}
+
+impl UserRule {
+    /// Says what is wrong with the rule, if something is: it matches nothing, or not what its
+    /// examples say.
+    pub fn problem(&self) -> Option<String> {
+        let has_view = !self.command.0.is_empty()
+            || !self.subcommand.0.is_empty()
+            || !self.flags.is_empty()
+            || !self.paths.is_empty();
+        if has_view == self.regex.is_some() {
+            let problem = "must match by command, subcommand, flags and paths, or else by regex";
+            return Some(format!("rule `{}` {problem}", self.name));
+        }
+        if self.message.is_empty() && self.decision != Decision::Allow {
+            return Some(format!("rule `{}` has no message", self.name));
+        }
+        let (matching, passing) = match self.decision {
+            Decision::Ask | Decision::Deny => (&self.examples.deny, &self.examples.allow),
+            Decision::Allow => (&self.examples.allow, &self.examples.deny),
+        };
+        let matches = |text: &&String| self.find(&Script::parse(text), text).is_some();
+        let missed = matching.iter().find(|text| !matches(text));
+        let caught = passing.iter().find(matches);
+        let name = &self.name;
+        match (missed, caught) {
+            (Some(text), _) => Some(format!("rule `{name}` does not match its example {text:?}")),
+            (None, Some(text)) => Some(format!(
+                "rule `{name}` matches {text:?}, which its examples rule out"
+            )),
+            (None, None) => None,
+        }
+    }
+
+    pub(super) fn verdict(&self, script: &Script, text: &str) -> Option<Verdict> {
+        let span = self.find(script, text)?;
+        let objection = Objection {
+            rule: self.name.clone(),
+            message: self.message.clone(),
+            span: Some(span),
+        };
+        Some(match self.decision {
+            Decision::Allow => Verdict::Allow,
+            Decision::Ask => Verdict::Ask(objection),
+            Decision::Deny => Verdict::Deny(objection),
+        })
+    }
+
+    fn find(&self, script: &Script, text: &str) -> Option<Span> {
+        if let Some(Pattern(pattern)) = &self.regex {
+            let found = pattern.find(text)?;
+            return Some(Span {
+                start: found.start(),
+                end: found.end(),
+            });
+        }
+        let mut commands = script.commands.iter();
+        commands
+            .find(|command| self.matches(command))
+            .map(|command| command.span)
+    }
+
+    fn matches(&self, command: &Command) -> bool {
+        let names = &self.command.0;
+        let is_named = names.is_empty()
+            || command
+                .name()
+                .is_some_and(|name| names.iter().any(|known| known == name));
+        is_named
+            && (self.subcommand.0.is_empty() || self.has_subcommand(command))
+            && self.flags.iter().all(|flag| has_flag(command, flag))
+            && (self.paths.is_empty() || self.touches_path(command))
+    }
+
+    fn has_subcommand(&self, command: &Command) -> bool {
+        let words: Vec<&str> = match super::git::call(command) {
+            // git's own options come with values.
+            Some(call) => {
+                let rest = operands(call.arguments).filter_map(Word::known);
+                [call.subcommand].into_iter().chain(rest).collect()
+            }
+            None => operands(command.arguments())
+                .filter_map(Word::known)
+                .collect(),
+        };
+        self.subcommand.0.iter().any(|row| {
+            let row: Vec<&str> = row.split_whitespace().collect();
+            words.starts_with(&row)
+        })
+    }
+
+    fn touches_path(&self, command: &Command) -> bool {
+        let redirects = command.redirects.iter();
+        let written = redirects.filter(|redirect| redirect.operator.writes());
+        let written = written.map(|redirect| &redirect.target);
+        let mut words = command.arguments().iter().chain(written);
+        words.any(|word| self.paths.iter().any(|prefix| is_below(word, prefix)))
+    }
+}
+
+fn has_flag(command: &Command, flag: &str) -> bool {
+    command
+        .arguments()
+        .iter()
+        .take_while(|word| !word.is("--"))
+        .any(
+            |word| match (flag.strip_prefix("--"), flag.strip_prefix('-')) {
+                (Some(long), _) => {
+                    let text = word.known_beginning();
+                    is_long(word, long, long.len()) || text.starts_with(&format!("{flag}="))
+                }
+                (None, Some(short)) if short.chars().count() == 1 => has_short(word, short, ""),
+                (None, _) => word.is(flag),
+            },
+        )
+}
+
+/// Whether a word names a path, or something below it. `~` is any spelling of a home.
+fn is_below(word: &Word, prefix: &str) -> bool {
+    let is_inside = |path: &str, prefix: &str| {
+        let prefix = prefix.trim_end_matches('/');
+        path.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let Some(below_home) = prefix.strip_prefix('~') else {
+        let text = word.known_beginning();
+        // `--file=/etc/x` and `of=/etc/x` name a path, too.
+        let value = text.split_once('=').map_or("", |(_, value)| value);
+        return is_inside(text, prefix) || is_inside(value, prefix);
+    };
+    word.after_home().is_some_and(|rest| {
+        let text = match rest.first() {
+            Some(Part::Text(text)) => text,
+            _ => "",
+        };
+        is_inside(text, below_home)
+    })
+}

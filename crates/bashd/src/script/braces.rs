@@ -1,0 +1,182 @@
+//! Brace expansion, and the making of words from the pieces that were read.
+
+use super::view::Span;
+use super::word::{Part, Word};
+
+/// A piece of a word before brace expansion.
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    /// Anything that is not an unquoted brace or comma.
+    Part(Part),
+    Open,
+    Comma,
+    Close,
+}
+
+impl Piece {
+    pub(super) fn of_brace(byte: u8) -> Self {
+        match byte {
+            b'{' => Self::Open,
+            b',' => Self::Comma,
+            _ => Self::Close,
+        }
+    }
+
+    fn into_part(self) -> Part {
+        match self {
+            Self::Part(part) => part,
+            Self::Open => Part::Text("{".to_owned()),
+            Self::Comma => Part::Text(",".to_owned()),
+            Self::Close => Part::Text("}".to_owned()),
+        }
+    }
+}
+
+/// Nesting and rows of braces up to which they are expanded.
+const MOST_BRACES: usize = 16;
+
+/// Words that one word may become if its braces are multiplied.
+const MOST_WORDS: usize = 512;
+
+/// The word without brace expansion.
+pub(super) fn into_one_word(pieces: Vec<Piece>, span: Span) -> Word {
+    let parts = pieces.into_iter().map(Piece::into_part).collect();
+    finish(parts, span)
+}
+
+/// The words that brace expansion makes of one; never none.
+pub(super) fn into_words(pieces: Vec<Piece>, span: Span) -> Vec<Word> {
+    if !pieces.iter().any(|piece| matches!(piece, Piece::Open)) {
+        return vec![into_one_word(pieces, span)];
+    }
+    let most = MOST_WORDS.max(pieces.len());
+    match expand(&pieces, 0, most) {
+        Some(alternatives) if alternatives.len() == 1 => {
+            let parts = alternatives.into_iter().next().unwrap_or_default();
+            vec![finish(parts, span)]
+        }
+        Some(alternatives) => {
+            let words = alternatives.into_iter().map(|parts| Word {
+                is_expanded: true,
+                ..finish(parts, span)
+            });
+            words.collect()
+        }
+        None => vec![Word {
+            is_expanded: true,
+            ..Word::unknown(span)
+        }],
+    }
+}
+
+/// All alternatives of a row of pieces, or nothing if they are too many.
+fn expand(pieces: &[Piece], depth: usize, most: usize) -> Option<Vec<Vec<Part>>> {
+    if depth > MOST_BRACES {
+        return None;
+    }
+    let Some(group) = first_group(pieces) else {
+        let parts = pieces.iter().cloned().map(Piece::into_part);
+        return Some(vec![parts.collect()]);
+    };
+    let middles = match group.commas.as_slice() {
+        [] => vec![vec![Part::Unknown { quoted: false }]],
+        commas => {
+            let mut middles = Vec::new();
+            let mut start = group.open + 1;
+            for end in commas.iter().chain([&group.close]) {
+                let alternative = pieces.get(start..*end).unwrap_or_default();
+                middles.extend(expand(alternative, depth + 1, most)?);
+                start = end + 1;
+            }
+            middles
+        }
+    };
+    let after = pieces.get(group.close + 1..).unwrap_or_default();
+    let suffixes = expand(after, depth + 1, most)?;
+    if middles.len().saturating_mul(suffixes.len()) > most {
+        return None;
+    }
+    let before = pieces.get(..group.open).unwrap_or_default();
+    let before: Vec<Part> = before.iter().cloned().map(Piece::into_part).collect();
+    let mut alternatives = Vec::new();
+    for middle in &middles {
+        for suffix in &suffixes {
+            alternatives.push([before.as_slice(), middle, suffix].concat());
+        }
+    }
+    Some(alternatives)
+}
+
+/// The first braces that the shell would expand.
+struct Group {
+    open: usize,
+    close: usize,
+    /// None for a sequence such as `{1..9}`.
+    commas: Vec<usize>,
+}
+
+fn first_group(pieces: &[Piece]) -> Option<Group> {
+    let mut open: Vec<Group> = Vec::new();
+    let mut found: Option<Group> = None;
+    for (index, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Open => open.push(Group {
+                open: index,
+                close: index,
+                commas: Vec::new(),
+            }),
+            Piece::Comma => {
+                if let Some(group) = open.last_mut() {
+                    group.commas.push(index);
+                }
+            }
+            Piece::Close => {
+                let Some(mut group) = open.pop() else {
+                    continue;
+                };
+                group.close = index;
+                let inner = pieces.get(group.open + 1..index).unwrap_or_default();
+                let is_expanded = !group.commas.is_empty() || is_sequence(inner);
+                let is_before = found.as_ref().is_none_or(|found| group.open < found.open);
+                if is_expanded && is_before {
+                    found = Some(group);
+                }
+                // Nothing open that could still enclose it: this is the first.
+                if open.is_empty() && found.is_some() {
+                    return found;
+                }
+            }
+            Piece::Part(_) => {}
+        }
+    }
+    found
+}
+
+fn is_sequence(inner: &[Piece]) -> bool {
+    let [Piece::Part(Part::Text(text))] = inner else {
+        return false;
+    };
+    let is_end = |end: &str| !end.is_empty() && end.len() < 20;
+    text.split_once("..")
+        .is_some_and(|(first, last)| is_end(first) && is_end(last))
+}
+
+/// Joins the parts; a `[` that no `]` follows is text, and so is a tilde that is not first.
+fn finish(parts: Vec<Part>, span: Span) -> Word {
+    let mut word = Word {
+        parts: Vec::with_capacity(parts.len()),
+        span,
+        is_expanded: false,
+    };
+    let closes = |part: &Part| matches!(part, Part::Text(text) if text.contains(']'));
+    let last_close = parts.iter().rposition(closes);
+    for (index, part) in parts.into_iter().enumerate() {
+        word.push(match part {
+            Part::Glob(text) if text == "[" && last_close.is_none_or(|last| last < index) => {
+                Part::Text(text)
+            }
+            part => part,
+        });
+    }
+    word
+}

@@ -1,0 +1,294 @@
+//! Variables whose value is plain from the text: `d=/; rm -rf $d`.
+//!
+//! In the order of the text, an assignment replaces what is known; inside a condition, a loop's body
+//! or a function it is one more possibility, since nobody knows whether it runs. A word with several
+//! possibilities becomes several words.
+
+use super::view::{Assigned, Assignment, Command, Construct, Joint};
+use super::word::{Part, Word};
+use std::collections::HashMap;
+
+/// Possible values of one variable, and words that one word may become.
+const MOST_POSSIBILITIES: usize = 32;
+
+/// Variables that are handed on to a script inside the script: above that, none is.
+const MOST_HANDED_ON: usize = 64;
+
+/// Builtins whose arguments are assignments.
+const DECLARING: [&str; 5] = ["export", "declare", "local", "readonly", "typeset"];
+
+/// Builtins that change the variables that their arguments name.
+const CHANGING: [&str; 6] = ["read", "unset", "mapfile", "readarray", "printf", "getopts"];
+
+/// What is known of variables at some place of the text.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Constants {
+    values: HashMap<String, Vec<Word>>,
+}
+
+impl Constants {
+    /// The same for a script that runs here, with positional parameters of its own.
+    pub(super) fn hand_on(&self, own: &[Assignment], positional: Option<&[Word]>) -> Self {
+        let mut handed_on = if self.values.len() > MOST_HANDED_ON {
+            Self::default()
+        } else {
+            self.clone()
+        };
+        for assignment in own {
+            if let Assigned::Value(word) = &assignment.value {
+                handed_on.assign(&assignment.name, word.clone(), false);
+            }
+        }
+        if let Some(positional) = positional {
+            for (index, word) in positional.iter().enumerate().take(MOST_POSSIBILITIES) {
+                handed_on.set(index.to_string(), vec![word.clone()]);
+            }
+            let all = positional.get(1..).unwrap_or_default();
+            for name in ["@", "*"] {
+                handed_on.set(name.to_owned(), all.to_vec());
+            }
+        }
+        handed_on
+    }
+
+    /// Puts known values into a command's words.
+    pub(super) fn fill(&self, command: &mut Command) {
+        let is_variable = |part: &Part| matches!(part, Part::Variable { .. });
+        let has_variable = |word: &Word| word.parts.iter().any(is_variable);
+        if command.words.iter().any(has_variable) {
+            let words = std::mem::take(&mut command.words);
+            for word in words {
+                let is_name = command.words.is_empty();
+                command.words.extend(self.fill_word(word, is_name));
+            }
+        }
+        for redirect in &mut command.redirects {
+            let target = std::mem::take(&mut redirect.target);
+            redirect.target = self.fill_one(target);
+        }
+        for assignment in &mut command.assignments {
+            match &mut assignment.value {
+                Assigned::Value(word) => *word = self.fill_one(std::mem::take(word)),
+                Assigned::EachOf(words) => {
+                    let filled = std::mem::take(words).into_iter();
+                    *words = filled
+                        .flat_map(|word| self.fill_word(word, false))
+                        .collect();
+                }
+                Assigned::Other => {}
+            }
+        }
+    }
+
+    /// Takes note of what a command assigns.
+    pub(super) fn learn(&mut self, command: &Command) {
+        let maybe = is_conditional(command);
+        if command.words.is_empty() {
+            for assignment in &command.assignments {
+                match &assignment.value {
+                    Assigned::Value(word) => self.assign(&assignment.name, word.clone(), maybe),
+                    Assigned::EachOf(words) => self.set(assignment.name.clone(), words.clone()),
+                    Assigned::Other => self.forget(&assignment.name),
+                }
+            }
+            return;
+        }
+        let Some(name) = command.name() else { return };
+        if DECLARING.contains(&name) {
+            for word in command.arguments() {
+                self.learn_declared(word, maybe);
+            }
+        } else if CHANGING.contains(&name) {
+            for name in command.arguments().iter().filter_map(Word::known) {
+                self.forget(name);
+            }
+        }
+    }
+
+    fn learn_declared(&mut self, word: &Word, maybe: bool) {
+        let Some((Part::Text(text), rest)) = word.parts.split_first() else {
+            return;
+        };
+        let Some((name, value)) = text.split_once('=') else {
+            return;
+        };
+        let mut assigned = Word::of(value, word.span);
+        assigned.parts.extend_from_slice(rest);
+        match name.strip_suffix('+') {
+            Some(name) => self.forget(name),
+            None => self.assign(name, assigned, maybe),
+        }
+    }
+
+    fn assign(&mut self, name: &str, word: Word, maybe: bool) {
+        let is_unknown = word
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Unknown { .. }));
+        match (is_unknown, maybe) {
+            (true, true) => {}
+            (true, false) => self.forget(name),
+            (false, false) => self.set(name.to_owned(), vec![word]),
+            (false, true) => {
+                let values = self.values.entry(name.to_owned()).or_default();
+                if values.len() < MOST_POSSIBILITIES && !values.contains(&word) {
+                    values.push(word);
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, name: String, words: Vec<Word>) {
+        if words.is_empty() || words.len() > MOST_POSSIBILITIES {
+            self.forget(&name);
+        } else {
+            self.values.insert(name, words);
+        }
+    }
+
+    fn forget(&mut self, name: &str) {
+        self.values.remove(name);
+    }
+
+    /// A word that stays one: filled only where the value is the only one.
+    fn fill_one(&self, word: Word) -> Word {
+        let mut filled = self.fill_word(word.clone(), true);
+        match filled.len() {
+            1 => filled.remove(0),
+            _ => word,
+        }
+    }
+
+    /// The words that a word may become. At the beginning of a command only one is taken.
+    fn fill_word(&self, word: Word, is_name: bool) -> Vec<Word> {
+        let mut rows = vec![vec![blank(&word)]];
+        let mut is_filled = false;
+        for part in &word.parts {
+            let choices = self.choices(part, is_name);
+            is_filled |= choices.is_some();
+            let Some((values, quoted)) = choices else {
+                for row in &mut rows {
+                    push_to_last(row, part.clone());
+                }
+                continue;
+            };
+            if rows.len() * values.len() > MOST_POSSIBILITIES {
+                return vec![word];
+            }
+            let mut longer = Vec::with_capacity(rows.len() * values.len());
+            for value in &values {
+                for row in &rows {
+                    let mut row = row.clone();
+                    splice(&mut row, value, quoted);
+                    longer.push(row);
+                }
+            }
+            rows = longer;
+        }
+        if !is_filled {
+            return vec![word];
+        }
+        let mut words = rows.concat();
+        let several = words.len() > 1;
+        for word in &mut words {
+            word.is_expanded |= several;
+        }
+        words
+    }
+
+    /// The values that stand for a part, if it is a variable of which something is known.
+    fn choices(&self, part: &Part, is_name: bool) -> Option<(Vec<Word>, bool)> {
+        let Part::Variable {
+            name,
+            quoted,
+            fallback,
+        } = part
+        else {
+            return None;
+        };
+        if let Some(values) = self.values.get(name) {
+            let values = values.iter().take(if is_name { 1 } else { usize::MAX });
+            return Some((values.cloned().collect(), *quoted));
+        }
+        let fallback = Word::of(fallback.clone()?, super::Span::default());
+        let itself = Word {
+            parts: vec![Part::Variable {
+                name: name.clone(),
+                quoted: *quoted,
+                fallback: None,
+            }],
+            ..Word::default()
+        };
+        let values = if is_name {
+            vec![fallback]
+        } else {
+            vec![itself, fallback]
+        };
+        Some((values, *quoted))
+    }
+}
+
+/// Whether nobody knows if the command runs before what comes after it.
+fn is_conditional(command: &Command) -> bool {
+    let inside = command.place.inside;
+    [Construct::Condition, Construct::Loop, Construct::Function]
+        .into_iter()
+        .any(|construct| inside.contains(construct))
+        || command.place.joint == Joint::Or
+}
+
+fn blank(word: &Word) -> Word {
+    Word {
+        parts: Vec::new(),
+        ..*word
+    }
+}
+
+fn push_to_last(row: &mut [Word], part: Part) {
+    if let Some(last) = row.last_mut() {
+        last.push(part);
+    }
+}
+
+/// Appends a value: as it is in quotes, else split at blanks and with its patterns alive.
+fn splice(row: &mut Vec<Word>, value: &Word, quoted: bool) {
+    for part in &value.parts {
+        match part {
+            Part::Text(text) if !quoted => splice_unquoted(row, text),
+            Part::Glob(text) if quoted => push_to_last(row, Part::Text(text.clone())),
+            part => push_to_last(row, part.clone()),
+        }
+    }
+}
+
+fn splice_unquoted(row: &mut Vec<Word>, text: &str) {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n');
+        let is_glob = |c: char| matches!(c, '*' | '?' | '[');
+        let length = if is_blank(first) {
+            rest.find(|c| !is_blank(c))
+        } else if is_glob(first) {
+            Some(1)
+        } else {
+            rest.find(|c| is_blank(c) || is_glob(c))
+        };
+        let (run, after) = rest.split_at(length.unwrap_or(rest.len()));
+        rest = after;
+        if is_glob(first) {
+            push_to_last(row, Part::Glob(run.to_owned()));
+        } else if !is_blank(first) {
+            push_to_last(row, Part::Text(run.to_owned()));
+        } else if let Some(last) = row.last().filter(|last| !last.parts.is_empty()) {
+            let next = blank(last);
+            row.push(next);
+        }
+    }
+    // A blank at the end begins no word.
+    if row.len() > 1
+        && text.ends_with([' ', '\t', '\n'])
+        && row.last().is_some_and(|last| last.parts.is_empty())
+    {
+        row.pop();
+    }
+}

@@ -1,0 +1,251 @@
+//! The reserved words: what opens and closes compound commands in the scan.
+
+use super::reader::{FrameKind, Reader};
+use super::view::{Assigned, Assignment, Command, Construct, Joint, Origin, Span};
+use super::word::Word;
+
+/// Words that mean something at the beginning of a command, if they are not quoted.
+const RESERVED: [&str; 21] = [
+    "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case",
+    "esac", "{", "}", "!", "[[", "function", "in", "coproc", "time",
+];
+
+impl Reader<'_> {
+    /// A command: a reserved word, or a simple command.
+    pub(super) fn read_command(&mut self, base: usize) {
+        let Some(word) = self.reserved_word() else {
+            self.function_comes = false;
+            self.read_simple();
+            return;
+        };
+        match word {
+            "if" => self.open(word, FrameKind::If, Construct::Condition),
+            "while" | "until" => self.open(word, FrameKind::Loop, Construct::Loop),
+            "for" | "select" => {
+                self.open(word, FrameKind::Loop, Construct::Loop);
+                self.read_for_header();
+            }
+            "case" => self.read_case_header(),
+            "{" => self.open(word, FrameKind::Group, Construct::Group),
+            "then" | "elif" | "else" | "do" => {
+                self.skip(word.len());
+                self.separate(Joint::First);
+            }
+            "fi" => self.close(word, base, &[FrameKind::If]),
+            "done" => self.close(word, base, &[FrameKind::Loop]),
+            "}" => self.close(word, base, &[FrameKind::Group]),
+            "esac" => self.close(word, base, &[FrameKind::CaseBody, FrameKind::CasePatterns]),
+            "!" => {
+                self.skip(1);
+                self.constructs = self.constructs.with(Construct::Negation);
+            }
+            "[[" => self.read_test(),
+            "function" => {
+                self.skip(word.len());
+                self.skip_blanks();
+                let name = self.read_word();
+                self.skip_function_parentheses();
+                self.begin_function(&name);
+            }
+            "coproc" if self.compound_follows(word) => {
+                self.constructs = self.constructs.with(Construct::Coprocess);
+            }
+            "time" if self.compound_follows(word) => {}
+            // Before a simple command, both are seen through like other wrappers.
+            _ => self.read_simple(),
+        }
+    }
+
+    /// The reserved word that stands here as a whole word.
+    fn reserved_word(&self) -> Option<&'static str> {
+        let rest = self.text.as_bytes().get(self.position..self.end)?;
+        let is_end = |byte: &u8| b" \t\r\n;&|<>()".contains(byte);
+        RESERVED.into_iter().find(|word| {
+            rest.starts_with(word.as_bytes()) && rest.get(word.len()).is_none_or(is_end)
+        })
+    }
+
+    fn open(&mut self, word: &str, kind: FrameKind, construct: Construct) {
+        self.skip(word.len());
+        self.open_frame(kind, construct);
+    }
+
+    /// Closes the nearest open frame of these kinds, with everything that was left open inside.
+    fn close(&mut self, word: &str, base: usize, kinds: &[FrameKind]) {
+        self.skip(word.len());
+        let open = self.frames.get(base..).unwrap_or_default();
+        let Some(index) = open.iter().rposition(|frame| kinds.contains(&frame.kind)) else {
+            return;
+        };
+        while self.frames.len() > base + index {
+            self.close_frame();
+        }
+    }
+
+    /// `for NAME [in WORDS]`, or `for ((…))`.
+    fn read_for_header(&mut self) {
+        self.skip_blanks();
+        if self.sees("((") {
+            self.try_arithmetic(2);
+            return;
+        }
+        let start = self.position;
+        let name = self.read_word().into_iter().next();
+        self.skip_blanks_and_newlines();
+        let mut values = Vec::new();
+        if self.reserved_word() == Some("in") {
+            self.skip(2);
+            while self.at_word() {
+                values.extend(self.read_word());
+            }
+        }
+        let Some(name) = name.as_ref().and_then(|name| name.known()) else {
+            return;
+        };
+        let span = self.span_since(start);
+        let assignment = Assignment {
+            name: name.to_owned(),
+            value: Assigned::EachOf(values),
+            span,
+        };
+        self.emit_assignment(assignment, span);
+    }
+
+    fn emit_assignment(&mut self, assignment: Assignment, span: Span) {
+        self.commands.push(Command {
+            words: Vec::new(),
+            assignments: vec![assignment],
+            redirects: Vec::new(),
+            place: self.place,
+            origin: Origin::Written,
+            span,
+        });
+    }
+
+    /// Whether a word begins here, after blanks.
+    pub(super) fn at_word(&mut self) -> bool {
+        self.skip_blanks();
+        match self.peek() {
+            None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'(') => false,
+            Some(b'<' | b'>') => self.sees("<(") || self.sees(">("),
+            Some(_) => true,
+        }
+    }
+
+    pub(super) fn skip_blanks_and_newlines(&mut self) {
+        self.skip_blanks();
+        while self.peek() == Some(b'\n') {
+            self.skip(1);
+            self.read_here_docs();
+            self.skip_blanks();
+        }
+    }
+
+    fn read_case_header(&mut self) {
+        self.skip("case".len());
+        self.skip_blanks();
+        self.read_word();
+        self.skip_blanks_and_newlines();
+        if self.reserved_word() == Some("in") {
+            self.skip(2);
+            self.open_frame(FrameKind::CasePatterns, Construct::Condition);
+        }
+    }
+
+    /// The patterns of a case item, up to their `)`.
+    pub(super) fn read_case_patterns(&mut self) {
+        self.skip_blanks_and_newlines();
+        if self.peek() == Some(b'#') {
+            while !matches!(self.peek(), None | Some(b'\n')) {
+                self.skip(1);
+            }
+            return;
+        }
+        if self.reserved_word() == Some("esac") {
+            self.skip("esac".len());
+            self.close_frame();
+            return;
+        }
+        self.skip(usize::from(self.peek() == Some(b'(')));
+        while self.at_word() {
+            self.read_word();
+            self.skip_blanks();
+            self.skip(usize::from(self.peek() == Some(b'|')));
+        }
+        self.skip(usize::from(self.peek() == Some(b')')));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.kind = FrameKind::CaseBody;
+        }
+        self.separate(Joint::First);
+    }
+
+    /// `[[ … ]]`: only substitutions in it execute anything.
+    fn read_test(&mut self) {
+        self.constructs = self.constructs.with(Construct::Test);
+        self.skip(2);
+        loop {
+            self.skip_blanks_and_newlines();
+            match self.peek() {
+                None => return,
+                Some(b'(' | b')' | b'&' | b'|' | b';') => self.skip(1),
+                Some(b'<' | b'>') if !self.at_word() => self.skip(1),
+                Some(_) => {
+                    let words = self.read_word();
+                    if words.first().is_some_and(|word| word.is("]]")) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn begin_function(&mut self, name: &[Word]) {
+        let name = name.first().and_then(Word::known);
+        self.functions.extend(name.map(str::to_owned));
+        self.constructs = self.constructs.with(Construct::Function);
+        self.function_comes = true;
+        self.skip_blanks_and_newlines();
+    }
+
+    /// Passes over `()` if it stands here; tells whether it did.
+    pub(super) fn skip_function_parentheses(&mut self) -> bool {
+        let rest = self.text.get(self.position..self.end).unwrap_or_default();
+        let rest = rest.trim_start_matches([' ', '\t']);
+        let Some(inner) = rest.strip_prefix('(') else {
+            return false;
+        };
+        let inner = inner.trim_start_matches([' ', '\t']);
+        let Some(after) = inner.strip_prefix(')') else {
+            return false;
+        };
+        self.position = self.end - after.len();
+        true
+    }
+
+    /// Passes over `coproc` and a name, or `time` and an option, if a compound command comes then.
+    fn compound_follows(&mut self, word: &str) -> bool {
+        let before = self.position;
+        self.skip(word.len());
+        self.skip_blanks();
+        let opens = |reader: &Self| {
+            reader.peek() == Some(b'(')
+                || matches!(
+                    reader.reserved_word(),
+                    Some("{" | "if" | "while" | "until" | "for" | "case" | "select" | "[[")
+                )
+        };
+        if opens(self) {
+            return true;
+        }
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        while self.peek().is_some_and(is_name) {
+            self.skip(1);
+        }
+        self.skip_blanks();
+        if opens(self) {
+            return true;
+        }
+        self.position = before;
+        false
+    }
+}

@@ -1,0 +1,117 @@
+//! A script as the guard sees it: every simple command, with what is known of its words.
+//!
+//! Three readings make one view, because each alone has blind spots. Our own scan reads everything,
+//! in linear time, and never gives up; tree-sitter-bash reads what is small enough for it and adds
+//! the commands that the scan did not see; where its tree has errors, brush-parser is asked instead.
+//! So a syntax that one of them can't read never hides a command from the others. On top of that,
+//! [`wrappers`] sees through `sudo`, `xargs` or `bash -c`, and [`constants`] follows plain variables.
+//!
+//! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
+//! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.
+
+mod braces;
+mod constants;
+mod dollar;
+mod escapes;
+mod here_doc;
+mod keywords;
+mod reader;
+mod second_opinion;
+mod shells;
+mod simple;
+mod tree;
+mod view;
+mod word;
+mod word_reader;
+mod wrappers;
+
+pub use view::{
+    Assigned, Assignment, Bound, Command, Construct, Constructs, Joint, Origin, Place, Readings,
+    Redirect, RedirectOperator, Script, Span,
+};
+pub use word::{Part, Word};
+
+use constants::Constants;
+use reader::Reader;
+use shells::Lowering;
+
+/// The largest script that is read at all. Above it nobody could say what it does.
+const MOST_BYTES: usize = 4 << 20;
+
+/// The largest script for the two parsers: they need about 0.3 µs a byte, and here-documents cost
+/// them more than linear time.
+const MOST_BYTES_FOR_PARSERS: usize = 32 << 10;
+
+/// Here-documents up to which tree-sitter stays fast: its scanner copies all open ones at each step.
+const MOST_HERE_DOCS_FOR_TREE: usize = 24;
+
+/// Nesting up to which brush-parser's recursion is safe on a small stack.
+const MOST_NESTING_FOR_SECOND_OPINION: usize = 40;
+
+impl Script {
+    /// Reads a script. Never fails: what can't be read within bounds has [`Script::bound`] set.
+    pub fn parse(text: &str) -> Self {
+        let context = Context {
+            depth: 0,
+            parsers: text.len() <= MOST_BYTES_FOR_PARSERS,
+            constants: Constants::default(),
+        };
+        parse_within(text, context)
+    }
+}
+
+/// What a script is read within.
+struct Context {
+    /// How many scripts are around it.
+    depth: usize,
+    /// Whether the parsers are asked; decided by the size of the outermost script.
+    parsers: bool,
+    /// What is known of variables where it runs.
+    constants: Constants,
+}
+
+/// Reads a script, on its own or inside another.
+fn parse_within(text: &str, mut context: Context) -> Script {
+    if text.len() > MOST_BYTES {
+        return Script::beyond(Bound::Size);
+    }
+    let mut scan = Reader::new(text, context.depth);
+    scan.read_all();
+    let readings = add_what_parsers_see(&mut scan, text, context.parsers);
+    let mut script = scan.finish(readings);
+    let commands = std::mem::take(&mut script.commands);
+    script.commands.reserve(commands.len());
+    let mut view = Lowering {
+        text,
+        constants: std::mem::take(&mut context.constants),
+        context,
+        inner_scripts: Vec::new(),
+        script,
+    };
+    for command in commands {
+        view.add(command);
+    }
+    view.script
+}
+
+/// Asks the parsers, and reads the commands that only they have seen.
+fn add_what_parsers_see(scan: &mut Reader<'_>, text: &str, parsers: bool) -> Readings {
+    let small = parsers && text.len() <= MOST_BYTES_FOR_PARSERS;
+    let for_tree = small && scan.here_docs() <= MOST_HERE_DOCS_FOR_TREE;
+    let tree = if for_tree { tree::read(text) } else { None };
+    let (seen, readings) = match tree {
+        Some(tree) if !tree.has_error => (tree.starts, Readings::ScanAndTree),
+        _ => {
+            let safe = small && scan.nesting() <= MOST_NESTING_FOR_SECOND_OPINION;
+            match safe.then(|| second_opinion::read(text)).flatten() {
+                Some(starts) => (starts, Readings::ScanAndSecondOpinion),
+                None => (Vec::new(), Readings::ScanOnly),
+            }
+        }
+    };
+    scan.read_missing(seen);
+    readings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,415 @@
+//! Our own scan of a script: lists, pipelines and where commands stand in them.
+//!
+//! It reads as bash does where the text is right, and goes on where it is not: a stray `)` or `fi` is
+//! passed over, an open quote ends with the text. Each byte is read once, but for `((` that turns
+//! out to be two subshells, and for that there is a budget. Words are in `word_reader.rs`, simple
+//! commands in `simple.rs`, reserved words in `keywords.rs`.
+
+use super::here_doc::PendingHereDoc;
+use super::view::{Bound, Command, Construct, Constructs, Joint, Place, Readings, Script, Span};
+use super::word::Word;
+use std::collections::{HashMap, HashSet};
+
+/// How deep substitutions and subshells may be nested. People stop at five.
+pub(super) const MOST_DEPTH: usize = 50;
+
+/// How often the whole text may be read again, on average, before the scan gives up.
+const MOST_REREADS: usize = 8;
+
+/// What ends a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The end of the text.
+    End,
+    /// A closing parenthesis, which is left to the caller.
+    Parenthesis,
+}
+
+/// The scan, at some place of the text.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) position: usize,
+    /// Reading stops here: the end of the text, or of a here-document's body.
+    pub(super) end: usize,
+    /// How many scripts are around this text.
+    pub(super) scripts_around: usize,
+    pub(super) place: Place,
+    pub(super) commands: Vec<Command>,
+    pub(super) functions: Vec<String>,
+    pub(super) constructs: Constructs,
+    pub(super) frames: Vec<Frame>,
+    pub(super) pending: Vec<PendingHereDoc>,
+    /// Bodies of here-documents by the place of their operator.
+    pub(super) bodies: HashMap<usize, Word>,
+    /// Whether the next compound command is the body of a function.
+    pub(super) function_comes: bool,
+    depth: usize,
+    nesting: usize,
+    pipelines: u32,
+    /// The first command of the list that `&` would put into the background.
+    list_start: usize,
+    bound: Option<Bound>,
+    rereads_left: usize,
+    here_docs: usize,
+}
+
+/// A compound command that is open.
+pub(super) struct Frame {
+    pub(super) kind: FrameKind,
+    around: Place,
+    list_start: usize,
+}
+
+/// Which compound command is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FrameKind {
+    If,
+    Loop,
+    CasePatterns,
+    CaseBody,
+    Group,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str, scripts_around: usize) -> Self {
+        Self {
+            text,
+            position: 0,
+            end: text.len(),
+            scripts_around,
+            place: Place {
+                pipeline: 0,
+                outermost_pipeline: 0,
+                stage: 0,
+                reads_pipe: false,
+                joint: Joint::First,
+                background: false,
+                inside: Constructs::default(),
+            },
+            commands: Vec::new(),
+            functions: Vec::new(),
+            constructs: Constructs::default(),
+            frames: Vec::new(),
+            pending: Vec::new(),
+            bodies: HashMap::new(),
+            function_comes: false,
+            depth: 0,
+            nesting: 0,
+            pipelines: 0,
+            list_start: 0,
+            bound: None,
+            rereads_left: MOST_REREADS * text.len() + 4096,
+            here_docs: 0,
+        }
+    }
+
+    /// Reads the whole text.
+    pub(super) fn read_all(&mut self) {
+        while self.position < self.end {
+            self.read_list(Stop::End);
+        }
+    }
+
+    /// Reads simple commands that only a parser has seen, wherever they stand.
+    pub(super) fn read_missing(&mut self, starts: Vec<usize>) {
+        let mut known: HashSet<usize> = self.command_starts().collect();
+        for start in starts {
+            if self.bound.is_some() || !known.insert(start) {
+                continue;
+            }
+            let before = self.commands.len();
+            (self.position, self.end) = (start, self.text.len());
+            self.place.pipeline = self.next_pipeline();
+            self.place.outermost_pipeline = self.place.pipeline;
+            (self.place.stage, self.place.joint) = (0, Joint::Sequence);
+            self.read_simple();
+            self.spend(self.position - start);
+            self.pending.clear();
+            let added = self.commands.split_off(before);
+            // Substitutions in its words may have been seen before.
+            for command in added {
+                let name = command.words.first().map(|word| word.span.start);
+                if name.is_some_and(|name| name == start || known.insert(name)) {
+                    self.commands.push(command);
+                }
+            }
+        }
+    }
+
+    /// What was read, with the bodies of here-documents in place.
+    pub(super) fn finish(mut self, readings: Readings) -> Script {
+        let redirects = self.commands.iter_mut();
+        for redirect in redirects.flat_map(|command| &mut command.redirects) {
+            if let Some(body) = self.bodies.remove(&redirect.span.start) {
+                redirect.target = body;
+            }
+        }
+        self.commands.sort_by_key(|command| command.span.start);
+        Script {
+            commands: self.commands,
+            functions: self.functions,
+            constructs: self.constructs,
+            readings,
+            bound: self.bound,
+        }
+    }
+
+    /// Where the names of the commands begin.
+    pub(super) fn command_starts(&self) -> impl Iterator<Item = usize> + '_ {
+        let commands = self.commands.iter();
+        commands.filter_map(|command| command.words.first().map(|word| word.span.start))
+    }
+
+    pub(super) fn here_docs(&self) -> usize {
+        self.here_docs
+    }
+
+    /// The deepest nesting of anything, recursive for us or not.
+    pub(super) fn nesting(&self) -> usize {
+        self.nesting
+    }
+
+    pub(super) fn count_here_doc(&mut self) {
+        self.here_docs += 1;
+    }
+
+    /// The byte `ahead` of here.
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<u8> {
+        let index = self.position + ahead;
+        if index < self.end {
+            self.text.as_bytes().get(index).copied()
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.peek_at(0)
+    }
+
+    /// Whether this stands here.
+    pub(super) fn sees(&self, expected: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.position..self.end);
+        rest.is_some_and(|rest| rest.starts_with(expected.as_bytes()))
+    }
+
+    pub(super) fn skip(&mut self, bytes: usize) {
+        self.position = (self.position + bytes).min(self.end);
+    }
+
+    pub(super) fn since(&self, start: usize) -> &'a str {
+        self.text.get(start..self.position).unwrap_or_default()
+    }
+
+    pub(super) fn span_since(&self, start: usize) -> Span {
+        Span {
+            start,
+            end: self.position,
+        }
+    }
+
+    /// Passes over blanks and line continuations.
+    pub(super) fn skip_blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t' | b'\r') => self.skip(1),
+                Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.skip(2),
+                _ => break,
+            }
+        }
+    }
+
+    fn skip_comment(&mut self) {
+        let rest = self.text.as_bytes().get(self.position..self.end);
+        let line = rest.and_then(|rest| memchr::memchr(b'\n', rest));
+        self.position = line.map_or(self.end, |length| self.position + length);
+    }
+
+    /// Reads commands until the list ends.
+    pub(super) fn read_list(&mut self, stop: Stop) {
+        let base = self.frames.len();
+        while self.bound.is_none() {
+            if self.in_case_patterns(base) {
+                self.read_case_patterns();
+                continue;
+            }
+            self.skip_blanks();
+            let Some(byte) = self.peek() else { break };
+            match byte {
+                b'\n' => {
+                    self.skip(1);
+                    self.read_here_docs();
+                    self.separate(Joint::Sequence);
+                }
+                b'#' => self.skip_comment(),
+                b';' => self.read_semicolons(base),
+                b'&' if self.sees("&&") => self.join(2, Joint::And),
+                b'&' if !self.sees("&>") => {
+                    self.mark_background();
+                    self.join(1, Joint::Sequence);
+                }
+                b'|' if self.sees("||") => self.join(2, Joint::Or),
+                b'|' => {
+                    self.skip(if self.sees("|&") { 2 } else { 1 });
+                    self.place.stage += 1;
+                    self.place.joint = Joint::Pipe;
+                    self.place.reads_pipe = true;
+                }
+                b')' if stop == Stop::Parenthesis => break,
+                b')' => self.skip(1),
+                b'(' => self.read_parenthesis(),
+                _ => self.read_command(base),
+            }
+        }
+        if self.bound.is_some() {
+            self.position = self.end;
+        }
+        while self.frames.len() > base {
+            self.close_frame();
+        }
+    }
+
+    fn join(&mut self, bytes: usize, joint: Joint) {
+        self.skip(bytes);
+        self.separate(joint);
+    }
+
+    /// A new pipeline begins.
+    pub(super) fn separate(&mut self, joint: Joint) {
+        let around = self.frames.last().map(|frame| frame.around);
+        self.place.pipeline = self.next_pipeline();
+        if self.depth == 0 && around.is_none() {
+            self.place.outermost_pipeline = self.place.pipeline;
+        }
+        // What the list around gets on stdin, all its commands get.
+        self.place.reads_pipe = self.place.stage_zero_reads_pipe(around);
+        self.place.stage = 0;
+        self.place.joint = joint;
+        if joint == Joint::Sequence {
+            self.list_start = self.commands.len();
+        }
+    }
+
+    pub(super) fn next_pipeline(&mut self) -> u32 {
+        self.pipelines += 1;
+        self.pipelines
+    }
+
+    fn mark_background(&mut self) {
+        for command in self.commands.iter_mut().skip(self.list_start) {
+            command.place.background = true;
+        }
+    }
+
+    fn read_semicolons(&mut self, base: usize) {
+        let is_case = [";;&", ";;", ";&"].into_iter().find(|end| self.sees(end));
+        self.skip(is_case.map_or(1, str::len));
+        if is_case.is_some()
+            && let Some(frame) = self.frames.get_mut(base..).and_then(<[_]>::last_mut)
+            && frame.kind == FrameKind::CaseBody
+        {
+            frame.kind = FrameKind::CasePatterns;
+        }
+        self.separate(Joint::Sequence);
+    }
+
+    fn in_case_patterns(&self, base: usize) -> bool {
+        let open = self.frames.get(base..).and_then(<[_]>::last);
+        open.is_some_and(|frame| frame.kind == FrameKind::CasePatterns)
+    }
+
+    /// `((…))`, or a subshell.
+    fn read_parenthesis(&mut self) {
+        if self.sees("((") && self.try_arithmetic(2) {
+            self.constructs = self.constructs.with(Construct::Arithmetic);
+            self.function_comes = false;
+            return;
+        }
+        self.skip(1);
+        self.nested(Construct::Subshell, |reader| {
+            reader.read_list(Stop::Parenthesis);
+        });
+        self.skip(usize::from(self.peek() == Some(b')')));
+    }
+
+    /// Reads something inside of something, unless that is too deep.
+    pub(super) fn nested(&mut self, construct: Construct, read: impl FnOnce(&mut Self)) {
+        if self.depth >= MOST_DEPTH {
+            self.give_up(Bound::Depth);
+            return;
+        }
+        let (place, list_start) = (self.place, self.list_start);
+        self.enter(construct);
+        self.depth += 1;
+        self.nesting = self.nesting.max(self.depth + self.frames.len());
+        read(self);
+        self.depth -= 1;
+        (self.place, self.list_start) = (place, list_start);
+    }
+
+    fn enter(&mut self, construct: Construct) {
+        self.constructs = self.constructs.with(construct);
+        let mut inside = self.place.inside.with(construct);
+        if std::mem::take(&mut self.function_comes) {
+            inside = inside.with(Construct::Function);
+        }
+        self.place = Place {
+            pipeline: self.next_pipeline(),
+            stage: 0,
+            joint: Joint::First,
+            inside,
+            ..self.place
+        };
+        self.list_start = self.commands.len();
+    }
+
+    pub(super) fn open_frame(&mut self, kind: FrameKind, construct: Construct) {
+        self.frames.push(Frame {
+            kind,
+            around: self.place,
+            list_start: self.list_start,
+        });
+        self.nesting = self.nesting.max(self.depth + self.frames.len());
+        self.enter(construct);
+    }
+
+    pub(super) fn close_frame(&mut self) {
+        if let Some(frame) = self.frames.pop() {
+            (self.place, self.list_start) = (frame.around, frame.list_start);
+        }
+    }
+
+    /// Takes over how deep the reader around this one is.
+    pub(super) fn continue_from(&mut self, outer: &Self) {
+        (self.place, self.depth) = (outer.place, outer.depth);
+        self.pipelines = outer.pipelines;
+    }
+
+    pub(super) fn is_beyond(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    pub(super) fn give_up(&mut self, bound: Bound) {
+        self.bound.get_or_insert(bound);
+        self.position = self.end;
+    }
+
+    /// Accounts for bytes that are read once more.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        match self.rereads_left.checked_sub(bytes + 1) {
+            Some(left) => self.rereads_left = left,
+            None => self.give_up(Bound::Size),
+        }
+    }
+}
+
+impl Place {
+    /// Whether a first stage in the same list has a pipe on stdin: only if the list around it has.
+    fn stage_zero_reads_pipe(self, around: Option<Self>) -> bool {
+        match (self.stage, around) {
+            (0, _) => self.reads_pipe,
+            (_, Some(around)) => around.reads_pipe,
+            (_, None) => false,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! brush-parser's reading of a script that tree-sitter could not read: where it sees commands.
+//!
+//! It is asked for small, shallow texts only: its recursion is as deep as the text is nested.
+
+use brush_parser::ast::{
+    AndOr, AndOrList, Command, CompoundCommand, CompoundList, CompoundListItem, FunctionBody,
+    Pipeline, SimpleCommand,
+};
+use brush_parser::{Parser, ParserOptions};
+use std::io::Cursor;
+
+/// Digits of a descriptor that the parser's number type surely holds; it panics beyond.
+const MOST_DIGITS: usize = 9;
+
+/// Where the names of commands begin, if the parser accepts the text.
+pub(super) fn read(text: &str) -> Option<Vec<usize>> {
+    if has_long_descriptor(text.as_bytes()) {
+        return None;
+    }
+    let options = ParserOptions::default();
+    let program = Parser::new(Cursor::new(text), &options)
+        .parse_program()
+        .ok()?;
+    // The parser counts characters, we count bytes.
+    let mut seen = Seen {
+        offsets: text.char_indices().map(|(offset, _)| offset).collect(),
+        starts: Vec::new(),
+    };
+    for list in &program.complete_commands {
+        seen.list(list);
+    }
+    Some(seen.starts)
+}
+
+fn has_long_descriptor(text: &[u8]) -> bool {
+    let mut digits = 0;
+    for byte in text {
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            b'<' | b'>' if digits > MOST_DIGITS => return true,
+            _ => digits = 0,
+        }
+    }
+    false
+}
+
+struct Seen {
+    offsets: Vec<usize>,
+    starts: Vec<usize>,
+}
+
+impl Seen {
+    fn list(&mut self, list: &CompoundList) {
+        for CompoundListItem(and_or, _) in &list.0 {
+            self.and_or(and_or);
+        }
+    }
+
+    fn and_or(&mut self, list: &AndOrList) {
+        self.pipeline(&list.first);
+        for next in &list.additional {
+            match next {
+                AndOr::And(pipeline) | AndOr::Or(pipeline) => self.pipeline(pipeline),
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        for command in &pipeline.seq {
+            self.command(command);
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Compound(compound, _) => self.compound(compound),
+            Command::Function(function) => {
+                let FunctionBody(body, _) = &function.body;
+                self.compound(body);
+            }
+            Command::ExtendedTest(..) => {}
+        }
+    }
+
+    fn simple(&mut self, command: &SimpleCommand) {
+        let name = command.word_or_name.as_ref();
+        let location = name.and_then(|name| name.loc.as_ref());
+        let start = location.and_then(|location| self.offsets.get(location.start.index));
+        self.starts.extend(start.copied());
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand) {
+        match compound {
+            CompoundCommand::BraceGroup(group) => self.list(&group.list),
+            CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
+            CompoundCommand::ForClause(clause) => self.list(&clause.body.list),
+            CompoundCommand::ArithmeticForClause(clause) => self.list(&clause.body.list),
+            CompoundCommand::CaseClause(clause) => {
+                for list in clause.cases.iter().filter_map(|case| case.cmd.as_ref()) {
+                    self.list(list);
+                }
+            }
+            CompoundCommand::IfClause(clause) => {
+                self.list(&clause.condition);
+                self.list(&clause.then);
+                for other in clause.elses.iter().flatten() {
+                    if let Some(condition) = &other.condition {
+                        self.list(condition);
+                    }
+                    self.list(&other.body);
+                }
+            }
+            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
+                self.list(&clause.0);
+                self.list(&clause.1.list);
+            }
+            CompoundCommand::Coprocess(coprocess) => self.command(&coprocess.body),
+            CompoundCommand::Arithmetic(_) => {}
+        }
+    }
+}

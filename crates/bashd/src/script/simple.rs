@@ -1,0 +1,209 @@
+//! Simple commands in the scan: assignments, words and redirects.
+
+use super::reader::Reader;
+use super::view::{
+    Assigned, Assignment, Command, Construct, Origin, Redirect, RedirectOperator as Operator, Span,
+};
+use super::word::Word;
+
+/// The operators, longest first where one begins another.
+const OPERATORS: [(&str, Operator); 12] = [
+    ("<<<", Operator::HereString),
+    ("<<-", Operator::HereDoc),
+    ("<<", Operator::HereDoc),
+    ("<&", Operator::DuplicateInput),
+    ("<>", Operator::ReadWrite),
+    ("<", Operator::Read),
+    ("&>>", Operator::AppendBoth),
+    ("&>", Operator::WriteBoth),
+    (">>", Operator::Append),
+    (">&", Operator::DuplicateOutput),
+    (">|", Operator::Clobber),
+    (">", Operator::Write),
+];
+
+impl Reader<'_> {
+    /// Reads one simple command; always passes over something.
+    pub(super) fn read_simple(&mut self) {
+        let start = self.position;
+        let mut command = Command {
+            words: Vec::new(),
+            assignments: Vec::new(),
+            redirects: Vec::new(),
+            place: self.place,
+            origin: Origin::Written,
+            span: Span::default(),
+        };
+        let mut end = start;
+        loop {
+            self.skip_blanks();
+            if let Some(redirect) = self.read_redirect() {
+                command.redirects.push(redirect);
+            } else if !self.at_word() || self.peek() == Some(b'#') {
+                break;
+            } else if let Some(assignment) = self.read_assignment(command.words.is_empty()) {
+                command.assignments.push(assignment);
+            } else {
+                let words = self.read_word();
+                if command.words.is_empty() && self.is_function_head(&words) {
+                    self.begin_function(&words);
+                    return;
+                }
+                command.words.extend(words);
+                self.read_array_of_declaration(&command);
+            }
+            end = self.position;
+        }
+        if self.position == start {
+            // Nothing that a command can begin with: pass over the character.
+            let rest = self.text.get(start..self.end).unwrap_or_default();
+            self.skip(rest.chars().next().map_or(1, char::len_utf8));
+            return;
+        }
+        command.span = Span { start, end };
+        // The substitutions in its words were read meanwhile, with places of their own.
+        self.commands.push(command);
+    }
+
+    fn is_function_head(&mut self, words: &[Word]) -> bool {
+        words.len() == 1 && self.skip_function_parentheses()
+    }
+
+    /// `declare -a name=(…)`: the list is not a subshell.
+    fn read_array_of_declaration(&mut self, command: &Command) {
+        let last = command.words.last().and_then(Word::known);
+        if self.peek() == Some(b'(') && last.is_some_and(|word| word.ends_with('=')) {
+            self.read_array();
+        }
+    }
+
+    /// `NAME=…`, `NAME+=…`, `NAME[…]=…` before the name of the command.
+    fn read_assignment(&mut self, before_name: bool) -> Option<Assignment> {
+        if !before_name {
+            return None;
+        }
+        let start = self.position;
+        let rest = self.text.as_bytes().get(start..self.end)?;
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let length = rest.iter().take_while(|byte| is_name(byte)).count();
+        if length == 0 || rest.first().is_some_and(u8::is_ascii_digit) {
+            return None;
+        }
+        let name = self.text.get(start..start + length)?.to_owned();
+        let mut at = length;
+        if rest.get(at) == Some(&b'[') {
+            // An index has no blank unless it is quoted; what is beyond is not an assignment.
+            let index = rest.get(at..)?.iter().take(256);
+            at += 1 + index.take_while(|byte| !b"] \t\n;".contains(byte)).count();
+            at -= usize::from(rest.get(at) != Some(&b']') && rest.get(at - 1) == Some(&b']'));
+            at += usize::from(rest.get(at) == Some(&b']'));
+        }
+        let is_plain = at == length && rest.get(at) == Some(&b'=');
+        at += usize::from(rest.get(at) == Some(&b'+'));
+        if rest.get(at) != Some(&b'=') {
+            return None;
+        }
+        self.skip(at + 1);
+        let value = if self.peek() == Some(b'(') {
+            self.read_array();
+            Assigned::Other
+        } else {
+            let word = self.read_value();
+            if is_plain {
+                Assigned::Value(word)
+            } else {
+                Assigned::Other
+            }
+        };
+        Some(Assignment {
+            name,
+            value,
+            span: self.span_since(start),
+        })
+    }
+
+    /// `(…)` of an array: words and substitutions, no commands.
+    fn read_array(&mut self) {
+        self.constructs = self.constructs.with(Construct::Array);
+        self.skip(1);
+        loop {
+            self.skip_blanks_and_newlines();
+            match self.peek() {
+                None => return,
+                Some(b')') => {
+                    self.skip(1);
+                    return;
+                }
+                Some(b'#') => {
+                    while !matches!(self.peek(), None | Some(b'\n')) {
+                        self.skip(1);
+                    }
+                }
+                Some(_) if self.at_word() => {
+                    self.read_word();
+                }
+                Some(_) => self.skip(1),
+            }
+        }
+    }
+
+    fn read_redirect(&mut self) -> Option<Redirect> {
+        let start = self.position;
+        let rest = self.text.as_bytes().get(start..self.end)?;
+        let before = descriptor_length(rest);
+        let at_operator = rest.get(before..)?;
+        let (sign, operator) = OPERATORS
+            .into_iter()
+            .find(|(sign, _)| at_operator.starts_with(sign.as_bytes()))?;
+        let is_single = matches!(sign, "<" | ">");
+        if is_single && at_operator.get(1) == Some(&b'(') || before > 0 && sign.starts_with('&') {
+            return None;
+        }
+        let descriptor = self.text.get(start..start + before).map(str::to_owned);
+        let descriptor = descriptor.filter(|text| !text.is_empty());
+        self.skip(before + sign.len());
+        self.skip_blanks();
+        let target = match operator {
+            Operator::HereDoc => {
+                self.read_here_doc_delimiter(start, sign.ends_with('-'));
+                Word::default()
+            }
+            _ if self.at_word() => self.read_value(),
+            _ => Word::default(),
+        };
+        let operator = match (operator, target.known()) {
+            (Operator::DuplicateOutput, Some(text))
+                if descriptor.is_none() && !is_descriptor(text) =>
+            {
+                Operator::WriteBoth
+            }
+            (operator, _) => operator,
+        };
+        Some(Redirect {
+            operator,
+            descriptor,
+            target,
+            span: self.span_since(start),
+        })
+    }
+}
+
+/// How many bytes of a descriptor (`2`, `{fd}`) stand before a redirect's operator.
+fn descriptor_length(rest: &[u8]) -> usize {
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let length = if rest.first() == Some(&b'{') {
+        let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+        let name = rest.iter().skip(1).take_while(is_name).count();
+        let closes = name > 0 && rest.get(name + 1) == Some(&b'}');
+        if closes { name + 2 } else { 0 }
+    } else {
+        digits
+    };
+    let is_operator = matches!(rest.get(length), Some(b'<' | b'>'));
+    if is_operator { length } else { 0 }
+}
+
+fn is_descriptor(text: &str) -> bool {
+    let digits = text.strip_suffix('-').unwrap_or(text);
+    digits.bytes().all(|byte| byte.is_ascii_digit())
+}

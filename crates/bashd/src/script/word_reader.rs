@@ -1,0 +1,357 @@
+//! Words in the scan: quotes removed as the shell removes them, expansions kept apart from text.
+
+use super::braces::{self, Piece};
+use super::escapes;
+use super::reader::{Reader, Stop};
+use super::view::Construct;
+use super::word::{Part, Word};
+
+/// Stands around the name of a variable in a script that was put together from parts of a word:
+/// `bash -c "rm $x"` runs a script with a hole. From the private use area, which no script needs.
+pub(super) const HOLE: [char; 2] = ['\u{F8F0}', '\u{F8F1}'];
+
+/// The first byte of [`HOLE`]'s characters.
+const HOLE_BYTE: u8 = 0xEF;
+
+/// Which expansions a word gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// All of them, so that it may become several words.
+    Argument,
+    /// Not braces, but a tilde after each colon: values of assignments, targets of redirects.
+    Value,
+}
+
+/// Whether the reader is inside double quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quoting {
+    /// Not inside.
+    None,
+    /// Inside.
+    Double,
+    /// In a here-document, where even a double quote is text.
+    HereDoc,
+}
+
+impl Quoting {
+    pub(super) fn is_quoted(self) -> bool {
+        self != Self::None
+    }
+}
+
+/// The pieces of a word that is being read.
+pub(super) struct Pieces(pub(super) Vec<Piece>);
+
+impl Pieces {
+    pub(super) fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.0.last_mut() {
+            Some(Piece::Part(Part::Text(last))) => last.push_str(text),
+            _ => self.part(Part::Text(text.to_owned())),
+        }
+    }
+
+    pub(super) fn part(&mut self, part: Part) {
+        self.0.push(Piece::Part(part));
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Reads a word, which braces may make several.
+    pub(super) fn read_word(&mut self) -> Vec<Word> {
+        let start = self.position;
+        let pieces = self.read_pieces(Kind::Argument);
+        braces::into_words(pieces, self.span_since(start))
+    }
+
+    /// Reads the value of an assignment or the target of a redirect.
+    pub(super) fn read_value(&mut self) -> Word {
+        let start = self.position;
+        let pieces = self.read_pieces(Kind::Value);
+        braces::into_one_word(pieces, self.span_since(start))
+    }
+
+    fn read_pieces(&mut self, kind: Kind) -> Vec<Piece> {
+        let start = self.position;
+        let mut pieces = Pieces(Vec::new());
+        let mut tilde_may_come = true;
+        while let Some(byte) = self.peek() {
+            let at = self.position;
+            match byte {
+                b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
+                    self.skip(1);
+                    self.read_substitution(&mut pieces, Quoting::Double);
+                }
+                b'(' if self.is_pattern_group(start) => self.read_pattern_group(&mut pieces),
+                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' => {
+                    break;
+                }
+                b'~' if tilde_may_come => self.read_tilde(&mut pieces, kind),
+                b'*' | b'?' | b'[' => {
+                    self.skip(1);
+                    pieces.part(Part::Glob(self.since(at).to_owned()));
+                }
+                b'{' | b',' | b'}' if kind == Kind::Argument => {
+                    self.skip(1);
+                    pieces.0.push(Piece::of_brace(byte));
+                }
+                _ => self.read_quoted_or_plain(&mut pieces),
+            }
+            tilde_may_come = kind == Kind::Value && self.since(at) == ":";
+        }
+        pieces.0
+    }
+
+    fn read_quoted_or_plain(&mut self, pieces: &mut Pieces) {
+        match self.peek() {
+            Some(b'\'') => {
+                let text = self.read_single_quoted();
+                if self.scripts_around == 0 || !text.contains(HOLE) {
+                    pieces.text(text);
+                } else {
+                    text_with_holes(pieces, text);
+                }
+            }
+            Some(b'"') => {
+                self.skip(1);
+                self.read_quoted(pieces, Quoting::Double);
+            }
+            Some(b'\\') => self.read_escaped(pieces),
+            Some(b'$') => self.read_dollar(pieces, Quoting::None),
+            Some(b'`') => self.read_backticks(pieces, Quoting::None),
+            Some(HOLE_BYTE) if self.read_hole(pieces, Quoting::None) => {}
+            _ => self.read_plain(pieces),
+        }
+    }
+
+    /// Reads up to the next character that means something.
+    fn read_plain(&mut self, pieces: &mut Pieces) {
+        let start = self.position;
+        let rest = self.text.as_bytes().get(start..self.end);
+        let special = |byte: &u8| b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF".contains(byte);
+        // The first byte is here because it means nothing where it stands.
+        let length = rest.map_or(0, |rest| {
+            1 + rest
+                .iter()
+                .skip(1)
+                .take_while(|byte| !special(byte))
+                .count()
+        });
+        self.skip(length);
+        self.finish_character();
+        pieces.text(self.since(start));
+    }
+
+    /// Moves on to the end of a character that was begun.
+    fn finish_character(&mut self) {
+        while self.position < self.end && !self.text.is_char_boundary(self.position) {
+            self.position += 1;
+        }
+    }
+
+    pub(super) fn read_single_quoted(&mut self) -> &'a str {
+        self.skip(1);
+        let start = self.position;
+        let rest = self
+            .text
+            .as_bytes()
+            .get(start..self.end)
+            .unwrap_or_default();
+        let length = memchr::memchr(b'\'', rest);
+        self.position = start + length.unwrap_or(rest.len());
+        let text = self.since(start);
+        self.skip(usize::from(length.is_some()));
+        text
+    }
+
+    /// Reads to the closing double quote, or to the end of a here-document's body.
+    pub(super) fn read_quoted(&mut self, pieces: &mut Pieces, quoting: Quoting) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' if quoting == Quoting::Double => {
+                    self.skip(1);
+                    return;
+                }
+                b'\\' => self.read_escaped_in_quotes(pieces, quoting),
+                b'$' => self.read_dollar(pieces, quoting),
+                b'`' => self.read_backticks(pieces, quoting),
+                HOLE_BYTE if self.read_hole(pieces, quoting) => {}
+                _ => {
+                    let start = self.position;
+                    let rest = self.text.as_bytes().get(start..self.end);
+                    let special = |byte: &u8| b"\"\\$`\xEF".contains(byte);
+                    let length = rest.map_or(0, |rest| {
+                        1 + rest
+                            .iter()
+                            .skip(1)
+                            .take_while(|byte| !special(byte))
+                            .count()
+                    });
+                    self.skip(length);
+                    self.finish_character();
+                    pieces.text(self.since(start));
+                }
+            }
+        }
+    }
+
+    /// A backslash outside quotes: the next character is text, a new line vanishes.
+    pub(super) fn read_escaped(&mut self, pieces: &mut Pieces) {
+        self.skip(1);
+        let start = self.position;
+        if self.peek() == Some(b'\n') {
+            self.skip(1);
+            return;
+        }
+        self.skip(1);
+        self.finish_character();
+        match self.since(start) {
+            "" => pieces.text("\\"),
+            text => pieces.text(text),
+        }
+    }
+
+    fn read_escaped_in_quotes(&mut self, pieces: &mut Pieces, quoting: Quoting) {
+        match self.peek_at(1) {
+            Some(b'\n') => self.skip(2),
+            Some(b'$' | b'`' | b'\\') => self.read_escaped(pieces),
+            Some(b'"') if quoting == Quoting::Double => self.read_escaped(pieces),
+            _ => {
+                self.skip(1);
+                pieces.text("\\");
+            }
+        }
+    }
+
+    /// `$'…'`
+    pub(super) fn read_ansi_c_quoted(&mut self, pieces: &mut Pieces) {
+        self.skip(2);
+        let rest = self.text.as_bytes().get(self.position..self.end);
+        let (text, length) = escapes::ansi_c(rest.unwrap_or_default());
+        self.skip(length);
+        pieces.text(&text);
+    }
+
+    fn read_tilde(&mut self, pieces: &mut Pieces, kind: Kind) {
+        let rest = self.text.get(self.position + 1..self.end);
+        let rest = rest.unwrap_or_default();
+        let is_user = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
+        let length = rest.find(|c| !is_user(c)).unwrap_or(rest.len());
+        let ends = match rest.as_bytes().get(length) {
+            None => true,
+            Some(b':') => kind == Kind::Value,
+            Some(byte) => b"/ \t\r\n;&|<>(),}".contains(byte),
+        };
+        self.skip(1);
+        if ends {
+            let user = rest.get(..length).unwrap_or_default();
+            self.skip(length);
+            pieces.part(Part::Tilde(user.to_owned()));
+        } else {
+            pieces.text("~");
+        }
+    }
+
+    /// Whether the parenthesis here belongs to a pattern such as `@(a|b)`.
+    fn is_pattern_group(&self, start: usize) -> bool {
+        let before = self.text.as_bytes().get(start..self.position);
+        let before = before.and_then(<[u8]>::last);
+        before.is_some_and(|byte| b"?*@+!".contains(byte))
+    }
+
+    fn read_pattern_group(&mut self, pieces: &mut Pieces) {
+        let start = self.position;
+        let mut inner = Pieces(Vec::new());
+        let mut open = 0_usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'(' => {
+                    self.skip(1);
+                    open += 1;
+                }
+                b')' => {
+                    self.skip(1);
+                    open -= 1;
+                    if open == 0 {
+                        break;
+                    }
+                }
+                _ => self.read_quoted_or_plain(&mut inner),
+            }
+            inner.0.clear();
+        }
+        pieces.part(Part::Glob(self.since(start).to_owned()));
+    }
+
+    /// `(…)` of a substitution, from its parenthesis on: its commands are read, its output is not known.
+    pub(super) fn read_substitution(&mut self, pieces: &mut Pieces, quoting: Quoting) {
+        self.skip(1);
+        let before = self.commands.len();
+        let pending = std::mem::take(&mut self.pending);
+        self.nested(Construct::Substitution, |reader| {
+            reader.read_list(Stop::Parenthesis);
+        });
+        self.pending = pending;
+        self.skip(usize::from(self.peek() == Some(b')')));
+        let commands = self.commands.get(before..).unwrap_or_default();
+        let quoted = quoting.is_quoted();
+        match escapes::plain_output(commands, quoting) {
+            Some(Part::Text(text)) => pieces.text(&text),
+            Some(part) => pieces.part(part),
+            None => pieces.part(Part::Unknown { quoted }),
+        }
+    }
+
+    fn read_hole(&mut self, pieces: &mut Pieces, quoting: Quoting) -> bool {
+        if self.scripts_around == 0 {
+            return false;
+        }
+        let rest = self.text.get(self.position..self.end).unwrap_or_default();
+        match hole(rest, quoting.is_quoted()) {
+            Some((part, length)) => {
+                pieces.part(part);
+                self.skip(length);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The hole that a text begins with, and its length.
+fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
+    let [open, close] = HOLE;
+    let inner = text.strip_prefix(open)?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*');
+    let after_name = inner.trim_start_matches(is_name);
+    let after = after_name.strip_prefix(close)?;
+    let name = inner.get(..inner.len() - after_name.len())?;
+    let part = match name {
+        "" => Part::Unknown { quoted },
+        name => Part::Variable {
+            name: name.to_owned(),
+            quoted,
+            fallback: None,
+        },
+    };
+    Some((part, text.len() - after.len()))
+}
+
+/// Single quotes hold no expansion of their own script, but holes of the one around it.
+fn text_with_holes(pieces: &mut Pieces, text: &str) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some((part, length)) = hole(rest, true) {
+            pieces.part(part);
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let end = rest.get(first..).and_then(|after| after.find(HOLE));
+        let (before, after) = rest.split_at(end.map_or(rest.len(), |end| first + end));
+        pieces.text(before);
+        rest = after;
+    }
+}

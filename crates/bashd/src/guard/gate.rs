@@ -54,14 +54,14 @@ impl Gate {
     ) -> Judgement {
         let text = &command.to_run;
         let script = Script::parse(text);
-        let (by_safe_mode, form) = match safe_mode::check(self.safe_mode, text, &script)
-            .and_then(|form| {
+        let (by_safe_mode, form) =
+            match safe_mode::check(self.safe_mode, text, &script).and_then(|form| {
                 variables.try_for_each(|name| safe_mode::check_variable(self.safe_mode, name))?;
                 Ok(form)
             }) {
-            Ok(form) => (Verdict::Allow, form),
-            Err(objection) => (Verdict::Deny(objection), Form::AsWritten),
-        };
+                Ok(form) => (Verdict::Allow, form),
+                Err(objection) => (Verdict::Deny(objection), Form::AsWritten),
+            };
         let by_rules = self.guard.check(&script, text);
         let interception = self
             .interceptor

@@ -96,7 +96,10 @@ fn extend(
             let Ok(entries) = fs::read_dir(cwd.join(directory)) else {
                 return;
             };
-            for entry in entries.flatten().take(MOST_ENTRIES.saturating_sub(*seen) + 1) {
+            for entry in entries
+                .flatten()
+                .take(MOST_ENTRIES.saturating_sub(*seen) + 1)
+            {
                 *seen += 1;
                 let name = entry.file_name();
                 let is_hidden = name.as_bytes().starts_with(b".");
@@ -113,9 +116,15 @@ fn components(parts: &[Part]) -> Option<Vec<Component>> {
     let mut characters: Vec<(char, bool)> = Vec::new();
     for part in parts {
         let is_pattern = matches!(part, Part::Glob(_));
-        characters.extend(text_of(part).chars().map(|character| (character, is_pattern)));
+        characters.extend(
+            text_of(part)
+                .chars()
+                .map(|character| (character, is_pattern)),
+        );
     }
-    let mut names: Vec<&[(char, bool)]> = characters.split(|(character, _)| *character == '/').collect();
+    let mut names: Vec<&[(char, bool)]> = characters
+        .split(|(character, _)| *character == '/')
+        .collect();
     // A leading slash is the root, and repeated ones are one.
     let last = names.len().saturating_sub(1);
     let mut at = 0;
@@ -128,7 +137,9 @@ fn components(parts: &[Part]) -> Option<Vec<Component>> {
 
 fn component(name: &[(char, bool)]) -> Option<Component> {
     if name.iter().all(|(_, is_pattern)| !is_pattern) {
-        return Some(Component::Name(name.iter().map(|(character, _)| character).collect()));
+        return Some(Component::Name(
+            name.iter().map(|(character, _)| character).collect(),
+        ));
     }
     let mut pattern = String::from("(?s-u)^");
     let mut rest = name;
@@ -147,13 +158,16 @@ fn component(name: &[(char, bool)]) -> Option<Component> {
             (character, _) => {
                 let mut buffer = [0; 4];
                 let plain = regex::escape(character.encode_utf8(&mut buffer));
-                pattern.push_str(&format!("(?u:{plain})"));
+                pattern.extend(["(?u:", &plain, ")"]);
             }
         }
     }
     pattern.push('$');
     let hidden = matches!(name.first(), Some(('.', _)));
-    Some(Component::Matching { pattern: Regex::new(&pattern).ok()?, hidden })
+    Some(Component::Matching {
+        pattern: Regex::new(&pattern).ok()?,
+        hidden,
+    })
 }
 
 /// The class after an opening bracket, and what follows it.
@@ -161,8 +175,17 @@ fn bracket(rest: &[(char, bool)]) -> Option<(String, &[(char, bool)])> {
     // A bracket directly after the opening one, or after the negation, is a member.
     let negated = matches!(rest.first(), Some(('!' | '^', _)));
     let start = usize::from(negated);
-    let end = rest.iter().skip(start + 1).position(|(character, _)| *character == ']')? + start + 1;
-    let members: String = rest.get(start..end)?.iter().map(|(character, _)| *character).collect();
+    let end = rest
+        .iter()
+        .skip(start + 1)
+        .position(|(character, _)| *character == ']')?
+        + start
+        + 1;
+    let members: String = rest
+        .get(start..end)?
+        .iter()
+        .map(|(character, _)| *character)
+        .collect();
     let mut class = String::from(if negated { "(?u:[^" } else { "(?u:[" });
     for character in members.chars() {
         if matches!(character, '[' | ']' | '\\' | '^' | '&' | '~') {
@@ -189,7 +212,11 @@ mod tests {
             .iter()
             .map(|(text, glob)| {
                 let text = (*text).to_owned();
-                if *glob { Part::Glob(text) } else { Part::Text(text) }
+                if *glob {
+                    Part::Glob(text)
+                } else {
+                    Part::Text(text)
+                }
             })
             .collect();
         let found = expand(&parts, home.path()).unwrap().into_iter();
@@ -198,10 +225,15 @@ mod tests {
 
     #[test]
     fn patterns_match_as_in_bash() {
-        let names = ["b.ts", "a.ts", ".c.ts", "-d.ts", "src/e.ts", "src/f.rs", "[x]"];
+        let names = [
+            "b.ts", "a.ts", ".c.ts", "-d.ts", "src/e.ts", "src/f.rs", "[x]",
+        ];
         let star = ("*", true);
         for (pattern, expected) in [
-            (&[star, (".ts", false)][..], &["./-d.ts", "a.ts", "b.ts"][..]),
+            (
+                &[star, (".ts", false)][..],
+                &["./-d.ts", "a.ts", "b.ts"][..],
+            ),
             (&[(".", false), star], &[".c.ts"]),
             (&[star, ("/", false), star, (".ts", false)], &["src/e.ts"]),
             (&[star, ("/", false)], &["src/"]),

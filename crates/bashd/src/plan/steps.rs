@@ -85,18 +85,14 @@ fn write_step(script: &mut String, step: &Step, cwd: &Path) -> Result<()> {
 
 /// Quotes a word so that it stays what it is, also where it is not UTF-8.
 fn quote(script: &mut String, word: &OsStr) {
-    match word.to_str() {
-        Some(text) => {
-            script.push('\'');
-            script.push_str(&text.replace('\'', r"'\''"));
-            script.push('\'');
-        }
-        None => {
-            script.push_str("$'");
-            for byte in word.as_bytes() {
-                let _ = write!(script, "\\x{byte:02x}");
-            }
-            script.push('\'');
+    if let Some(text) = word.to_str() {
+        script.push('\'');
+        script.push_str(&text.replace('\'', r"'\''"));
+    } else {
+        script.push_str("$'");
+        for byte in word.as_bytes() {
+            let _ = write!(script, "\\x{byte:02x}");
         }
     }
+    script.push('\'');
 }

@@ -25,7 +25,8 @@ struct Blocked {
 }
 
 fn cases() -> Cases {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/guard/interceptor/defaults.toml");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/guard/interceptor/defaults.toml");
     toml::from_str(&fs::read_to_string(path).expect("the cases")).expect("well-formed cases")
 }
 
@@ -53,7 +54,10 @@ fn the_defaults_judge_their_cases_right() {
     for Blocked { command, tool } in &cases.deny {
         let judgement = judged(&[], &ALL, command);
         if judgement.suggested_tool.as_ref() != Some(tool) {
-            wrong.push(format!("must go to {tool}, not {:?}: {command}", judgement.suggested_tool));
+            wrong.push(format!(
+                "must go to {tool}, not {:?}: {command}",
+                judgement.suggested_tool
+            ));
         }
         let others: Vec<&str> = ALL.into_iter().filter(|known| known != tool).collect();
         let without = judged(&[], &others, command).suggested_tool;
@@ -72,7 +76,11 @@ fn the_defaults_judge_their_cases_right() {
 #[test]
 fn without_tools_nothing_is_turned_back() {
     for Blocked { command, .. } in cases().deny {
-        assert_eq!(judged(&[], &[], &command).verdict, Verdict::Allow, "{command}");
+        assert_eq!(
+            judged(&[], &[], &command).verdict,
+            Verdict::Allow,
+            "{command}"
+        );
     }
 }
 
@@ -82,14 +90,21 @@ async fn what_is_turned_back_does_not_run_and_names_the_tool() {
     fs::write(home.workspace().join("f"), "text").expect("a file");
     let engine = crate::engine_under_test::engine(&home);
     let command = "touch X && cat f";
-    let reply = engine.run(Request::new(command).profile("voice").intercept_for(ALL)).await;
+    let reply = engine
+        .run(Request::new(command).profile("voice").intercept_for(ALL))
+        .await;
     let message = "Blocked: Use the `read` tool instead of cat/head/tail. It provides better context and handles binary files.\n\nOriginal command: touch X && cat f";
     assert_eq!(reply.text, format!("Error: {message}"));
     let denied = reply.denied.expect("a denial");
-    assert_eq!((denied.rule.as_str(), denied.message.as_str()), ("interceptor", message));
+    assert_eq!(
+        (denied.rule.as_str(), denied.message.as_str()),
+        ("interceptor", message)
+    );
     assert_eq!(denied.suggested_tool.as_deref(), Some("read"));
     assert!(!home.workspace().join("X").exists());
-    let reply = engine.run(Request::new(command).intercept_for(["search"])).await;
+    let reply = engine
+        .run(Request::new(command).intercept_for(["search"]))
+        .await;
     assert_eq!(reply.output, "text");
     let reply = engine.run(Request::new(command)).await;
     assert_eq!(reply.output, "text", "it is off by default");
@@ -98,7 +113,14 @@ async fn what_is_turned_back_does_not_run_and_names_the_tool() {
 #[test]
 fn rules_of_the_users_own_replace_the_defaults() {
     let own = [rule("^MAKE ", "i"), rule("a && b", "")];
-    for (command, is_blocked) in [("make all", true), ("cat f", false), ("x; make all", true), ("a && b", true), ("a; b", false), ("cd d && make x", true)] {
+    for (command, is_blocked) in [
+        ("make all", true),
+        ("cat f", false),
+        ("x; make all", true),
+        ("a && b", true),
+        ("a; b", false),
+        ("cd d && make x", true),
+    ] {
         let judgement = judged(&own, &ALL, command);
         assert_eq!(judgement.verdict != Verdict::Allow, is_blocked, "{command}");
     }
@@ -106,9 +128,18 @@ fn rules_of_the_users_own_replace_the_defaults() {
 
 #[test]
 fn a_bad_rule_is_skipped_and_told() {
-    let rules = [rule("(", ""), rule("x", "q"), rule("(?<!a)b", ""), rule("^make ", "")];
+    let rules = [
+        rule("(", ""),
+        rule("x", "q"),
+        rule("(?<!a)b", ""),
+        rule("^make ", ""),
+    ];
     let interceptor = Interceptor::new(&rules);
-    let bad: Vec<&str> = interceptor.bad_rules().iter().map(|rule| rule.pattern.as_str()).collect();
+    let bad: Vec<&str> = interceptor
+        .bad_rules()
+        .iter()
+        .map(|rule| rule.pattern.as_str())
+        .collect();
     assert_eq!(bad, ["(", "x", "(?<!a)b"]);
     assert_eq!(interceptor.len(), 1);
     assert_ne!(judged(&rules, &ALL, "make all").verdict, Verdict::Allow);

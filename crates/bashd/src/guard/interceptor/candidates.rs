@@ -39,7 +39,11 @@ impl Candidate<'_> {
 /// Every candidate of a text, in the order in which they are tried.
 pub(super) fn of<'a>(text: &'a str, script: &Script) -> Vec<Candidate<'a>> {
     let is_list = is_plain_list(script);
-    let kind = if is_list { Kind::WholeOfList } else { Kind::WholeOnly };
+    let kind = if is_list {
+        Kind::WholeOfList
+    } else {
+        Kind::WholeOnly
+    };
     let whole = |start: usize, command: Option<&Command>| {
         Some(Candidate {
             text: text.get(start..)?.trim(),
@@ -55,9 +59,16 @@ pub(super) fn of<'a>(text: &'a str, script: &Script) -> Vec<Candidate<'a>> {
         candidates.extend(whole(after.span.start, Some(after)));
     }
     if is_list {
-        for command in script.commands.iter().filter(|command| is_candidate(command)) {
+        for command in script
+            .commands
+            .iter()
+            .filter(|command| is_candidate(command))
+        {
             let words = command.words.first().map(|word| word.span.start);
-            let starts = [Some(command.span.start), words.filter(|at| *at != command.span.start)];
+            let starts = [
+                Some(command.span.start),
+                words.filter(|at| *at != command.span.start),
+            ];
             candidates.extend(starts.into_iter().flatten().filter_map(|start| {
                 Some(Candidate {
                     text: text.get(start..command.span.end)?.trim(),
@@ -74,7 +85,10 @@ pub(super) fn of<'a>(text: &'a str, script: &Script) -> Vec<Candidate<'a>> {
 /// Whether the text is commands and operators between them, and nothing else.
 fn is_plain_list(script: &Script) -> bool {
     let is_here_doc = |redirect: &Redirect| redirect.operator == RedirectOperator::HereDoc;
-    let mut redirects = script.commands.iter().flat_map(|command| &command.redirects);
+    let mut redirects = script
+        .commands
+        .iter()
+        .flat_map(|command| &command.redirects);
     script.constructs.is_empty()
         && script.bound.is_none()
         && script.readings != Readings::ScanOnly
@@ -89,7 +103,9 @@ fn is_candidate(command: &Command) -> bool {
 /// The command behind a leading `cd X &&`.
 fn after_leading_cd(script: &Script) -> Option<&Command> {
     let mut commands = script.commands.iter();
-    let cd = commands.next().filter(|command| command.name() == Some("cd"))?;
+    let cd = commands
+        .next()
+        .filter(|command| command.name() == Some("cd"))?;
     let next = commands.next()?;
     let is_plain = cd.words.len() == 2 && cd.redirects.is_empty();
     (is_plain && next.place.joint == Joint::And).then_some(next)

@@ -13,6 +13,7 @@ use crate::script::Script;
 use candidates::Candidate;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
 /// The name under which the interceptor denies.
 pub const RULE: &str = "interceptor";
@@ -49,6 +50,10 @@ pub enum Scope {
 }
 
 impl Scope {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
     fn is_text(&self) -> bool {
         *self == Self::Text
     }
@@ -81,12 +86,26 @@ pub(crate) struct Interception {
 impl Interceptor {
     /// The given rules, or the defaults if there are none. Bad ones are skipped, and kept for a report.
     pub fn new(rules: &[InterceptorRule]) -> Self {
-        let rules = if rules.is_empty() { defaults() } else { rules.to_vec() };
-        let mut interceptor = Self { rules: Vec::new(), bad: Vec::new() };
+        // Compiling takes longer than judging, and the defaults are always the same.
+        static DEFAULTS: OnceLock<Interceptor> = OnceLock::new();
+        if rules.is_empty() {
+            return DEFAULTS.get_or_init(|| Self::compiled(defaults())).clone();
+        }
+        Self::compiled(rules.to_vec())
+    }
+
+    fn compiled(rules: Vec<InterceptorRule>) -> Self {
+        let mut interceptor = Self {
+            rules: Vec::new(),
+            bad: Vec::new(),
+        };
         for rule in rules {
             match compile(&rule) {
                 Ok(regex) => interceptor.rules.push((regex, rule)),
-                Err(problem) => interceptor.bad.push(BadRule { pattern: rule.pattern, problem }),
+                Err(problem) => interceptor.bad.push(BadRule {
+                    pattern: rule.pattern,
+                    problem,
+                }),
             }
         }
         interceptor
@@ -110,7 +129,9 @@ impl Interceptor {
     /// Whether one of the caller's tools does better. The first match wins.
     pub(crate) fn check(&self, given: &str, tools: &[String]) -> Option<Interception> {
         let rules = self.rules.iter();
-        let mut rules = rules.filter(|(_, rule)| tools.contains(&rule.tool)).peekable();
+        let mut rules = rules
+            .filter(|(_, rule)| tools.contains(&rule.tool))
+            .peekable();
         rules.peek()?;
         let script = Script::parse(given);
         let candidates = candidates::of(given, &script);

@@ -35,7 +35,15 @@ const REMOVED_BEGINNINGS: &[&str] = &["BASH_FUNC_", "GIT_", "DYLD_", "npm_config
 
 /// What a call may set itself: how things look, not what runs.
 const MAY_BE_SET: &[&str] = &[
-    "CI", "COLUMNS", "FORCE_COLOR", "LANG", "LANGUAGE", "LINES", "NO_COLOR", "TERM", "TZ",
+    "CI",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "LINES",
+    "NO_COLOR",
+    "TERM",
+    "TZ",
 ];
 
 /// For git: no pager, no prompt, no lock, no transport, no lazy fetch.
@@ -73,10 +81,7 @@ pub(super) fn may_be_set(name: &str) -> bool {
 }
 
 /// The environment of a strict run: nothing in it steers what runs.
-pub(crate) fn scrub(
-    env: Vec<(OsString, OsString)>,
-    workspace: &Path,
-) -> Vec<(OsString, OsString)> {
+pub(crate) fn scrub(env: Vec<(OsString, OsString)>, workspace: &Path) -> Vec<(OsString, OsString)> {
     let home = env.iter().find(|(name, _)| name == "HOME");
     let home = home.map(|(_, value)| value.clone());
     let mut kept: Vec<(OsString, OsString)> = env
@@ -87,13 +92,18 @@ pub(crate) fn scrub(
             _ => (name, value),
         })
         .collect();
-    let set = GIT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let config = GIT_CONFIG.iter().enumerate().flat_map(|(at, (key, value))| {
-        [
-            (format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()),
-            (format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()),
-        ]
-    });
+    let set = GIT
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let config = GIT_CONFIG
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (key, value))| {
+            [
+                (format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()),
+                (format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()),
+            ]
+        });
     let count = [("GIT_CONFIG_COUNT".to_owned(), GIT_CONFIG.len().to_string())];
     let added = set.chain(config).chain(count);
     kept.extend(added.map(|(name, value)| (name.into(), value.into())));
@@ -103,7 +113,9 @@ pub(crate) fn scrub(
 fn is_removed(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     REMOVED.contains(&&*name)
-        || REMOVED_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || REMOVED_BEGINNINGS
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
 }
 
 /// The search path without what a repository could bring along: relative directories, and those in the
@@ -111,7 +123,9 @@ fn is_removed(name: &OsStr) -> bool {
 fn own_path(path: &OsStr, workspace: &Path, home: Option<&OsStr>) -> OsString {
     let is_repository = workspace.parent().is_some() && home != Some(workspace.as_os_str());
     let is_foreign = |directory: &Path| {
-        let climbs = directory.components().any(|part| part == Component::ParentDir);
+        let climbs = directory
+            .components()
+            .any(|part| part == Component::ParentDir);
         !directory.is_absolute() || climbs || (is_repository && directory.starts_with(workspace))
     };
     let kept = std::env::split_paths(path).filter(|directory| !is_foreign(directory));
@@ -126,7 +140,9 @@ mod tests {
         let env = env.iter().map(|(name, value)| (name.into(), value.into()));
         let text = |text: OsString| text.into_string().unwrap();
         let scrubbed = scrub(env.collect(), Path::new(workspace)).into_iter();
-        scrubbed.map(|(name, value)| (text(name), text(value))).collect()
+        scrubbed
+            .map(|(name, value)| (text(name), text(value)))
+            .collect()
     }
 
     #[test]
@@ -144,7 +160,10 @@ mod tests {
             ],
             "/w",
         );
-        assert!(kept.iter().all(|(_, value)| !value.contains("evil")), "{kept:?}");
+        assert!(
+            kept.iter().all(|(_, value)| !value.contains("evil")),
+            "{kept:?}"
+        );
         assert!(kept.contains(&("USER".into(), "me".into())));
         assert!(kept.contains(&("GIT_PAGER".into(), "cat".into())));
     }
@@ -152,11 +171,17 @@ mod tests {
     #[test]
     fn no_program_comes_from_the_workspace() {
         let path = "/w/node_modules/.bin:.::bin:/usr/bin:/x/../w:/wide";
-        for (workspace, expected) in [("/w", "/usr/bin:/wide"), ("/", "/w/node_modules/.bin:/usr/bin:/wide")] {
+        for (workspace, expected) in [
+            ("/w", "/usr/bin:/wide"),
+            ("/", "/w/node_modules/.bin:/usr/bin:/wide"),
+        ] {
             let kept = scrubbed(&[("PATH", path)], workspace);
             assert!(kept.contains(&("PATH".into(), expected.into())), "{kept:?}");
         }
         let kept = scrubbed(&[("PATH", "/h/bin:/bin"), ("HOME", "/h")], "/h");
-        assert!(kept.contains(&("PATH".into(), "/h/bin:/bin".into())), "{kept:?}");
+        assert!(
+            kept.contains(&("PATH".into(), "/h/bin:/bin".into())),
+            "{kept:?}"
+        );
     }
 }

@@ -9,7 +9,8 @@ const ACTS: &[&str] = &[
 ];
 
 pub(super) fn check(arguments: &[StepWord]) -> Result<(), Refused> {
-    let acts = |word: &&StepWord| matches!(word, StepWord::Literal(text) if ACTS.contains(&text.as_str()));
+    let acts =
+        |word: &&StepWord| matches!(word, StepWord::Literal(text) if ACTS.contains(&text.as_str()));
     match arguments.iter().find(acts) {
         Some(StepWord::Literal(predicate)) => Err(Refused::new(
             format!("find with {predicate}"),

@@ -5,7 +5,13 @@ use super::git_table::SUBCOMMANDS;
 use super::policy::Refused;
 
 /// Global options that change nothing but looks.
-const GLOBAL: &[&str] = &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--icase-pathspecs"];
+const GLOBAL: &[&str] = &[
+    "--no-pager",
+    "-P",
+    "--no-optional-locks",
+    "--literal-pathspecs",
+    "--icase-pathspecs",
+];
 
 /// Second words that must stay second (`stash show`); elsewhere options may follow them as well.
 const VERBS: &[&str] = &["show", "list"];
@@ -26,17 +32,36 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
         return Ok(arguments.to_vec());
     }
     if name.starts_with('-') {
-        return Err(Refused::new(format!("git's option {name} before the subcommand"), NO_GLOBALS));
+        return Err(Refused::new(
+            format!("git's option {name} before the subcommand"),
+            NO_GLOBALS,
+        ));
     }
     let row = SUBCOMMANDS.iter().find(|row| row.name == name);
-    let row = row.ok_or_else(|| Refused::new(format!("git {name}, which may change something"), accepted()))?;
-    let found = row.options.read(after).map_err(|what| {
-        Refused::new(format!("git {name} with {what}"), "options that only read, spelled in full")
+    let row = row.ok_or_else(|| {
+        Refused::new(
+            format!("git {name}, which may change something"),
+            accepted(),
+        )
     })?;
-    (row.form)(&found).map_err(|form| Refused::new(format!("this form of git {name}"), form))?;
-    let inserted = row.inserted.iter().map(|text| StepWord::Literal((*text).to_owned()));
-    let has_verb = matches!(after.first(), Some(StepWord::Literal(word)) if VERBS.contains(&word.as_str()));
-    let (verb, after) = after.split_at_checked(usize::from(has_verb)).unwrap_or_default();
+    let found = row.options.read(after).map_err(|what| {
+        Refused::new(
+            format!("git {name} with {what}"),
+            "options that only read, spelled in full",
+        )
+    })?;
+    if let Some(check) = row.form {
+        check(&found).map_err(|form| Refused::new(format!("this form of git {name}"), form))?;
+    }
+    let inserted = row
+        .inserted
+        .iter()
+        .map(|text| StepWord::Literal((*text).to_owned()));
+    let has_verb =
+        matches!(after.first(), Some(StepWord::Literal(word)) if VERBS.contains(&word.as_str()));
+    let (verb, after) = after
+        .split_at_checked(usize::from(has_verb))
+        .unwrap_or_default();
     let mut words = before.to_vec();
     words.push(StepWord::Literal(name.to_owned()));
     words.extend_from_slice(verb);

@@ -35,9 +35,7 @@ const NOT_ALLOWED: &str = "Command not allowed in safe mode";
 const INVALID_SYNTAX: &str = "Invalid command syntax in safe mode";
 
 /// Whether only commands that read may run, and who says which these are.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SafeMode {
     /// Any command may run.

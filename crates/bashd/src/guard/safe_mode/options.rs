@@ -67,7 +67,9 @@ pub(super) struct Found<'a> {
 impl Found<'_> {
     /// Whether one of these options is there.
     pub(super) fn has_any(&self, names: &[&str]) -> bool {
-        self.options.iter().any(|option| names.contains(&option.as_str()))
+        self.options
+            .iter()
+            .any(|option| names.contains(&option.as_str()))
     }
 
     /// The first operand, if it is a plain text.
@@ -165,7 +167,12 @@ impl Options {
                     }
                     valued.contains(letter)
                 }
-                Short::Only { flags, valued, attached, number } => {
+                Short::Only {
+                    flags,
+                    valued,
+                    attached,
+                    number,
+                } => {
                     let is_number = *number == Number::Allowed
                         && text.chars().skip(1).all(|letter| letter.is_ascii_digit());
                     if is_number || attached.contains(letter) {
@@ -200,19 +207,24 @@ enum Takes {
 
 fn find_long(tables: &[&[&str]], name: &str) -> Option<Takes> {
     let entry = |name: &str| {
-        tables.iter().flat_map(|table| table.iter()).find_map(|entry| {
-            let (known, takes) = if let Some(known) = entry.strip_suffix('=') {
-                (known, Takes::Value)
-            } else if let Some(known) = entry.strip_suffix('?') {
-                (known, Takes::ValueIfThere)
-            } else {
-                (*entry, Takes::Nothing)
-            };
-            (known == name).then_some(takes)
-        })
+        tables
+            .iter()
+            .flat_map(|table| table.iter())
+            .find_map(|entry| {
+                let (known, takes) = if let Some(known) = entry.strip_suffix('=') {
+                    (known, Takes::Value)
+                } else if let Some(known) = entry.strip_suffix('?') {
+                    (known, Takes::ValueIfThere)
+                } else {
+                    (*entry, Takes::Nothing)
+                };
+                (known == name).then_some(takes)
+            })
     };
     let negated = || {
-        let name = name.strip_prefix("no-").filter(|name| !name.starts_with("no-"))?;
+        let name = name
+            .strip_prefix("no-")
+            .filter(|name| !name.starts_with("no-"))?;
         entry(name).map(|_| Takes::Nothing)
     };
     entry(name).or_else(negated)
@@ -224,7 +236,10 @@ fn take_value(rest: &mut std::slice::Iter<'_, StepWord>, option: &str) -> Result
     match rest.next() {
         Some(StepWord::Literal(value)) if !value.starts_with('-') => Ok(()),
         None => Ok(()),
-        Some(word) => Err(format!("{} as the value of its option {option}", shown(word))),
+        Some(word) => Err(format!(
+            "{} as the value of its option {option}",
+            shown(word)
+        )),
     }
 }
 

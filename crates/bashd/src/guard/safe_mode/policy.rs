@@ -12,7 +12,10 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn new(why: impl Into<String>, accepted: impl Into<String>) -> Self {
-        Self { why: why.into(), accepted: accepted.into() }
+        Self {
+            why: why.into(),
+            accepted: accepted.into(),
+        }
     }
 }
 
@@ -46,20 +49,31 @@ pub(super) const PROGRAMS: &[(&str, Judge)] = &[
 
 /// Those of ripgrep start programs: a preprocessor, one that tells the host's name, decompressors.
 const RIPGREP: Options = Options {
-    short: Short::AllBut { refused: "z", valued: "ABCEMTdefgjmrt" },
+    short: Short::AllBut {
+        refused: "z",
+        valued: "ABCEMTdefgjmrt",
+    },
     long: Long::AllBut(&["pre", "hostname-bin", "search-zip"]),
     operands: Operands::Any,
 };
 
 fn ripgrep(arguments: &[StepWord]) -> Result<(), Refused> {
     let read = RIPGREP.read(arguments).map(drop);
-    read.map_err(|what| Refused::new(format!("rg with {what}"), "rg without --pre, --hostname-bin, -z"))
+    read.map_err(|what| {
+        Refused::new(
+            format!("rg with {what}"),
+            "rg without --pre, --hostname-bin, -z",
+        )
+    })
 }
 
 /// Judges a program and its arguments; the answer is the arguments to run it with.
 pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
     let Some((_, judge)) = PROGRAMS.iter().find(|(name, _)| *name == program) else {
-        return Err(Refused::new(format!("`{program}` is not one of its commands"), accepted()));
+        return Err(Refused::new(
+            format!("`{program}` is not one of its commands"),
+            accepted(),
+        ));
     };
     match judge {
         Judge::Nothing => Ok(arguments.to_vec()),

@@ -29,13 +29,18 @@ const SIMPLE: &str = "commands with plain words, joined by |, && or ;";
 /// The steps of a script that only reads.
 pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection> {
     if script.bound.is_some() {
-        return Err(invalid_syntax("it is too long or nested too deeply to be judged"));
+        return Err(invalid_syntax(
+            "it is too long or nested too deeply to be judged",
+        ));
     }
     // Programs first: that a command is not among them says more than how it is written.
     for command in &script.commands {
         check_name(command)?;
     }
-    if let Some((_, name)) = CONSTRUCTS.iter().find(|(it, _)| script.constructs.contains(*it)) {
+    if let Some((_, name)) = CONSTRUCTS
+        .iter()
+        .find(|(it, _)| script.constructs.contains(*it))
+    {
         return Err(refusal(&format!("it has {name}"), SIMPLE, None));
     }
     if script.readings == Readings::ScanOnly {
@@ -44,7 +49,11 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
     let steps = script.commands.iter().map(|command| step(command, text));
     let steps: Vec<Step> = steps.collect::<Result<_, _>>()?;
     if steps.is_empty() {
-        return Err(refusal("there is no command in it", &policy::accepted(), None));
+        return Err(refusal(
+            "there is no command in it",
+            &policy::accepted(),
+            None,
+        ));
     }
     Ok(steps)
 }
@@ -65,7 +74,11 @@ fn check_name(command: &Command) -> Result<(), Objection> {
             let why = format!("`{name}` is not one of its commands");
             Err(refusal(&why, &policy::accepted(), span))
         }
-        None => Err(refusal("the name of a command is not plain text", &policy::accepted(), span)),
+        None => Err(refusal(
+            "the name of a command is not plain text",
+            &policy::accepted(),
+            span,
+        )),
     }
 }
 
@@ -83,7 +96,11 @@ fn step(command: &Command, text: &str) -> Result<Step, Objection> {
     if is_after_joint_of_both(command, text) {
         return refuse("it is joined by |&", "2>&1 |");
     }
-    let words = command.words.iter().map(step_word).collect::<Result<Vec<_>, _>>()?;
+    let words = command
+        .words
+        .iter()
+        .map(step_word)
+        .collect::<Result<Vec<_>, _>>()?;
     let Some((StepWord::Literal(program), arguments)) = words.split_first() else {
         return refuse("there is no command before a redirect", SIMPLE);
     };
@@ -95,7 +112,11 @@ fn step(command: &Command, text: &str) -> Result<Step, Objection> {
     for redirect in &command.redirects {
         redirects.extend(step_redirects(redirect)?);
     }
-    Ok(Step { joint: command.place.joint, words, redirects })
+    Ok(Step {
+        joint: command.place.joint,
+        words,
+        redirects,
+    })
 }
 
 /// Whether `|&` stands before the command: stderr would go into the pipe as well.
@@ -109,11 +130,19 @@ fn is_after_joint_of_both(command: &Command, text: &str) -> bool {
 fn step_word(word: &Word) -> Result<StepWord, Objection> {
     let accepted = "the text itself: variables, ~ and $(…) are not expanded";
     let Some(text) = word.literal_or_glob() else {
-        return Err(refusal("a word is not plain text", accepted, Some(word.span)));
+        return Err(refusal(
+            "a word is not plain text",
+            accepted,
+            Some(word.span),
+        ));
     };
     let is_extended = |part: &Part| matches!(part, Part::Glob(pattern) if pattern.contains('('));
     if word.parts.iter().any(is_extended) {
-        return Err(refusal("a word has an extended pattern", "*, ? and [...]", Some(word.span)));
+        return Err(refusal(
+            "a word has an extended pattern",
+            "*, ? and [...]",
+            Some(word.span),
+        ));
     }
     if word.has_glob() && !text.starts_with('-') {
         return Ok(StepWord::Pattern(word.parts.clone()));

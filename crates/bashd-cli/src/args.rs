@@ -70,6 +70,10 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
     Run(Run),
+    Check(Check),
+    /// Judge the commands of an agent that has a shell tool of its own.
+    #[command(subcommand)]
+    Hook(Hook),
     Log(Log),
     Schema(Schema),
     /// Show the configuration.
@@ -92,6 +96,8 @@ impl Subcommand {
     fn everywhere(&self) -> Option<&Everywhere> {
         match self {
             Self::Run(run) => Some(&run.everywhere),
+            Self::Check(check) => Some(&check.everywhere),
+            Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Log(log) => Some(&log.everywhere),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(Config::Show(show)) => Some(&show.everywhere),
@@ -131,6 +137,70 @@ pub(crate) struct Run {
     /// The shell script to run, as one argument.
     #[arg(required_unless_present = "input")]
     pub(crate) command: Vec<String>,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// What decides before a command runs, besides the rules of profile and configuration.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Judging {
+    /// Let only commands run that read: to the letter of a prefix list, or option by option.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) safe_mode: Option<SafeModeName>,
+    /// Turn commands back for which one of the caller's `--tools` does better.
+    #[arg(long)]
+    pub(crate) interceptor: bool,
+    /// The caller's other tools, as in `read,search,edit`.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+}
+
+/// The names of safe mode's readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SafeModeName {
+    Off,
+    Compat,
+    Strict,
+}
+
+/// Say whether a command would be allowed to run; nothing runs.
+///
+/// Exits with status 0 if it would, with 126 if a rule denies it or asks for approval.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Judge as this profile does; the configured one by default.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The shell script to judge, as one argument; `-` reads JSON lines `{"id", "command", "tools"?}`
+    /// from stdin and answers each with one.
+    pub(crate) command: String,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Hook {
+    ClaudeCode(ClaudeCode),
+}
+
+/// Answer a `PreToolUse` event of Claude Code on stdin.
+///
+/// What is allowed is left to the agent's own permissions. Never fails open: what can't be judged is asked
+/// about or blocked (status 2).
+#[derive(Debug, Args)]
+pub(crate) struct ClaudeCode {
+    /// Judge as this profile does; the configured one by default.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -10,9 +10,10 @@ use std::process::ExitCode;
 /// | the command's own | `run`: it exited |
 /// | 0 | everything else: done |
 /// | 1 | `doctor`: something that bashd needs is missing |
+/// | 2 | `hook`: the tool call is blocked |
 /// | 124 | `run`: the deadline ended the command |
 /// | 125 | bashd failed, or the request or the usage is bad |
-/// | 126 | `run`: a rule denied the command |
+/// | 126 | `run`, `check`: a rule denied the command |
 /// | 130 | `run`: Ctrl-C ended the command |
 /// | 128+N | `run`: signal N ended the command |
 ///
@@ -23,6 +24,8 @@ pub(crate) enum ExitStatus {
     Success,
     /// `doctor`: something that bashd needs is missing.
     Unfit,
+    /// `hook`: the tool call is blocked.
+    Blocked,
     /// The command's own status.
     Command(u8),
     /// This signal ended the command.
@@ -62,6 +65,7 @@ impl ExitStatus {
         match self {
             Self::Success => 0,
             Self::Unfit => 1,
+            Self::Blocked => 2,
             Self::Command(status) => status,
             Self::Signal(signal) => signal.saturating_add(128),
             Self::TimedOut => 124,
@@ -87,6 +91,7 @@ mod tests {
         for (status, number) in [
             (ExitStatus::Success, 0),
             (ExitStatus::Unfit, 1),
+            (ExitStatus::Blocked, 2),
             (ExitStatus::Command(7), 7),
             (ExitStatus::Signal(9), 137),
             (ExitStatus::TimedOut, 124),

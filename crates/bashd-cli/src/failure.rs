@@ -70,6 +70,12 @@ impl Failure {
     }
 }
 
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:#}", self.chain)
+    }
+}
+
 impl From<bashd::Error> for Failure {
     fn from(error: bashd::Error) -> Self {
         let kind = match error.kind() {

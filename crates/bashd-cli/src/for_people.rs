@@ -32,13 +32,18 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// A text on one line: newlines shown as `↵`, nothing left that a terminal would act on.
 pub(crate) fn one_line(text: &str) -> String {
+    one_line_keeping_blanks(text.trim_end())
+}
+
+/// The same with the blanks at its end, for what is marked column by column.
+pub(crate) fn one_line_keeping_blanks(text: &str) -> String {
     let visible = |character: char| match character {
         '\n' => '↵',
         '\t' => ' ',
         control if control.is_control() || is_invisible(control) => '\u{fffd}',
         other => other,
     };
-    text.trim_end().chars().map(visible).collect()
+    text.chars().map(visible).collect()
 }
 
 /// Marks that turn the direction of text around, so that a line seems to say something else.

@@ -1,6 +1,7 @@
 //! The `bashd` binary: parses, calls a front end, turns the result into an exit status.
 
 mod args;
+mod check;
 mod completions;
 mod config;
 mod dispatch;
@@ -8,6 +9,8 @@ mod doctor;
 mod exit_status;
 mod failure;
 mod for_people;
+mod hook;
+mod judging;
 mod log;
 mod man;
 mod print;
@@ -18,12 +21,17 @@ mod surroundings;
 
 use args::{Cli, ColorWhen};
 use clap::Parser;
+use exit_status::ExitStatus;
 use print::Printer;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     bashd::run_if_asked();
     let keeper = run::fork_early();
+    let is_hook = hook::is_asked(std::env::args_os().skip(1));
+    if is_hook {
+        hook::block_on_panic();
+    }
     let hints = surroundings::color_hints();
     let status = match Cli::try_parse() {
         Ok(cli) => {
@@ -32,7 +40,10 @@ fn main() -> ExitCode {
             let done = dispatch::dispatch(&cli.subcommand, &everywhere, &printer, keeper);
             done.unwrap_or_else(|failure| failure.show(&printer))
         }
-        Err(error) => Printer::new(ColorWhen::Auto, &hints).clap(&error),
+        Err(error) => match Printer::new(ColorWhen::Auto, &hints).clap(&error) {
+            ExitStatus::Failed if is_hook => ExitStatus::Blocked,
+            status => status,
+        },
     };
     status.into()
 }

@@ -5,9 +5,12 @@ use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use crate::surroundings::{self, Places};
 use bashd::config::{Config, ConfigFile, Report, Sources, resolve};
+use bashd::profile::Profile;
+use bashd::profile::library::{Library, Missing};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The configuration that holds, and where it came from.
 #[derive(Debug)]
@@ -49,6 +52,19 @@ impl Settings {
             report,
             file: sources.file.map(|file| file.path),
             places,
+        })
+    }
+
+    /// The profile of that name, compiled in or the user's own.
+    pub(crate) fn profile(&self, name: &str) -> Result<Arc<Profile>, Failure> {
+        let profiles = Library::new(self.config.profiles_dir.clone());
+        profiles.get(name).map_err(|missing| match missing {
+            Missing::Unknown(_) => {
+                let names: Vec<&str> = Profile::names().collect();
+                Failure::new(Kind::Usage, format!("there is no profile `{name}`"))
+                    .hint(format!("one of: {}", names.join(", ")))
+            }
+            Missing::Broken(error) => error.into(),
         })
     }
 }

@@ -61,6 +61,9 @@ impl Call {
                     timeout: said.timeout.or(defaults.timeout),
                     stdin: said.stdin.or_else(|| defaults.stdin.clone()),
                     mode: said.mode.or_else(|| defaults.mode.clone()),
+                    safe_mode: defaults.safe_mode,
+                    interceptor: defaults.interceptor,
+                    tools: defaults.tools.clone(),
                 })
             }
         }

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
 use crate::exec::{self, Keepers, Run, Watch};
-use crate::guard::{Answer, Approval, Approver, Verdict};
+use crate::guard::safe_mode::Form;
+use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::ledger::{Entry, Ledger};
 use crate::plan::{self, Setting, Streams};
 use crate::profile::Profile;
@@ -20,7 +21,6 @@ use crate::reply::Reply;
 use crate::request::{self, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
-use crate::script::Script;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -96,7 +96,13 @@ impl Engine {
         let timeout = request.timeout.unwrap_or(limit);
         let command = rewrite::apply(&request.command);
         let id = RunId::new();
-        let mut plan = plan::resolve(&profile, request, &command, timeout, shared.setting(&id))?;
+        let mut plan = plan::resolve(
+            &profile,
+            request,
+            &command,
+            timeout,
+            shared.setting(&id, &Form::AsWritten),
+        )?;
         plan.streams = streams;
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
         run.map_err(Error::from)
@@ -157,10 +163,9 @@ impl Shared {
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         let command = rewrite::apply(&request.command);
-        let script = Script::parse(&command.to_run);
-        let verdict = self.config.guard(profile).check(&script, &command.to_run);
-        self.permit(verdict, &command, &call.cancel).await?;
-        let setting = self.setting(&entry.id);
+        let judgement = self.config.judge(profile, &request, &command);
+        self.permit(&judgement, &command, &call.cancel).await?;
+        let setting = self.setting(&entry.id, &judgement.form);
         let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
             .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
@@ -171,13 +176,13 @@ impl Shared {
     /// Lets a command pass, or ends its call: what nobody approves is denied.
     async fn permit(
         &self,
-        verdict: Verdict,
+        judgement: &Judgement,
         command: &Command,
         cancel: &CancellationToken,
     ) -> Result<(), Ending> {
-        let objection = match verdict {
+        let objection = match &judgement.verdict {
             Verdict::Allow => return Ok(()),
-            Verdict::Deny(objection) => return Err(Ending::Denied(objection.into())),
+            Verdict::Deny(_) => return Err(Ending::Denied(judgement.into())),
             Verdict::Ask(objection) => objection,
         };
         let approval = Approval::new(&command.to_run, objection.clone());
@@ -190,7 +195,7 @@ impl Shared {
         };
         match answer {
             Answer::Approved => Ok(()),
-            Answer::Refused => Err(Ending::Denied(objection.into())),
+            Answer::Refused => Err(Ending::Denied(judgement.into())),
         }
     }
 
@@ -202,11 +207,12 @@ impl Shared {
         })
     }
 
-    fn setting<'a>(&'a self, id: &'a RunId) -> Setting<'a> {
+    fn setting<'a>(&'a self, id: &'a RunId, form: &'a Form) -> Setting<'a> {
         Setting {
             config: &self.config,
             surroundings: &self.surroundings,
             id,
+            form,
         }
     }
 }

@@ -24,7 +24,8 @@ pub struct Error {
 pub enum ErrorKind {
     /// The working directory is missing, not a directory, or not accessible.
     Cwd,
-    /// No shell of the profile's list is on this machine.
+    /// No shell of the profile's list is on this machine, or not the program that is to run
+    /// without one.
     Shell,
     /// The shell could not be started (fork, exec, limits).
     Spawn,

@@ -1,7 +1,11 @@
 //! What will happen: everything decided, nothing left open.
 
+mod globs;
+mod steps;
+
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
+use crate::guard::safe_mode::{Form, environment};
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
 use crate::request::Request;
@@ -25,8 +29,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub struct Plan {
     /// Program and arguments of the shell, without the script.
     pub shell: Shell,
-    /// The text that the shell gets.
-    pub script: String,
+    /// The text that the shell gets; none where a program is started without a shell.
+    pub script: Option<String>,
     /// The working directory, held open so that it can't be swapped meanwhile.
     pub cwd: Directory,
     /// The whole environment.
@@ -50,7 +54,7 @@ pub struct Shell {
     pub program: PathBuf,
     /// What the shell sees as `$0`'s origin: `argv[0]`.
     pub name: OsString,
-    /// Arguments before the script, the last of which takes it (`-c`, `-lc`).
+    /// Arguments before the script, the last of which takes it (`-c`, `-lc`), or all there are.
     pub args: Vec<OsString>,
 }
 
@@ -122,6 +126,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) config: &'a Config,
     pub(crate) surroundings: &'a Surroundings,
     pub(crate) id: &'a RunId,
+    /// How the command may run.
+    pub(crate) form: &'a Form,
 }
 
 /// Decides everything that is still open: directory, environment, shell, limits, place.
@@ -139,18 +145,33 @@ pub(crate) fn resolve(
         config,
         surroundings,
         id,
+        form,
     } = setting;
     let cwd = open_directory(request, surroundings)?;
-    let mut env = environment(profile, request, surroundings, id);
+    let mut env = own_environment(profile, request, surroundings, id);
     if config.guard(profile).is_on() {
         env.retain(|(name, _)| !slips_code_past_the_guard(name));
     }
-    let shell = find_shell(profile, config, &env, &cwd.path)?;
+    let (shell, script) = match form {
+        Form::AsWritten => (
+            find_shell(profile, config, &env, &cwd.path)?,
+            Some(command.to_run.clone()),
+        ),
+        Form::Program { name, arguments } => {
+            let program = find_program(name, search_path(&env), &cwd.path);
+            (without_shell(program, name, arguments)?, None)
+        }
+        Form::Steps(list) => {
+            env = environment::scrub(env, &cwd.path);
+            let script = steps::script(list, &cwd.path)?;
+            (plain_bash(&env, &cwd.path)?, Some(script))
+        }
+    };
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     Ok(Plan {
         shell,
-        script: command.to_run.clone(),
+        script,
         cwd,
         env,
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
@@ -186,7 +207,7 @@ fn open_directory(request: &Request, surroundings: &Surroundings) -> Result<Dire
 }
 
 /// The surroundings' variables with the call's own over them.
-fn environment(
+fn own_environment(
     profile: &Profile,
     request: &Request,
     surroundings: &Surroundings,
@@ -216,11 +237,7 @@ fn find_shell(
     env: &[(OsString, OsString)],
     cwd: &Path,
 ) -> Result<Shell> {
-    let path = env
-        .iter()
-        .find(|(name, _)| name == "PATH")
-        .map(|(_, value)| value.as_os_str());
-    let find = |program: &str| find_program(program, path, cwd);
+    let find = |program: &str| find_program(program, search_path(env), cwd);
     let configured = match profile.shell.choice {
         ShellChoice::Configurable => config.shell.as_deref(),
         ShellChoice::Fixed => None,
@@ -243,6 +260,35 @@ fn find_shell(
             configured.map_or_else(|| candidates.collect::<Vec<_>>().join(", "), Into::into);
         Error::new(ErrorKind::Shell, format!("no such shell: {names}")).about(names)
     })
+}
+
+/// The program itself, where a command runs without a shell.
+fn without_shell(found: Option<PathBuf>, name: &str, arguments: &[String]) -> Result<Shell> {
+    let program = found.ok_or_else(|| {
+        Error::new(ErrorKind::Shell, format!("no such program: {name}")).about(name)
+    })?;
+    Ok(Shell {
+        program,
+        name: name.into(),
+        args: arguments.iter().map(Into::into).collect(),
+    })
+}
+
+/// A bash that reads no file of its own before the script.
+fn plain_bash(env: &[(OsString, OsString)], cwd: &Path) -> Result<Shell> {
+    let found = find_program("bash", search_path(env), cwd);
+    let program =
+        found.ok_or_else(|| Error::new(ErrorKind::Shell, "no such shell: bash").about("bash"))?;
+    Ok(Shell {
+        program,
+        name: "bash".into(),
+        args: ["--norc", "--noprofile", "-c"].map(Into::into).to_vec(),
+    })
+}
+
+fn search_path(env: &[(OsString, OsString)]) -> Option<&OsStr> {
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    path.map(|(_, value)| value.as_os_str())
 }
 
 /// A program as the shell would find it: by its path, or by name in `PATH`.

@@ -4,7 +4,7 @@
 //! what a model sees, in the profile's literal words. The JSON form (`bashd run --json`) is this
 //! struct, field by field; names and types are stable and documented in `docs/reply.md`.
 
-use crate::guard::Objection;
+use crate::guard::Judgement;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -58,13 +58,22 @@ pub struct Denied {
     pub rule: String,
     /// The rule's message.
     pub message: String,
+    /// The tool to use instead, where the rule names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggested_tool: Option<String>,
 }
 
-impl From<Objection> for Denied {
-    fn from(objection: Objection) -> Self {
+impl From<&Judgement> for Denied {
+    fn from(judgement: &Judgement) -> Self {
+        let objection = judgement.objection();
         Self {
-            rule: objection.rule,
-            message: objection.message,
+            rule: objection
+                .map(|objection| objection.rule.clone())
+                .unwrap_or_default(),
+            message: objection
+                .map(|objection| objection.message.clone())
+                .unwrap_or_default(),
+            suggested_tool: judgement.suggested_tool.clone(),
         }
     }
 }

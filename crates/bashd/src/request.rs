@@ -8,6 +8,7 @@ mod validate;
 pub use parse::parse;
 pub use validate::{Accepted, validate};
 
+use crate::guard::safe_mode::SafeMode;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,6 +31,13 @@ pub struct Request {
     pub stdin: Option<Vec<u8>>,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.
     pub mode: Option<String>,
+    /// Whether only commands that read may run; `None` means as configured, else as the profile says.
+    pub safe_mode: Option<SafeMode>,
+    /// Whether another tool is suggested where the caller has a better one; `None` means as configured,
+    /// else as the profile says.
+    pub interceptor: Option<bool>,
+    /// The names of the caller's other tools.
+    pub tools: Vec<String>,
 }
 
 impl Request {
@@ -73,6 +81,21 @@ impl Request {
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// Chooses whether only commands that read may run.
+    #[must_use]
+    pub fn safe_mode(mut self, mode: SafeMode) -> Self {
+        self.safe_mode = Some(mode);
+        self
+    }
+
+    /// Has commands turned back for which one of these tools of the caller's does better.
+    #[must_use]
+    pub fn intercept_for<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.interceptor = Some(true);
+        self.tools = tools.into_iter().map(Into::into).collect();
         self
     }
 

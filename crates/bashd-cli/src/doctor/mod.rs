@@ -4,6 +4,7 @@
 //! one of the tables below; a check never fails, it finds.
 
 mod check;
+mod interceptor;
 mod kernel;
 mod limits;
 mod places;
@@ -36,6 +37,7 @@ const CHECKS: &[Checker] = &[
     places::anonymous_files,
     places::free_space,
     places::configuration,
+    interceptor::rules,
     limits::pipe_pages,
     limits::processes,
     limits::open_files,

@@ -63,6 +63,7 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     request.profile = arguments.profile.clone().unwrap_or_default();
     request.cwd.clone_from(&arguments.cwd);
     request.timeout = arguments.timeout;
+    arguments.judging.apply_to(&mut request);
     for variable in &arguments.env {
         request = request.env(&variable.name, &variable.value);
     }

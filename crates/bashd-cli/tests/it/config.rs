@@ -33,6 +33,9 @@ fn every_value_is_shown_with_its_origin() {
     shell = "/bin/bash"                            # --set
     prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1 (no effect yet)
     survivors = "profile"                          # default
+    safe_mode = "profile"                          # default
+    guard.enable = []                              # default
+    guard.disable = []                             # default
     spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4
     spool.ring_bytes = "56MiB"                     # default
     spool.total_bytes = "10GiB"                    # default
@@ -44,7 +47,8 @@ fn every_value_is_shown_with_its_origin() {
     bash.virtualTerminal = "off"                   # default (no effect yet)
     bash.autoBackground.enabled = false            # default (no effect yet)
     bash.autoBackground.thresholdMs = 60000        # default (no effect yet)
-    bashInterceptor.enabled = false                # default (no effect yet)
+    bashInterceptor.enabled = false                # default
+    bashInterceptor.patterns = []                  # default
     shellMinimizer.enabled = true                  # default (no effect yet)
     shellMinimizer.settingsPath = ""               # default (no effect yet)
     shellMinimizer.only = []                       # default (no effect yet)

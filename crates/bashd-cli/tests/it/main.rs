@@ -8,6 +8,8 @@
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
+//! | `check` | `check`: verdicts for people and programs; safe mode, interceptor and tools on `run`, too |
+//! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `readme` | the README's snippets, executed |
 //! | `schema` | `schema`: the tool definition of each profile |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -19,9 +21,11 @@
 )]
 
 mod alone;
+mod check;
 mod config;
 mod doctor;
 mod documents;
+mod hook;
 mod ledger;
 mod log;
 mod readme;

@@ -30,6 +30,8 @@ pub const SHELL: &str = "BASHD_SHELL";
 pub const COMMAND_PREFIX: &str = "BASHD_PREFIX";
 /// Overrides `survivors`.
 pub const SURVIVORS: &str = "BASHD_SURVIVORS";
+/// Overrides `safe_mode`.
+pub const SAFE_MODE: &str = "BASHD_SAFE_MODE";
 /// Overrides `guard.enable`.
 pub const GUARD_ENABLE: &str = "BASHD_GUARD_ENABLE";
 /// Overrides `guard.disable`.
@@ -58,6 +60,8 @@ pub const BASH_AUTO_BACKGROUND_ENABLED: &str = "BASHD_BASH_AUTO_BACKGROUND_ENABL
 pub const BASH_AUTO_BACKGROUND_THRESHOLD_MS: &str = "BASHD_BASH_AUTO_BACKGROUND_THRESHOLD_MS";
 /// Overrides `bashInterceptor.enabled`.
 pub const BASH_INTERCEPTOR_ENABLED: &str = "BASHD_BASH_INTERCEPTOR_ENABLED";
+/// Overrides `bashInterceptor.patterns`.
+pub const BASH_INTERCEPTOR_PATTERNS: &str = "BASHD_BASH_INTERCEPTOR_PATTERNS";
 /// Overrides `shellMinimizer.enabled`.
 pub const SHELL_MINIMIZER_ENABLED: &str = "BASHD_SHELL_MINIMIZER_ENABLED";
 /// Overrides `shellMinimizer.settingsPath`.

@@ -55,6 +55,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A list of texts.
     List,
+    /// A list of tables, each a rule of the interceptor.
+    Rules,
 }
 
 /// Whether a key acts yet.
@@ -117,6 +119,12 @@ pub const KEYS: &[Key] = &[
         Kind::Choice(&["profile", "keep", "end"]),
     )
     .or("profile"),
+    now(
+        "safe_mode",
+        env_vars::SAFE_MODE,
+        Kind::Choice(&["profile", "off", "compat", "strict"]),
+    )
+    .or("profile"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
@@ -169,12 +177,17 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("60000"),
-    not_yet(
+    now(
         "bashInterceptor.enabled",
         env_vars::BASH_INTERCEPTOR_ENABLED,
         Kind::Switch,
     )
     .or("false"),
+    now(
+        "bashInterceptor.patterns",
+        env_vars::BASH_INTERCEPTOR_PATTERNS,
+        Kind::Rules,
+    ),
     not_yet(
         "shellMinimizer.enabled",
         env_vars::SHELL_MINIMIZER_ENABLED,

@@ -21,11 +21,15 @@ pub use resolve::{ConfigFile, REFERENCE, Sources, resolve};
 pub use value::Value;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::{self, Guard, UserRule};
+use crate::guard::interceptor::{Interceptor, InterceptorRule};
+use crate::guard::safe_mode::SafeMode;
+use crate::guard::{self, Gate, Guard, Judgement, UserRule};
 use crate::ledger::LedgerSettings;
 use crate::output::spool::{Retention, Storage};
 use crate::plan::{Quota, Survivors};
 use crate::profile::Profile;
+use crate::request::Request;
+use crate::rewrite::Command;
 use resolve::Values;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -62,6 +66,12 @@ pub struct Config {
     pub guard_disable: Vec<String>,
     /// The user's own rules.
     pub rules: Vec<UserRule>,
+    /// Overrides what profiles say about safe mode.
+    pub safe_mode: Option<SafeMode>,
+    /// Whether commands are turned back for which the caller has a better tool, whatever the profile.
+    pub interceptor: bool,
+    /// The interceptor's rules; none means its defaults.
+    pub interceptor_rules: Vec<InterceptorRule>,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -114,6 +124,28 @@ impl Config {
         Guard::new(names.map(String::as_str), &self.rules)
     }
 
+    /// Everything that decides about a call of a profile before it runs.
+    pub fn gate(&self, profile: &Profile, request: &Request) -> Gate {
+        let profile_intercepts = profile.guard.interceptor || self.interceptor;
+        let intercepts = request.interceptor.unwrap_or(profile_intercepts);
+        let mode = request.safe_mode.or(self.safe_mode);
+        Gate {
+            guard: self.guard(profile),
+            safe_mode: mode.unwrap_or(profile.guard.safe_mode),
+            interceptor: intercepts.then(|| Interceptor::new(&self.interceptor_rules)),
+            tools: request.tools.clone(),
+        }
+    }
+
+    /// Judges what a request would run: safe mode, rules, interceptor.
+    pub fn judge(&self, profile: &Profile, request: &Request, command: &Command) -> Judgement {
+        let variables = request
+            .env
+            .iter()
+            .map(|(name, _)| name.to_str().unwrap_or("?"));
+        self.gate(profile, request).judge_with(command, variables)
+    }
+
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
         Ok(Self {
@@ -142,6 +174,9 @@ impl Config {
             guard_enable: rule_names(values, "guard.enable")?,
             guard_disable: rule_names(values, "guard.disable")?,
             rules: Vec::new(),
+            safe_mode: SafeMode::from_name(values.text("safe_mode")?),
+            interceptor: values.switch("bashInterceptor.enabled")?,
+            interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
         })
     }
 }

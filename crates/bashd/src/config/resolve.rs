@@ -7,6 +7,7 @@ use super::report::{Entry, Origin, Report, Warning};
 use super::value::{Unfit, Value};
 use super::{Config, env_vars, rules};
 use crate::error::{Error, ErrorKind, Result};
+use crate::guard::interceptor::InterceptorRule;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -231,6 +232,13 @@ impl Values {
     pub(super) fn list(&self, name: &str) -> Result<&[String]> {
         match self.get(name) {
             Some(Value::List(items)) => Ok(items),
+            other => Err(no_default(name, other)),
+        }
+    }
+
+    pub(super) fn rules(&self, name: &str) -> Result<&[InterceptorRule]> {
+        match self.get(name) {
+            Some(Value::Rules(rules)) => Ok(rules),
             other => Err(no_default(name, other)),
         }
     }

@@ -2,6 +2,8 @@
 
 use super::keys::Kind;
 use super::size;
+use crate::guard::interceptor::InterceptorRule;
+use serde::Deserialize;
 use std::fmt;
 use toml::de::DeValue;
 
@@ -20,6 +22,8 @@ pub enum Value {
     Text(String),
     /// A list of texts.
     List(Vec<String>),
+    /// Rules of the interceptor.
+    Rules(Vec<InterceptorRule>),
 }
 
 /// A value that its key can't take: what was found instead, for a message.
@@ -61,6 +65,15 @@ impl Value {
                     .map(Self::List)
                     .ok_or_else(unfit)
             }
+            Kind::Rules => {
+                let items = found.as_array().ok_or_else(unfit)?.iter();
+                let read = |item: &toml::Spanned<DeValue<'_>>| {
+                    let item = toml::de::ValueDeserializer::from(item.clone());
+                    InterceptorRule::deserialize(item)
+                        .map_err(|error| Unfit(error.message().to_owned()))
+                };
+                items.map(read).collect::<Result<_, _>>().map(Self::Rules)
+            }
         }
     }
 
@@ -86,6 +99,10 @@ impl Value {
                     .filter(|item| !item.is_empty());
                 Ok(Self::List(items.map(str::to_owned).collect()))
             }
+            Kind::Rules if text.trim().is_empty() => Ok(Self::Rules(Vec::new())),
+            Kind::Rules => serde_json::from_str(text)
+                .map(Self::Rules)
+                .map_err(|error| Unfit(format!("{text:?}: {error}"))),
         }
     }
 
@@ -146,6 +163,10 @@ impl fmt::Display for Kind {
             Self::Path => write!(formatter, "a path as text"),
             Self::Choice(words) => write!(formatter, "one of \"{}\"", words.join("\", \"")),
             Self::List => write!(formatter, "a list of texts"),
+            Self::Rules => write!(
+                formatter,
+                "a list of tables with pattern, tool, message and optional flags (JSON in a variable or flag)"
+            ),
         }
     }
 }
@@ -162,6 +183,10 @@ impl fmt::Display for Value {
             },
             Self::Text(text) => write!(formatter, "{}", toml::Value::from(text.as_str())),
             Self::List(items) => write!(formatter, "{}", toml::Value::from(items.clone())),
+            Self::Rules(rules) => match toml::Value::try_from(rules) {
+                Ok(rules) => write!(formatter, "{rules}"),
+                Err(_) => Err(fmt::Error),
+            },
         }
     }
 }

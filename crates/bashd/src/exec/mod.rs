@@ -222,7 +222,10 @@ fn start_message(plan: &Plan) -> Start {
             .chain(&plan.shell.args)
             .map(bytes)
             .collect(),
-        script: plan.script.clone().into_bytes(),
+        script: plan
+            .script
+            .clone()
+            .map(|script| ByteBuf::from(script.into_bytes())),
         env: plan.env.iter().map(entry).collect(),
         stdin: plan.stdin != Stdin::Null,
         streams: plan.streams,

@@ -6,7 +6,9 @@
 //! once it runs, nobody sees here (`docs/guard.md` says what it can't see).
 
 mod approval;
+mod gate;
 mod git;
+pub mod interceptor;
 mod no_blind_git_add;
 mod no_dangerous_rm;
 mod no_dd_to_device;
@@ -22,9 +24,11 @@ mod no_recursive_chmod;
 mod no_system_writes;
 mod options;
 mod paths;
+pub mod safe_mode;
 mod user_rule;
 
 pub use approval::{Answer, Approval, Approver};
+pub use gate::{Gate, Judgement};
 pub use user_rule::{Decision, UserRule};
 
 use crate::script::{Bound, Command, Script, Span};

@@ -1,5 +1,6 @@
 //! How a profile runs things: shell, environment, limits, modes, output.
 
+use crate::guard::safe_mode::SafeMode;
 use crate::output::joined::Joined;
 use crate::output::window::{self, Window};
 use crate::output::{Captured, Source};
@@ -87,6 +88,12 @@ pub struct GuardRules {
     /// Names of compiled-in rules (`docs/guard.md`).
     #[serde(default)]
     pub rules: Vec<String>,
+    /// Whether only commands that read may run (`docs/safe-mode.md`).
+    #[serde(default)]
+    pub safe_mode: SafeMode,
+    /// Whether commands are turned back for which the caller has a better tool.
+    #[serde(default)]
+    pub interceptor: bool,
 }
 
 /// A named way to run.

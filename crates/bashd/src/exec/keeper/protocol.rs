@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 0;
+pub(crate) const MINOR: u16 = 1;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -84,8 +84,8 @@ pub(crate) struct Start {
     pub(crate) program: Vec<u8>,
     /// argv[0] and the arguments before the script.
     pub(crate) argv: Vec<serde_bytes::ByteBuf>,
-    #[serde(with = "serde_bytes")]
-    pub(crate) script: Vec<u8>,
+    /// The last argument; missing where a program is started without a shell.
+    pub(crate) script: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
     pub(crate) env: Vec<serde_bytes::ByteBuf>,
     /// Whether a descriptor for stdin follows the working directory's.

@@ -79,7 +79,7 @@ pub(super) fn rehearse() {
     let message = Start {
         program: b"/bin/sh".to_vec(),
         argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
-        script: b"true".to_vec(),
+        script: Some(serde_bytes::ByteBuf::from(b"true".to_vec())),
         env: vec![serde_bytes::ByteBuf::from(vec![b'x'; 4096])],
         stdin: false,
         streams: Streams::Merged,
@@ -137,13 +137,16 @@ fn arguments(message: &Start) -> io::Result<(Vec<CString>, Option<OwnedFd>)> {
     for argument in &message.argv {
         argv.push(CString::new(argument.as_slice())?);
     }
+    let Some(script) = &message.script else {
+        return Ok((argv, None));
+    };
     let longest = LONGEST_ARGUMENT_PAGES * rustix::param::page_size() - 1;
-    if message.script.len() < longest {
-        argv.push(CString::new(message.script.clone())?);
+    if script.len() < longest {
+        argv.push(CString::new(script.as_slice())?);
         return Ok((argv, None));
     }
     argv.push(CString::new(loader_for(&message.program))?);
-    let text = [message.script.as_slice(), &[0]].concat();
+    let text = [script.as_slice(), &[0]].concat();
     Ok((argv, Some(protocol::memory_file(&text)?)))
 }
 

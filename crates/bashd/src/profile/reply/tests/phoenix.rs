@@ -96,6 +96,7 @@ fn p_32_a_denial_is_the_rules_message() {
     let denied = Denied {
         rule: "no_force_push".to_owned(),
         message: "permission denied: git push --force is not allowed".to_owned(),
+        suggested_tool: None,
     };
     let reply = reply(&profile("phoenix"), &Ending::Denied(denied), Duration::ZERO);
     assert_eq!(

@@ -164,6 +164,7 @@ fn v_24_a_denied_command_is_an_error_text_with_its_rule() {
     let denied = Denied {
         rule: "safe-mode".to_owned(),
         message: "Command not allowed in safe mode".to_owned(),
+        suggested_tool: None,
     };
     let reply = reply(
         &profile("voice"),

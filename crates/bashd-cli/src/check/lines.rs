@@ -1,0 +1,65 @@
+//! Many commands: JSON lines in, one JSON line out for each, in order and at once.
+
+use super::{as_json, status};
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use bashd::guard::{Gate, Verdict};
+use bashd::rewrite;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::io::{self, BufRead};
+
+/// One question.
+#[derive(Deserialize)]
+struct Question {
+    #[serde(default)]
+    id: Value,
+    command: String,
+    /// The caller's tools, instead of those of the command line.
+    tools: Option<Vec<String>>,
+}
+
+/// Answers every line of stdin; the status says whether all of them would be allowed.
+pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let tools = std::mem::take(&mut gate.tools);
+    let mut overall = ExitStatus::Success;
+    for line in io::stdin().lock().split(b'\n') {
+        let line = line.map_err(|error| Failure::of(Kind::System, error.into()))?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let (id, mut answer, status) = match serde_json::from_slice::<Question>(&line) {
+            Ok(question) => {
+                gate.tools = question.tools.unwrap_or_else(|| tools.clone());
+                let judgement = gate.judge(&rewrite::apply(&question.command));
+                let status = status(&judgement.verdict);
+                debug_assert_eq!(
+                    status == ExitStatus::Success,
+                    judgement.verdict == Verdict::Allow
+                );
+                (question.id, as_json(&judgement), status)
+            }
+            Err(error) => (Value::Null, unreadable(&error), ExitStatus::Denied),
+        };
+        answer.insert("id".to_owned(), id);
+        printer.out(&format!("{}\n", Value::Object(answer)))?;
+        if status != ExitStatus::Success {
+            overall = status;
+        }
+    }
+    Ok(overall)
+}
+
+/// What can't be read is never allowed.
+fn unreadable(error: &serde_json::Error) -> Map<String, Value> {
+    let mut answer = Map::new();
+    answer.insert("verdict".to_owned(), "deny".into());
+    answer.insert("rule".to_owned(), "input".into());
+    answer.insert(
+        "message".to_owned(),
+        json!(format!("not a question: {error}")),
+    );
+    answer.insert("commands".to_owned(), json!([]));
+    answer
+}

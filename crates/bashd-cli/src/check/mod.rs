@@ -1,0 +1,114 @@
+//! `bashd check`: whether a command would be allowed to run. Nothing runs.
+//!
+//! Here: one command, for people or as JSON. `lines` answers many, as JSON lines.
+
+mod lines;
+mod underline;
+
+use crate::args::Check;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::{Paint, Printer};
+use crate::settings::Settings;
+use bashd::guard::{Gate, Judgement, Verdict};
+use bashd::{Request, rewrite};
+use serde_json::{Map, Value, json};
+
+/// Judges one command, or every line of stdin.
+pub(crate) fn check(
+    arguments: &Check,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let gate = gate(arguments, settings)?;
+    if arguments.command == "-" {
+        return lines::answer(gate, printer);
+    }
+    let command = &arguments.command;
+    if command.trim().is_empty() {
+        return Err(Failure::new(Kind::Usage, "there is no command to judge"));
+    }
+    let judgement = gate.judge(&rewrite::apply(command));
+    if arguments.json {
+        let answer = Value::Object(as_json(&judgement));
+        printer.out(&format!("{answer}\n"))?;
+    } else {
+        show(command, &judgement, printer)?;
+    }
+    Ok(status(&judgement.verdict))
+}
+
+fn gate(arguments: &Check, settings: &Settings) -> Result<Gate, Failure> {
+    let name = arguments
+        .profile
+        .as_ref()
+        .unwrap_or(&settings.config.profile);
+    let profile = settings.profile(name)?;
+    let mut request = Request::new("");
+    arguments.judging.apply_to(&mut request);
+    Ok(settings.config.gate(&profile, &request))
+}
+
+fn status(verdict: &Verdict) -> ExitStatus {
+    match verdict {
+        Verdict::Allow => ExitStatus::Success,
+        Verdict::Ask(_) | Verdict::Deny(_) => ExitStatus::Denied,
+    }
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask(_) => "ask",
+        Verdict::Deny(_) => "deny",
+    }
+}
+
+fn as_json(judgement: &Judgement) -> Map<String, Value> {
+    let objection = judgement.objection();
+    let mut answer = Map::new();
+    answer.insert("verdict".to_owned(), word(&judgement.verdict).into());
+    answer.insert(
+        "rule".to_owned(),
+        json!(objection.map(|objection| &objection.rule)),
+    );
+    answer.insert(
+        "message".to_owned(),
+        json!(objection.map(|objection| &objection.message)),
+    );
+    if let Some(tool) = &judgement.suggested_tool {
+        answer.insert("suggested_tool".to_owned(), tool.as_str().into());
+    }
+    if let Some(span) = objection.and_then(|objection| objection.span) {
+        answer.insert("span".to_owned(), json!(span));
+    }
+    answer.insert("commands".to_owned(), json!(judgement.commands));
+    answer
+}
+
+fn show(command: &str, judgement: &Judgement, printer: &Printer) -> Result<(), Failure> {
+    let mut page = printer.page();
+    let paint = match judgement.verdict {
+        Verdict::Allow => Paint::Good,
+        Verdict::Ask(_) => Paint::Warning,
+        Verdict::Deny(_) => Paint::Bad,
+    };
+    let verdict = page.paint(paint, word(&judgement.verdict));
+    let Some(objection) = judgement.objection() else {
+        page.line(verdict)?;
+        return page.finish();
+    };
+    page.line(format_args!("{verdict} by rule {}", objection.rule))?;
+    page.line(&objection.message)?;
+    if let Some(tool) = &judgement.suggested_tool {
+        page.line(format_args!("suggested tool: {tool}"))?;
+    }
+    if let Some(span) = objection.span {
+        page.line("")?;
+        for (text, marks) in underline::lines(command, span) {
+            page.line(format_args!("  {text}"))?;
+            page.line(format_args!("  {}", page.paint(paint, &marks)))?;
+        }
+    }
+    page.finish()
+}

@@ -1,0 +1,18 @@
+//! The flags that decide before a command runs, as part of a request.
+
+use crate::args::{Judging, SafeModeName};
+use bashd::Request;
+use bashd::guard::safe_mode::SafeMode;
+
+impl Judging {
+    /// Puts into a request what was said; what was not stays as configured.
+    pub(crate) fn apply_to(&self, request: &mut Request) {
+        request.safe_mode = self.safe_mode.map(|mode| match mode {
+            SafeModeName::Off => SafeMode::Off,
+            SafeModeName::Compat => SafeMode::Compat,
+            SafeModeName::Strict => SafeMode::Strict,
+        });
+        request.interceptor = self.interceptor.then_some(true);
+        request.tools.clone_from(&self.tools);
+    }
+}

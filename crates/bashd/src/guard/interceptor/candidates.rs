@@ -1,0 +1,120 @@
+//! The texts that patterns are held against: the whole command, without its leading `cd`, and each
+//! command of a plain list, with and without its leading assignments.
+
+use super::Scope;
+use crate::script::{Command, Joint, Origin, Readings, Redirect, RedirectOperator, Script, Span};
+
+/// Files whose writing changes nothing.
+const SINKS: [&str; 4] = ["/dev/null", "/dev/tty", "/dev/stdout", "/dev/stderr"];
+
+/// One text.
+pub(super) struct Candidate<'a> {
+    pub(super) text: &'a str,
+    pub(super) span: Option<Span>,
+    kind: Kind,
+    writes: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The whole text, and there are commands of a list as well.
+    WholeOfList,
+    /// The whole text, of which no list can be made.
+    WholeOnly,
+    /// One command of a list.
+    Command,
+}
+
+impl Candidate<'_> {
+    /// Whether a rule of this scope looks at it.
+    pub(super) fn is_for(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::Text => true,
+            Scope::Command => self.kind != Kind::WholeOfList,
+            Scope::CommandThatWrites => self.kind != Kind::WholeOfList && self.writes,
+        }
+    }
+}
+
+/// Every candidate of a text, in the order in which they are tried.
+pub(super) fn of<'a>(text: &'a str, script: &Script) -> Vec<Candidate<'a>> {
+    let is_list = is_plain_list(script);
+    let kind = if is_list {
+        Kind::WholeOfList
+    } else {
+        Kind::WholeOnly
+    };
+    let whole = |start: usize, command: Option<&Command>| {
+        Some(Candidate {
+            text: text.get(start..)?.trim(),
+            span: command.map(|command| command.span),
+            kind,
+            writes: command.is_some_and(writes_file),
+        })
+    };
+    let first = script.commands.first();
+    let mut candidates = Vec::new();
+    candidates.extend(whole(0, first));
+    if let Some(after) = after_leading_cd(script) {
+        candidates.extend(whole(after.span.start, Some(after)));
+    }
+    if is_list {
+        for command in script
+            .commands
+            .iter()
+            .filter(|command| is_candidate(command))
+        {
+            let words = command.words.first().map(|word| word.span.start);
+            let starts = [
+                Some(command.span.start),
+                words.filter(|at| *at != command.span.start),
+            ];
+            candidates.extend(starts.into_iter().flatten().filter_map(|start| {
+                Some(Candidate {
+                    text: text.get(start..command.span.end)?.trim(),
+                    span: Some(command.span),
+                    kind: Kind::Command,
+                    writes: writes_file(command),
+                })
+            }));
+        }
+    }
+    candidates
+}
+
+/// Whether the text is commands and operators between them, and nothing else.
+fn is_plain_list(script: &Script) -> bool {
+    let is_here_doc = |redirect: &Redirect| redirect.operator == RedirectOperator::HereDoc;
+    let mut redirects = script
+        .commands
+        .iter()
+        .flat_map(|command| &command.redirects);
+    script.constructs.is_empty()
+        && script.bound.is_none()
+        && script.readings != Readings::ScanOnly
+        && !redirects.any(is_here_doc)
+}
+
+/// What reads a pipe has no file that another tool could read instead.
+fn is_candidate(command: &Command) -> bool {
+    command.origin == Origin::Written && !command.place.reads_pipe
+}
+
+/// The command behind a leading `cd X &&`.
+fn after_leading_cd(script: &Script) -> Option<&Command> {
+    let mut commands = script.commands.iter();
+    let cd = commands
+        .next()
+        .filter(|command| command.name() == Some("cd"))?;
+    let next = commands.next()?;
+    let is_plain = cd.words.len() == 2 && cd.redirects.is_empty();
+    (is_plain && next.place.joint == Joint::And).then_some(next)
+}
+
+fn writes_file(command: &Command) -> bool {
+    let writes = |redirect: &Redirect| {
+        let target = redirect.target.known();
+        redirect.operator.writes() && !target.is_some_and(|target| SINKS.contains(&target))
+    };
+    command.redirects.iter().any(writes)
+}

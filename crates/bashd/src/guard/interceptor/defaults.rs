@@ -1,0 +1,63 @@
+//! The seven rules that hold when none are configured.
+
+use super::{InterceptorRule, Scope};
+
+/// Pattern, tool, message, and what the pattern looks at.
+const DEFAULTS: [(&str, &str, &str, Scope); 7] = [
+    (
+        r"^\s*(cat|head|tail|less|more)\s+",
+        "read",
+        "Use the `read` tool instead of cat/head/tail. It provides better context and handles binary files.",
+        Scope::Command,
+    ),
+    (
+        r"^\s*(grep|rg|ripgrep|ag|ack)\s+",
+        "search",
+        "Use the `search` tool instead of grep/rg. It respects .gitignore and provides structured output.",
+        Scope::Command,
+    ),
+    (
+        r"^\s*(find|fd|locate)\s+.*(-name|-iname|-type|--type|-glob)",
+        "find",
+        "Use the `find` tool instead of find/fd. It respects .gitignore and is faster for glob patterns.",
+        Scope::Command,
+    ),
+    (
+        r"^\s*sed\s+(-i|--in-place)",
+        "edit",
+        "Use the `edit` tool instead of sed -i. It provides diff preview and fuzzy matching.",
+        Scope::Command,
+    ),
+    (
+        r"^\s*perl\s+.*-[pn]?i",
+        "edit",
+        "Use the `edit` tool instead of perl -i. It provides diff preview and fuzzy matching.",
+        Scope::Command,
+    ),
+    (
+        r"^\s*awk\s+.*-i\s+inplace",
+        "edit",
+        "Use the `edit` tool instead of awk -i inplace. It provides diff preview and fuzzy matching.",
+        Scope::Command,
+    ),
+    (
+        r"^\s*(echo|printf|cat\s*<<)\s+.*[^|]>\s*\S",
+        "write",
+        "Use the `write` tool instead of echo/cat redirection. It handles encoding and provides confirmation.",
+        Scope::CommandThatWrites,
+    ),
+];
+
+/// The rules that hold when none are configured.
+pub fn defaults() -> Vec<InterceptorRule> {
+    let rules = DEFAULTS.iter();
+    rules
+        .map(|(pattern, tool, message, scope)| InterceptorRule {
+            pattern: (*pattern).to_owned(),
+            flags: String::new(),
+            tool: (*tool).to_owned(),
+            message: (*message).to_owned(),
+            scope: *scope,
+        })
+        .collect()
+}

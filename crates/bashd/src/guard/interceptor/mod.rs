@@ -1,0 +1,177 @@
+//! The interceptor: commands for which the caller has a better tool are turned back, with its name.
+//!
+//! Rules are data: a pattern, the tool, a message. A rule counts only if the caller has its tool. This
+//! is routing, not security: what a pattern does not see simply runs.
+
+mod candidates;
+mod defaults;
+
+pub use defaults::defaults;
+
+use super::Objection;
+use crate::script::Script;
+use candidates::Candidate;
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
+
+/// The name under which the interceptor denies.
+pub const RULE: &str = "interceptor";
+
+/// One rule, as it is written in the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterceptorRule {
+    /// A regular expression over the command.
+    pub pattern: String,
+    /// Its flags: `i`, `m`, `s`, `u`, `g`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub flags: String,
+    /// The tool to use instead; without it the rule does not count.
+    pub tool: String,
+    /// What the caller is told.
+    pub message: String,
+    /// What the pattern looks at.
+    #[serde(default, skip_serializing_if = "Scope::is_text")]
+    pub scope: Scope,
+}
+
+/// What a pattern looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The whole text, and each command of a list.
+    #[default]
+    Text,
+    /// Each command of a list; the whole text only where it is no plain list.
+    Command,
+    /// The same, and only if that command writes a file by a redirect.
+    CommandThatWrites,
+}
+
+impl Scope {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    fn is_text(&self) -> bool {
+        *self == Self::Text
+    }
+}
+
+/// A rule that does not count because it can't be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BadRule {
+    /// Its pattern.
+    pub pattern: String,
+    /// What is wrong with it, in one line.
+    pub problem: String,
+}
+
+/// The rules, compiled once.
+#[derive(Debug, Clone)]
+pub struct Interceptor {
+    rules: Vec<(Regex, InterceptorRule)>,
+    bad: Vec<BadRule>,
+}
+
+/// What the interceptor has against a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interception {
+    pub(crate) tool: String,
+    pub(crate) objection: Objection,
+}
+
+impl Interceptor {
+    /// The given rules, or the defaults if there are none. Bad ones are skipped, and kept for a report.
+    pub fn new(rules: &[InterceptorRule]) -> Self {
+        // Compiling takes longer than judging, and the defaults are always the same.
+        static DEFAULTS: OnceLock<Interceptor> = OnceLock::new();
+        if rules.is_empty() {
+            return DEFAULTS.get_or_init(|| Self::compiled(defaults())).clone();
+        }
+        Self::compiled(rules.to_vec())
+    }
+
+    fn compiled(rules: Vec<InterceptorRule>) -> Self {
+        let mut interceptor = Self {
+            rules: Vec::new(),
+            bad: Vec::new(),
+        };
+        for rule in rules {
+            match compile(&rule) {
+                Ok(regex) => interceptor.rules.push((regex, rule)),
+                Err(problem) => interceptor.bad.push(BadRule {
+                    pattern: rule.pattern,
+                    problem,
+                }),
+            }
+        }
+        interceptor
+    }
+
+    /// The rules that were skipped.
+    pub fn bad_rules(&self) -> &[BadRule] {
+        &self.bad
+    }
+
+    /// How many rules count.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether no rule counts.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Whether one of the caller's tools does better. The first match wins.
+    pub(crate) fn check(&self, given: &str, tools: &[String]) -> Option<Interception> {
+        let rules = self.rules.iter();
+        let mut rules = rules
+            .filter(|(_, rule)| tools.contains(&rule.tool))
+            .peekable();
+        rules.peek()?;
+        let script = Script::parse(given);
+        let candidates = candidates::of(given, &script);
+        let rules: Vec<_> = rules.collect();
+        candidates.iter().find_map(|candidate| {
+            let (_, rule) = rules.iter().find(|(regex, rule)| {
+                candidate.is_for(rule.scope) && regex.is_match(candidate.text)
+            })?;
+            Some(interception(rule, given, candidate))
+        })
+    }
+}
+
+fn interception(rule: &InterceptorRule, given: &str, candidate: &Candidate<'_>) -> Interception {
+    let message = &rule.message;
+    Interception {
+        tool: rule.tool.clone(),
+        objection: Objection {
+            rule: RULE.to_owned(),
+            message: format!("Blocked: {message}\n\nOriginal command: {given}"),
+            span: candidate.span,
+        },
+    }
+}
+
+/// The flags are those of JavaScript, where these rules come from; some say nothing here.
+fn compile(rule: &InterceptorRule) -> Result<Regex, String> {
+    let mut builder = RegexBuilder::new(&rule.pattern);
+    for flag in rule.flags.chars() {
+        match flag {
+            'i' => builder.case_insensitive(true),
+            'm' => builder.multi_line(true),
+            's' => builder.dot_matches_new_line(true),
+            'u' | 'g' | 'y' | 'd' => &mut builder,
+            other => return Err(format!("there is no flag `{other}`")),
+        };
+    }
+    builder.build().map_err(|error| {
+        let text = error.to_string();
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        last.unwrap_or("not a regular expression").trim().to_owned()
+    })
+}

@@ -1,0 +1,43 @@
+//! `compat`: the document to the letter.
+
+use super::super::Objection;
+use super::{Form, INVALID_SYNTAX, NOT_ALLOWED, RULE, tokens};
+
+/// The prefixes that may run: one word or two, each compared as a whole.
+pub const PREFIXES: [&[&str]; 13] = [
+    &["git"],
+    &["grep"],
+    &["rg"],
+    &["find"],
+    &["ls"],
+    &["cat"],
+    &["head"],
+    &["tail"],
+    &["wc"],
+    &["swift", "test"],
+    &["xcodebuild", "test"],
+    &["npm", "test"],
+    &["pytest"],
+];
+
+/// The program to start, without a shell.
+pub(super) fn check(text: &str) -> Result<Form, Objection> {
+    let objection = |message: &str| Objection {
+        rule: RULE.to_owned(),
+        message: message.to_owned(),
+        span: None,
+    };
+    let mut tokens = tokens::tokens(text).map_err(|_| objection(INVALID_SYNTAX))?;
+    let begins_with = |prefix: &&[&str]| {
+        let first = tokens.get(..prefix.len());
+        first.is_some_and(|first| first.iter().eq(prefix.iter()))
+    };
+    if !PREFIXES.iter().any(begins_with) {
+        return Err(objection(NOT_ALLOWED));
+    }
+    let arguments = tokens.split_off(1);
+    Ok(Form::Program {
+        name: tokens.remove(0),
+        arguments,
+    })
+}

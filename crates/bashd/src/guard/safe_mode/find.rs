@@ -1,0 +1,21 @@
+//! find in strict safe mode: it looks, and does nothing with what it finds.
+
+use super::StepWord;
+use super::policy::Refused;
+
+/// Predicates that start programs, delete, or write files. find knows no abbreviations.
+const ACTS: &[&str] = &[
+    "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls",
+];
+
+pub(super) fn check(arguments: &[StepWord]) -> Result<(), Refused> {
+    let acts =
+        |word: &&StepWord| matches!(word, StepWord::Literal(text) if ACTS.contains(&text.as_str()));
+    match arguments.iter().find(acts) {
+        Some(StepWord::Literal(predicate)) => Err(Refused::new(
+            format!("find with {predicate}"),
+            "find with tests and -print, -print0, -printf, -ls",
+        )),
+        _ => Ok(()),
+    }
+}

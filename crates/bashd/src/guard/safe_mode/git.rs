@@ -1,0 +1,76 @@
+//! git in strict safe mode: its global options, its subcommand, and what is put in.
+
+use super::StepWord;
+use super::git_table::SUBCOMMANDS;
+use super::policy::Refused;
+
+/// Global options that change nothing but looks.
+const GLOBAL: &[&str] = &[
+    "--no-pager",
+    "-P",
+    "--no-optional-locks",
+    "--literal-pathspecs",
+    "--icase-pathspecs",
+];
+
+/// Second words that must stay second (`stash show`); elsewhere options may follow them as well.
+const VERBS: &[&str] = &["show", "list"];
+
+/// What is said of global options that name another repository or other programs.
+const NO_GLOBALS: &str = "git SUBCOMMAND without options before it; another directory is the call's own working directory (cwd)";
+
+/// Judges the arguments of git, and adds what keeps the repository from starting programs.
+pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
+    let is_global = |word: &StepWord| matches!(word, StepWord::Literal(text) if GLOBAL.contains(&text.as_str()));
+    let globals = arguments.iter().take_while(|word| is_global(word)).count();
+    let (before, rest) = arguments.split_at_checked(globals).unwrap_or_default();
+    let (name, after) = match rest.split_first() {
+        Some((StepWord::Literal(name), after)) => (name.as_str(), after),
+        _ => return Err(Refused::new("git without a subcommand", accepted())),
+    };
+    if name == "--version" {
+        return Ok(arguments.to_vec());
+    }
+    if name.starts_with('-') {
+        return Err(Refused::new(
+            format!("git's option {name} before the subcommand"),
+            NO_GLOBALS,
+        ));
+    }
+    let row = SUBCOMMANDS.iter().find(|row| row.name == name);
+    let row = row.ok_or_else(|| {
+        Refused::new(
+            format!("git {name}, which may change something"),
+            accepted(),
+        )
+    })?;
+    let found = row.options.read(after).map_err(|what| {
+        Refused::new(
+            format!("git {name} with {what}"),
+            "options that only read, spelled in full",
+        )
+    })?;
+    if let Some(check) = row.form {
+        check(&found).map_err(|form| Refused::new(format!("this form of git {name}"), form))?;
+    }
+    let inserted = row
+        .inserted
+        .iter()
+        .map(|text| StepWord::Literal((*text).to_owned()));
+    let has_verb =
+        matches!(after.first(), Some(StepWord::Literal(word)) if VERBS.contains(&word.as_str()));
+    let (verb, after) = after
+        .split_at_checked(usize::from(has_verb))
+        .unwrap_or_default();
+    let mut words = before.to_vec();
+    words.push(StepWord::Literal(name.to_owned()));
+    words.extend_from_slice(verb);
+    words.extend(inserted);
+    words.extend_from_slice(after);
+    Ok(words)
+}
+
+fn accepted() -> String {
+    let names: Vec<&str> = SUBCOMMANDS.iter().map(|row| row.name).collect();
+    format!("git with {}", names.join(", "))
+}

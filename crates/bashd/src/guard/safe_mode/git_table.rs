@@ -1,0 +1,267 @@
+//! The subcommands of git that only read, one row each.
+
+use super::git_options::{BLAME, CONFIG, DIFF, GREP, LOG, LS, NAMES, REFS, STATUS};
+use super::options::{Found, Long, Number, Operands, Options, Short};
+
+/// Looks at what was found; the error is the form that is accepted.
+pub(super) type FormCheck = fn(&Found<'_>) -> Result<(), &'static str>;
+
+/// A subcommand that may run.
+pub(super) struct Subcommand {
+    pub(super) name: &'static str,
+    pub(super) options: Options,
+    /// What is put behind the subcommand (and behind its verb, as in `stash show`), so that no program of the repository's choice is started.
+    pub(super) inserted: &'static [&'static str],
+    /// What else must hold: the form that is accepted, if it does not.
+    pub(super) form: Option<FormCheck>,
+}
+
+const NO_PROGRAMS: &[&str] = &["--no-ext-diff", "--no-textconv"];
+const NO_PROGRAMS_IN_SUBMODULES: &[&str] = &[
+    "--no-ext-diff",
+    "--no-textconv",
+    "--ignore-submodules=dirty",
+];
+
+const fn short(flags: &'static str, valued: &'static str, attached: &'static str) -> Short {
+    Short::Only {
+        flags,
+        valued,
+        attached,
+        number: Number::Refused,
+    }
+}
+
+/// The one-letter options of `log` and `diff`, which count as `-5`.
+const REVISIONS: Short = Short::Only {
+    flags: "pusRzatbwWmcirgEFPq",
+    valued: "nSGLUlI",
+    attached: "MCBDX",
+    number: Number::Allowed,
+};
+
+const fn options(short: Short, long: &'static [&'static [&'static str]]) -> Options {
+    Options {
+        short,
+        long: Long::Only(long),
+        operands: Operands::Any,
+    }
+}
+
+const fn row(
+    name: &'static str,
+    options: Options,
+    inserted: &'static [&'static str],
+) -> Subcommand {
+    Subcommand {
+        name,
+        options,
+        inserted,
+        form: None,
+    }
+}
+
+const fn row_with_form(name: &'static str, options: Options, form: FormCheck) -> Subcommand {
+    Subcommand {
+        name,
+        options,
+        inserted: &[],
+        form: Some(form),
+    }
+}
+
+/// Every row. The order is that in which a refusal lists them.
+pub(super) const SUBCOMMANDS: &[Subcommand] = &[
+    row(
+        "status",
+        options(short("svbz", "", "uM"), &[STATUS]),
+        &["--ignore-submodules=dirty"],
+    ),
+    row("log", options(REVISIONS, &[LOG, DIFF]), NO_PROGRAMS),
+    row(
+        "diff",
+        options(REVISIONS, &[DIFF]),
+        NO_PROGRAMS_IN_SUBMODULES,
+    ),
+    row("show", options(REVISIONS, &[LOG, DIFF]), NO_PROGRAMS),
+    row(
+        "blame",
+        options(short("cbslteftnwpk", "LS", "MC"), &[BLAME]),
+        &["--no-textconv"],
+    ),
+    row(
+        "annotate",
+        options(short("cbslteftnwpk", "LS", "MC"), &[BLAME]),
+        &["--no-textconv"],
+    ),
+    row("grep", options(GREP_LETTERS, &[GREP]), &["--no-textconv"]),
+    row(
+        "ls-files",
+        options(short("cdmoistkuvzf", "xX", ""), &[LS]),
+        &[],
+    ),
+    row("ls-tree", options(short("drtlz", "", ""), &[LS]), &[]),
+    row("rev-parse", REV_PARSE, &[]),
+    row("rev-list", options(REVISIONS, &[LOG, DIFF]), &[]),
+    row("describe", options(short("", "", ""), &[NAMES]), &[]),
+    row(
+        "shortlog",
+        options(short("nsecipq", "", "w"), &[NAMES, LOG]),
+        &[],
+    ),
+    row("cat-file", options(short("tspe", "", ""), &[NAMES]), &[]),
+    row("merge-base", options(short("a", "", ""), &[NAMES]), &[]),
+    row("name-rev", options(short("", "", ""), &[NAMES]), &[]),
+    row("for-each-ref", options(short("", "", ""), &[REFS]), &[]),
+    row("show-ref", options(short("dqs", "", ""), &[REFS]), &[]),
+    row(
+        "diff-tree",
+        options(REVISIONS, &[LOG, DIFF]),
+        NO_PROGRAMS_IN_SUBMODULES,
+    ),
+    row(
+        "diff-index",
+        options(REVISIONS, &[DIFF]),
+        NO_PROGRAMS_IN_SUBMODULES,
+    ),
+    row(
+        "diff-files",
+        options(REVISIONS, &[DIFF]),
+        NO_PROGRAMS_IN_SUBMODULES,
+    ),
+    row("whatchanged", options(REVISIONS, &[LOG, DIFF]), NO_PROGRAMS),
+    row("cherry", options(short("v", "", ""), &[NAMES]), &[]),
+    row(
+        "check-ignore",
+        options(short("qvnz", "", ""), &[NAMES]),
+        &[],
+    ),
+    row("count-objects", options(short("vH", "", ""), &[NAMES]), &[]),
+    row(
+        "version",
+        options(short("", "", ""), &[&["build-options"]]),
+        &[],
+    ),
+    row_with_form(
+        "branch",
+        options(short("arvli", "", ""), &[REFS]),
+        list_of_branches,
+    ),
+    row_with_form("tag", options(short("li", "", "n"), &[REFS]), list_of_tags),
+    row_with_form(
+        "remote",
+        options(short("v", "", ""), &[&["verbose", "all", "push"]]),
+        remote,
+    ),
+    Subcommand {
+        inserted: NO_PROGRAMS,
+        ..row_with_form(
+            "stash",
+            options(REVISIONS, &[LOG, DIFF, &["include-untracked"]]),
+            stash,
+        )
+    },
+    row_with_form("config", options(short("lz", "", ""), &[CONFIG]), config),
+    row_with_form("reflog", options(REVISIONS, &[LOG, DIFF]), reflog),
+    row_with_form("worktree", options(short("vz", "", ""), &[NAMES]), worktree),
+];
+
+const GREP_LETTERS: Short = Short::Only {
+    flags: "viwaIrEGFPnhHlLzocpWq",
+    valued: "efABCm",
+    attached: "",
+    number: Number::Allowed,
+};
+
+/// It only prints; none of its options starts a program or writes a file.
+const REV_PARSE: Options = Options {
+    short: Short::AllBut {
+        refused: "",
+        valued: "",
+    },
+    long: Long::AllBut(&[]),
+    operands: Operands::Any,
+};
+
+fn list_of_branches(found: &Found<'_>) -> Result<(), &'static str> {
+    let lists = [
+        "--list",
+        "-l",
+        "--contains",
+        "--no-contains",
+        "--merged",
+        "--no-merged",
+        "--points-at",
+    ];
+    accept(
+        found.operands.is_empty() || found.has_any(&lists),
+        "git branch, git branch -a, git branch --list 'PATTERN'",
+    )
+}
+
+fn list_of_tags(found: &Found<'_>) -> Result<(), &'static str> {
+    let lists = [
+        "--list",
+        "-l",
+        "-n",
+        "--contains",
+        "--no-contains",
+        "--merged",
+        "--no-merged",
+        "--points-at",
+    ];
+    accept(
+        found.operands.is_empty() || found.has_any(&lists),
+        "git tag, git tag --list 'PATTERN'",
+    )
+}
+
+fn remote(found: &Found<'_>) -> Result<(), &'static str> {
+    let accepted = "git remote -v, git remote get-url NAME";
+    accept(
+        matches!(found.first_operand(), Some("get-url")) || found.operands.is_empty(),
+        accepted,
+    )
+}
+
+fn stash(found: &Found<'_>) -> Result<(), &'static str> {
+    accept(
+        matches!(found.first_operand(), Some("list" | "show")),
+        "git stash list, git stash show",
+    )
+}
+
+fn config(found: &Found<'_>) -> Result<(), &'static str> {
+    let reads = [
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--get-urlmatch",
+        "--get-color",
+        "--list",
+        "-l",
+    ];
+    accept(
+        found.has_any(&reads) || matches!(found.first_operand(), Some("get" | "list")),
+        "git config --get NAME, git config --list",
+    )
+}
+
+fn reflog(found: &Found<'_>) -> Result<(), &'static str> {
+    accept(
+        found.operands.is_empty()
+            || matches!(found.first_operand(), Some("show" | "list" | "exists")),
+        "git reflog, git reflog show REF",
+    )
+}
+
+fn worktree(found: &Found<'_>) -> Result<(), &'static str> {
+    accept(
+        matches!(found.first_operand(), Some("list")),
+        "git worktree list",
+    )
+}
+
+fn accept(is_accepted: bool, form: &'static str) -> Result<(), &'static str> {
+    if is_accepted { Ok(()) } else { Err(form) }
+}

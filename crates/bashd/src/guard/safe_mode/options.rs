@@ -1,0 +1,259 @@
+//! What a command's options may be: tables, and one reader for all of them.
+//!
+//! A policy lists what is allowed. A long option must be spelled in full: an abbreviation is one name
+//! more for every option that is not listed.
+
+use super::StepWord;
+
+/// The options and operands that a command may have.
+pub(super) struct Options {
+    /// One-letter options.
+    pub(super) short: Short,
+    /// `--name` options.
+    pub(super) long: Long,
+    /// Everything else.
+    pub(super) operands: Operands,
+}
+
+/// Which one-letter options are allowed.
+pub(super) enum Short {
+    /// These: without a value, with one (attached or next), with one that can only be attached; and
+    /// `-5` where `-NUMBER` says so.
+    Only {
+        flags: &'static str,
+        valued: &'static str,
+        attached: &'static str,
+        number: Number,
+    },
+    /// All but these; `valued` tells where a bundle ends.
+    AllBut {
+        refused: &'static str,
+        valued: &'static str,
+    },
+}
+
+/// Whether `-5` is an option.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Number {
+    Allowed,
+    Refused,
+}
+
+/// Which long options are allowed.
+pub(super) enum Long {
+    /// These. `name` may have `=value`; `name=` needs one, attached or next; `name?` takes the next word
+    /// if that is no option. `--no-name` goes with each.
+    Only(&'static [&'static [&'static str]]),
+    /// All but these, and but their abbreviations.
+    AllBut(&'static [&'static str]),
+}
+
+/// What operands may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operands {
+    /// Anything.
+    Any,
+    /// Anything but a file of further options (`@file`).
+    NoFileOfOptions,
+}
+
+/// What was found: the names of the options, and the operands.
+#[derive(Default)]
+pub(super) struct Found<'a> {
+    pub(super) options: Vec<String>,
+    pub(super) operands: Vec<&'a StepWord>,
+}
+
+impl Found<'_> {
+    /// Whether one of these options is there.
+    pub(super) fn has_any(&self, names: &[&str]) -> bool {
+        self.options
+            .iter()
+            .any(|option| names.contains(&option.as_str()))
+    }
+
+    /// The first operand, if it is a plain text.
+    pub(super) fn first_operand(&self) -> Option<&str> {
+        match self.operands.first()? {
+            StepWord::Literal(text) => Some(text),
+            StepWord::Pattern(_) => None,
+        }
+    }
+}
+
+impl Options {
+    /// Reads arguments; the error says which of them is not allowed.
+    pub(super) fn read<'a>(&self, arguments: &'a [StepWord]) -> Result<Found<'a>, String> {
+        let mut found = Found::default();
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.next() {
+            let text = match word {
+                StepWord::Literal(text) => text.as_str(),
+                StepWord::Pattern(_) => "",
+            };
+            if text == "--" || text == "--end-of-options" {
+                for operand in rest.by_ref() {
+                    self.operand(operand, &mut found)?;
+                }
+            } else if let Some(name) = text.strip_prefix("--") {
+                self.long(name, &mut rest, &mut found)?;
+            } else if text.len() > 1 && text.starts_with('-') {
+                self.short(text, &mut rest, &mut found)?;
+            } else {
+                self.operand(word, &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn operand<'a>(&self, word: &'a StepWord, found: &mut Found<'a>) -> Result<(), String> {
+        let begins_with_at = matches!(word, StepWord::Literal(text) if text.starts_with('@'));
+        match self.operands {
+            Operands::Any => {}
+            Operands::NoFileOfOptions if !begins_with_at => {}
+            Operands::NoFileOfOptions => return Err(format!("its argument {}", shown(word))),
+        }
+        found.operands.push(word);
+        Ok(())
+    }
+
+    fn long<'a>(
+        &self,
+        text: &str,
+        rest: &mut std::slice::Iter<'a, StepWord>,
+        found: &mut Found<'a>,
+    ) -> Result<(), String> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let not_allowed = || format!("its option --{name}");
+        match self.long {
+            Long::AllBut(refused) => {
+                if refused.iter().any(|refused| refused.starts_with(name)) {
+                    return Err(not_allowed());
+                }
+            }
+            Long::Only(tables) => {
+                let entry = find_long(tables, name).ok_or_else(not_allowed)?;
+                match (entry, value) {
+                    (Takes::Value, None) => take_value(rest, name)?,
+                    (Takes::ValueIfThere, None) => take_value_if_there(rest),
+                    _ => {}
+                }
+            }
+        }
+        found.options.push(format!("--{name}"));
+        Ok(())
+    }
+
+    fn short<'a>(
+        &self,
+        text: &str,
+        rest: &mut std::slice::Iter<'a, StepWord>,
+        found: &mut Found<'a>,
+    ) -> Result<(), String> {
+        let mut letters = text.chars().skip(1);
+        while let Some(letter) = letters.next() {
+            let not_allowed = || format!("its option -{letter}");
+            let has_value = match &self.short {
+                Short::AllBut { refused, valued } => {
+                    if refused.contains(letter) {
+                        return Err(not_allowed());
+                    }
+                    // An unlisted option is free to take what it likes: nothing of it is judged.
+                    if valued.contains(letter) && letters.clone().next().is_none() {
+                        rest.next();
+                    }
+                    valued.contains(letter)
+                }
+                Short::Only {
+                    flags,
+                    valued,
+                    attached,
+                    number,
+                } => {
+                    let is_number = *number == Number::Allowed
+                        && text.chars().skip(1).all(|letter| letter.is_ascii_digit());
+                    if is_number || attached.contains(letter) {
+                        true
+                    } else if valued.contains(letter) {
+                        if letters.clone().next().is_none() {
+                            take_value(rest, &letter.to_string())?;
+                        }
+                        true
+                    } else if flags.contains(letter) {
+                        false
+                    } else {
+                        return Err(not_allowed());
+                    }
+                }
+            };
+            found.options.push(format!("-{letter}"));
+            if has_value {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a long option takes from the words after it.
+enum Takes {
+    Nothing,
+    Value,
+    ValueIfThere,
+}
+
+fn find_long(tables: &[&[&str]], name: &str) -> Option<Takes> {
+    let entry = |name: &str| {
+        tables
+            .iter()
+            .flat_map(|table| table.iter())
+            .find_map(|entry| {
+                let (known, takes) = if let Some(known) = entry.strip_suffix('=') {
+                    (known, Takes::Value)
+                } else if let Some(known) = entry.strip_suffix('?') {
+                    (known, Takes::ValueIfThere)
+                } else {
+                    (*entry, Takes::Nothing)
+                };
+                (known == name).then_some(takes)
+            })
+    };
+    let negated = || {
+        let name = name
+            .strip_prefix("no-")
+            .filter(|name| !name.starts_with("no-"))?;
+        entry(name).map(|_| Takes::Nothing)
+    };
+    entry(name).or_else(negated)
+}
+
+/// The next word is a value. One that looks like an option could be one after all, and a pattern could
+/// become several words: both are refused.
+fn take_value(rest: &mut std::slice::Iter<'_, StepWord>, option: &str) -> Result<(), String> {
+    match rest.next() {
+        Some(StepWord::Literal(value)) if !value.starts_with('-') => Ok(()),
+        None => Ok(()),
+        Some(word) => Err(format!(
+            "{} as the value of its option {option}",
+            shown(word)
+        )),
+    }
+}
+
+fn take_value_if_there(rest: &mut std::slice::Iter<'_, StepWord>) {
+    let next = rest.as_slice().first();
+    if matches!(next, Some(StepWord::Literal(value)) if !value.starts_with('-')) {
+        rest.next();
+    }
+}
+
+/// A word for a message.
+pub(super) fn shown(word: &StepWord) -> String {
+    match word {
+        StepWord::Literal(text) => format!("`{text}`"),
+        StepWord::Pattern(_) => "with a pattern".to_owned(),
+    }
+}

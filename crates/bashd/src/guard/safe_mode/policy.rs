@@ -1,0 +1,88 @@
+//! Which programs may run in strict safe mode, and who judges their arguments: one table.
+
+use super::options::{Long, Operands, Options, Short};
+use super::{StepWord, find, git, runners};
+
+/// Why arguments are refused, and what would be accepted.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) why: String,
+    pub(super) accepted: String,
+}
+
+impl Refused {
+    pub(super) fn new(why: impl Into<String>, accepted: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            accepted: accepted.into(),
+        }
+    }
+}
+
+/// Who judges a program's arguments.
+pub(super) enum Judge {
+    /// They are all harmless: the program reads and prints, whatever it is told.
+    Nothing,
+    /// This function.
+    Arguments(fn(&[StepWord]) -> Result<(), Refused>),
+    /// This function, which also adds some.
+    Changing(fn(&[StepWord]) -> Result<Vec<StepWord>, Refused>),
+}
+
+/// Every program, in the document's order.
+pub(super) const PROGRAMS: &[(&str, Judge)] = &[
+    ("git", Judge::Changing(git::check)),
+    ("grep", Judge::Nothing),
+    ("rg", Judge::Arguments(ripgrep)),
+    ("find", Judge::Arguments(find::check)),
+    ("ls", Judge::Nothing),
+    ("cat", Judge::Nothing),
+    ("head", Judge::Nothing),
+    // Following a file is reading it; the deadline ends it.
+    ("tail", Judge::Nothing),
+    ("wc", Judge::Nothing),
+    ("swift", Judge::Arguments(runners::swift)),
+    ("xcodebuild", Judge::Arguments(runners::xcodebuild)),
+    ("npm", Judge::Arguments(runners::npm)),
+    ("pytest", Judge::Arguments(runners::pytest)),
+];
+
+/// Those of ripgrep start programs: a preprocessor, one that tells the host's name, decompressors.
+const RIPGREP: Options = Options {
+    short: Short::AllBut {
+        refused: "z",
+        valued: "ABCEMTdefgjmrt",
+    },
+    long: Long::AllBut(&["pre", "hostname-bin", "search-zip"]),
+    operands: Operands::Any,
+};
+
+fn ripgrep(arguments: &[StepWord]) -> Result<(), Refused> {
+    let read = RIPGREP.read(arguments).map(drop);
+    read.map_err(|what| {
+        Refused::new(
+            format!("rg with {what}"),
+            "rg without --pre, --hostname-bin, -z",
+        )
+    })
+}
+
+/// Judges a program and its arguments; the answer is the arguments to run it with.
+pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
+    let Some((_, judge)) = PROGRAMS.iter().find(|(name, _)| *name == program) else {
+        return Err(Refused::new(
+            format!("`{program}` is not one of its commands"),
+            accepted(),
+        ));
+    };
+    match judge {
+        Judge::Nothing => Ok(arguments.to_vec()),
+        Judge::Arguments(judge) => judge(arguments).map(|()| arguments.to_vec()),
+        Judge::Changing(judge) => judge(arguments),
+    }
+}
+
+/// What may run at all.
+pub(super) fn accepted() -> String {
+    "git (reading), grep, rg, find, ls, cat, head, tail, wc, swift test, xcodebuild test, npm test and pytest, alone or joined by |, && or ;".to_owned()
+}

@@ -1,0 +1,278 @@
+//! The four test runners in strict safe mode. They run the project's code by nature: what is refused
+//! are options that load other code, start another program, or write where they are told to.
+
+use super::StepWord;
+use super::options::{Long, Number, Operands, Options, Short, shown};
+use super::policy::Refused;
+
+const PYTEST: Options = Options {
+    short: Short::Only {
+        flags: "vqxslh",
+        valued: "kmn",
+        attached: "r",
+        number: Number::Refused,
+    },
+    long: Long::Only(&[&[
+        "verbose",
+        "quiet",
+        "exitfirst",
+        "maxfail=",
+        "lf",
+        "last-failed",
+        "ff",
+        "failed-first",
+        "nf",
+        "new-first",
+        "sw",
+        "stepwise",
+        "stepwise-skip",
+        "collect-only",
+        "co",
+        "tb=",
+        "durations=",
+        "durations-min=",
+        "showlocals",
+        "header",
+        "summary",
+        "capture=",
+        "color=",
+        "strict-markers",
+        "strict-config",
+        "strict",
+        "runxfail",
+        "disable-warnings",
+        "disable-pytest-warnings",
+        "ignore=",
+        "ignore-glob=",
+        "deselect=",
+        "markers",
+        "fixtures",
+        "fixtures-per-test",
+        "verbosity=",
+        "full-trace",
+        "setup-show",
+        "setup-only",
+        "setup-plan",
+        "version",
+        "help",
+        "timeout=",
+        "no-cov",
+        "show-capture=",
+        "code-highlight=",
+    ]]),
+    operands: Operands::NoFileOfOptions,
+};
+
+const SWIFT: Options = Options {
+    short: Short::Only {
+        flags: "vqlh",
+        valued: "cs",
+        attached: "",
+        number: Number::Refused,
+    },
+    long: Long::Only(&[&[
+        "filter=",
+        "skip=",
+        "parallel",
+        "num-workers=",
+        "verbose",
+        "quiet",
+        "configuration=",
+        "list-tests",
+        "skip-build",
+        "enable-code-coverage",
+        "disable-code-coverage",
+        "specifier=",
+        "sanitize=",
+        "very-verbose",
+        "show-codecov-path",
+        "help",
+        "version",
+    ]]),
+    operands: Operands::Any,
+};
+
+/// npm's own options, before `--`.
+const NPM: Options = Options {
+    short: Short::Only {
+        flags: "sqd",
+        valued: "w",
+        attached: "",
+        number: Number::Refused,
+    },
+    long: Long::Only(&[&[
+        "silent",
+        "quiet",
+        "if-present",
+        "workspaces",
+        "workspace=",
+        "include-workspace-root",
+        "loglevel=",
+        "color",
+        "foreground-scripts",
+        "ignore-scripts",
+    ]]),
+    operands: Operands::Any,
+};
+
+/// What the usual JavaScript runners take, behind npm's `--`.
+const SCRIPT: Options = Options {
+    short: Short::Only {
+        flags: "ibuw",
+        valued: "tgf",
+        attached: "",
+        number: Number::Refused,
+    },
+    long: Long::Only(&[&[
+        "watch",
+        "watchAll",
+        "watch-all",
+        "ci",
+        "bail",
+        "verbose",
+        "silent",
+        "quiet",
+        "runInBand",
+        "run",
+        "testNamePattern=",
+        "testPathPattern=",
+        "testPathPatterns=",
+        "grep=",
+        "fgrep=",
+        "invert",
+        "onlyChanged",
+        "onlyFailures",
+        "forceExit",
+        "detectOpenHandles",
+        "passWithNoTests",
+        "maxWorkers=",
+        "maxFailures=",
+        "timeout=",
+        "testTimeout=",
+        "retries=",
+        "workers=",
+        "color",
+        "colors",
+        "listTests",
+        "list",
+        "listFailed",
+        "findRelatedTests",
+        "expand",
+        "parallel",
+        "serial",
+        "fail-fast",
+        "match=",
+        "exit",
+        "coverage",
+    ]]),
+    operands: Operands::Any,
+};
+
+/// Options of xcodebuild: with a value, and without one. They begin with one dash.
+const XCODEBUILD_VALUED: &[&str] = &[
+    "-scheme",
+    "-workspace",
+    "-project",
+    "-destination",
+    "-configuration",
+    "-sdk",
+    "-testPlan",
+    "-target",
+    "-arch",
+    "-parallel-testing-enabled",
+    "-parallel-testing-worker-count",
+    "-enableCodeCoverage",
+    "-test-iterations",
+    "-test-timeouts-enabled",
+    "-destination-timeout",
+    "-maximum-parallel-testing-workers",
+    "-default-test-execution-time-allowance",
+    "-maximum-test-execution-time-allowance",
+    "-jobs",
+    "-testLanguage",
+    "-testRegion",
+];
+const XCODEBUILD_PLAIN: &[&str] = &[
+    "-quiet",
+    "-verbose",
+    "-retry-tests-on-failure",
+    "-run-tests-until-failure",
+    "-alltargets",
+    "-hideShellScriptEnvironment",
+    "-showTestPlans",
+    "-parallelizeTargets",
+];
+const XCODEBUILD_BEGINNINGS: &[&str] = &[
+    "-only-testing:",
+    "-skip-testing:",
+    "-only-test-configuration:",
+];
+
+pub(super) fn pytest(arguments: &[StepWord]) -> Result<(), Refused> {
+    let read = PYTEST.read(arguments).map(drop);
+    read.map_err(|what| {
+        Refused::new(
+            format!("pytest with {what}"),
+            "pytest [PATH…] [-k EXPRESSION] [-m MARKERS] [-x] [-v]",
+        )
+    })
+}
+
+pub(super) fn swift(arguments: &[StepWord]) -> Result<(), Refused> {
+    let accepted = "swift test [--filter NAME] [--skip NAME] [--parallel]";
+    let rest = after_test("swift", arguments, accepted)?;
+    let read = SWIFT.read(rest).map(drop);
+    read.map_err(|what| Refused::new(format!("swift test with {what}"), accepted))
+}
+
+pub(super) fn npm(arguments: &[StepWord]) -> Result<(), Refused> {
+    let accepted = "npm test [-- FILTER…]";
+    let rest = after_test("npm", arguments, accepted)?;
+    let is_end = |word: &StepWord| matches!(word, StepWord::Literal(text) if text == "--");
+    let end = rest.iter().position(is_end).unwrap_or(rest.len());
+    let (own, script) = rest.split_at_checked(end).unwrap_or_default();
+    let read = NPM
+        .read(own)
+        .and_then(|_| SCRIPT.read(script.get(1..).unwrap_or_default()))
+        .map(drop);
+    read.map_err(|what| Refused::new(format!("npm test with {what}"), accepted))
+}
+
+pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), Refused> {
+    let accepted = "xcodebuild test -scheme NAME [-destination WHERE] [-only-testing:TEST]";
+    let mut rest = after_test("xcodebuild", arguments, accepted)?.iter();
+    while let Some(word) = rest.next() {
+        let option = match word {
+            StepWord::Literal(text) => text.as_str(),
+            StepWord::Pattern(_) => "",
+        };
+        let begins = XCODEBUILD_BEGINNINGS
+            .iter()
+            .any(|beginning| option.starts_with(beginning));
+        let is_plain = begins || XCODEBUILD_PLAIN.contains(&option);
+        let is_valued = XCODEBUILD_VALUED.contains(&option)
+            && matches!(rest.next(), Some(StepWord::Literal(value)) if !value.starts_with('-'));
+        if !is_plain && !is_valued {
+            return Err(Refused::new(
+                format!("xcodebuild test with {}", shown(word)),
+                accepted,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What follows the word `test`, which must come first.
+fn after_test<'a>(
+    program: &str,
+    arguments: &'a [StepWord],
+    accepted: &'static str,
+) -> Result<&'a [StepWord], Refused> {
+    match arguments.split_first() {
+        Some((StepWord::Literal(word), rest)) if word == "test" => Ok(rest),
+        _ => Err(Refused::new(
+            format!("{program} without test as its first word"),
+            accepted,
+        )),
+    }
+}

@@ -1,0 +1,186 @@
+//! `strict`: from the parsed script to steps that only read, or the reason why not.
+
+use super::super::Objection;
+use super::policy::{self, Refused};
+use super::{Step, StepRedirect, StepWord, invalid_syntax, refusal};
+use crate::script::{
+    Command, Construct, Origin, Part, Readings, Redirect, RedirectOperator, Script, Word,
+};
+
+/// What each construct is called in a refusal.
+const CONSTRUCTS: &[(Construct, &str)] = &[
+    (Construct::Substitution, "a substitution ($(…), `…`, <(…))"),
+    (Construct::Function, "a function"),
+    (Construct::Loop, "a loop"),
+    (Construct::Condition, "a condition"),
+    (Construct::Subshell, "a subshell"),
+    (Construct::Group, "a group"),
+    (Construct::HereDoc, "a here-document"),
+    (Construct::Quoted, "a script inside a word"),
+    (Construct::Arithmetic, "arithmetic"),
+    (Construct::Test, "a test"),
+    (Construct::Negation, "a negation"),
+    (Construct::Array, "an array"),
+    (Construct::Coprocess, "a coprocess"),
+];
+
+const SIMPLE: &str = "commands with plain words, joined by |, && or ;";
+
+/// The steps of a script that only reads.
+pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection> {
+    if script.bound.is_some() {
+        return Err(invalid_syntax(
+            "it is too long or nested too deeply to be judged",
+        ));
+    }
+    // Programs first: that a command is not among them says more than how it is written.
+    for command in &script.commands {
+        check_name(command)?;
+    }
+    if let Some((_, name)) = CONSTRUCTS
+        .iter()
+        .find(|(it, _)| script.constructs.contains(*it))
+    {
+        return Err(refusal(&format!("it has {name}"), SIMPLE, None));
+    }
+    if script.readings == Readings::ScanOnly {
+        return Err(invalid_syntax("no parser can read it whole"));
+    }
+    let steps = script.commands.iter().map(|command| step(command, text));
+    let steps: Vec<Step> = steps.collect::<Result<_, _>>()?;
+    if steps.is_empty() {
+        return Err(refusal(
+            "there is no command in it",
+            &policy::accepted(),
+            None,
+        ));
+    }
+    Ok(steps)
+}
+
+/// The name must be plain, and one of the programs.
+fn check_name(command: &Command) -> Result<(), Objection> {
+    let span = Some(command.span);
+    let Some(first) = command.words.first() else {
+        return Ok(());
+    };
+    match first.known() {
+        Some(name) if policy::PROGRAMS.iter().any(|(known, _)| *known == name) => Ok(()),
+        Some("cd") => {
+            let accepted = "paths below the working directory, or another cwd for the call";
+            Err(refusal("`cd` would change the directory", accepted, span))
+        }
+        Some(name) => {
+            let why = format!("`{name}` is not one of its commands");
+            Err(refusal(&why, &policy::accepted(), span))
+        }
+        None => Err(refusal(
+            "the name of a command is not plain text",
+            &policy::accepted(),
+            span,
+        )),
+    }
+}
+
+fn step(command: &Command, text: &str) -> Result<Step, Objection> {
+    let refuse = |why: &str, accepted: &str| Err(refusal(why, accepted, Some(command.span)));
+    if command.origin != Origin::Written {
+        return refuse("a command starts another one", SIMPLE);
+    }
+    if command.place.background {
+        return refuse("it runs in the background", SIMPLE);
+    }
+    if let Some(assignment) = command.assignments.first() {
+        return refuse(&format!("it sets the variable {}", assignment.name), SIMPLE);
+    }
+    if is_after_joint_of_both(command, text) {
+        return refuse("it is joined by |&", "2>&1 |");
+    }
+    let words = command
+        .words
+        .iter()
+        .map(step_word)
+        .collect::<Result<Vec<_>, _>>()?;
+    let Some((StepWord::Literal(program), arguments)) = words.split_first() else {
+        return refuse("there is no command before a redirect", SIMPLE);
+    };
+    let arguments = policy::check(program, arguments)
+        .map_err(|Refused { why, accepted }| refusal(&why, &accepted, Some(command.span)))?;
+    let mut words = vec![StepWord::Literal(program.clone())];
+    words.extend(arguments);
+    let mut redirects = Vec::new();
+    for redirect in &command.redirects {
+        redirects.extend(step_redirects(redirect)?);
+    }
+    Ok(Step {
+        joint: command.place.joint,
+        words,
+        redirects,
+    })
+}
+
+/// Whether `|&` stands before the command: stderr would go into the pipe as well.
+fn is_after_joint_of_both(command: &Command, text: &str) -> bool {
+    let before = text.get(..command.span.start).unwrap_or_default();
+    before.trim_end().ends_with("|&")
+}
+
+/// A word made of text and patterns. One that begins like an option is not matched against files: a
+/// file could be called `--output=x`.
+fn step_word(word: &Word) -> Result<StepWord, Objection> {
+    let accepted = "the text itself: variables, ~ and $(…) are not expanded";
+    let Some(text) = word.literal_or_glob() else {
+        return Err(refusal(
+            "a word is not plain text",
+            accepted,
+            Some(word.span),
+        ));
+    };
+    let is_extended = |part: &Part| matches!(part, Part::Glob(pattern) if pattern.contains('('));
+    if word.parts.iter().any(is_extended) {
+        return Err(refusal(
+            "a word has an extended pattern",
+            "*, ? and [...]",
+            Some(word.span),
+        ));
+    }
+    if word.has_glob() && !text.starts_with('-') {
+        return Ok(StepWord::Pattern(word.parts.clone()));
+    }
+    Ok(StepWord::Literal(text.into_owned()))
+}
+
+fn step_redirects(redirect: &Redirect) -> Result<Vec<StepRedirect>, Objection> {
+    use RedirectOperator as Operator;
+    let accepted = "< FILE, 2>&1, >/dev/null and 2>/dev/null";
+    let refuse = || Err(refusal("it redirects", accepted, Some(redirect.span)));
+    let Some(target) = redirect.target.known() else {
+        return refuse();
+    };
+    let descriptor = match redirect.descriptor.as_deref() {
+        None => None,
+        Some("0") => Some(0),
+        Some("1") => Some(1),
+        Some("2") => Some(2),
+        Some(_) => return refuse(),
+    };
+    Ok(match (redirect.operator, descriptor, target) {
+        // Bash itself would open a connection for /dev/tcp/….
+        (Operator::Read, None | Some(0), file)
+            if !file.is_empty() && (!file.starts_with("/dev/") || file == "/dev/null") =>
+        {
+            vec![StepRedirect::Read(file.to_owned())]
+        }
+        (Operator::DuplicateOutput, None | Some(1), "2") => vec![StepRedirect::Duplicate(1, 2)],
+        (Operator::DuplicateOutput, Some(2), "1") => vec![StepRedirect::Duplicate(2, 1)],
+        (Operator::Write | Operator::Append | Operator::Clobber, descriptor, "/dev/null")
+            if descriptor != Some(0) =>
+        {
+            vec![StepRedirect::Discard(descriptor.unwrap_or(1))]
+        }
+        (Operator::WriteBoth | Operator::AppendBoth, None, "/dev/null") => {
+            vec![StepRedirect::Discard(1), StepRedirect::Discard(2)]
+        }
+        _ => return refuse(),
+    })
+}

@@ -87,6 +87,8 @@ impl Reader<'_> {
     /// `for NAME [in WORDS]`, or `for ((…))`.
     fn read_for_header(&mut self) {
         self.skip_blanks();
+        // A `;` may come after the header as after a command.
+        self.command_came();
         if self.sees("((") {
             self.try_arithmetic(2);
             return;

@@ -319,9 +319,10 @@ fn a_large_script_is_judged_in_linear_time() {
         own_time().saturating_sub(started)
     };
     // Unoptimised code is given less text, and as much time for that.
-    let (size, most) = match cfg!(debug_assertions) {
-        true => (64 << 10, Duration::from_secs(2)),
-        false => (1 << 20, Duration::from_millis(500)),
+    let (size, most) = if cfg!(debug_assertions) {
+        (64 << 10, Duration::from_secs(2))
+    } else {
+        (1 << 20, Duration::from_millis(500))
     };
     for piece in REPEATED {
         let text = piece.repeat(size / piece.len());

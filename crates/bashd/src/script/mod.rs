@@ -1,7 +1,7 @@
 //! A script as the guard sees it: every simple command, with what is known of its words.
 //!
 //! Three readings make one view, because each alone has blind spots. Our own scan reads everything,
-//! in linear time, and never gives up; tree-sitter-bash reads what is small enough for it and adds
+//! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it and adds
 //! the commands that the scan did not see; where its tree has errors, brush-parser is asked instead.
 //! So a syntax that one of them can't read never hides a command from the others. On top of that,
 //! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain variables.
@@ -15,6 +15,7 @@ mod dollar;
 mod escapes;
 mod here_doc;
 mod keywords;
+mod parser_limits;
 mod reader;
 mod second_opinion;
 mod shells;
@@ -38,10 +39,6 @@ use shells::Lowering;
 /// The largest script that is read at all. Above it nobody could say what it does.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The largest script for the two parsers. Their ways out of errors are quadratic at best (32 KiB of `a|`
-/// take tree-sitter 20 s, 4 KiB a third of one), and what an agent writes in one call is mostly shorter.
-const MOST_BYTES_FOR_PARSERS: usize = 4 << 10;
-
 /// Nesting up to which brush-parser's recursion is safe on a small stack.
 const MOST_NESTING_FOR_SECOND_OPINION: usize = 24;
 
@@ -50,7 +47,7 @@ impl Script {
     pub fn parse(text: &str) -> Self {
         let context = Context {
             depth: 0,
-            parsers: text.len() <= MOST_BYTES_FOR_PARSERS,
+            parsers: parser_limits::allow(text),
             constants: Constants::default(),
         };
         parse_within(text, context)
@@ -94,7 +91,7 @@ fn parse_within(text: &str, mut context: Context) -> Script {
 
 /// Asks the parsers, and reads the commands that only they have seen.
 fn add_what_parsers_see(scan: &mut Reader<'_>, text: &str, parsers: bool) -> Readings {
-    if !parsers || text.len() > MOST_BYTES_FOR_PARSERS {
+    if !parsers || !scan.is_sound() || !parser_limits::allow(text) {
         return Readings::ScanOnly;
     }
     let tree = tree::read(text);

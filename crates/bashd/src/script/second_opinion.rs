@@ -13,20 +13,10 @@ use std::io::Cursor;
 /// Digits of a descriptor that the parser's number type surely holds; it panics beyond.
 const MOST_DIGITS: usize = 9;
 
-/// Parentheses and braces that may be open at once, quoted or not: each `(` may double the parser's
-/// work, since it tries arithmetic before a subshell, and its recursion has no bound.
-const MOST_OPEN: usize = 12;
-
-/// Bars in the text, quoted or not: each may double the work where a pipeline turns out to be wrong.
-const MOST_BARS: usize = 12;
-
-/// Characters that can have a meaning to the grammar, quoted or not: its recursion goes with them.
-const MOST_STRUCTURE: usize = 192;
-
 /// Where the names of commands begin, if the parser accepts the text.
 pub(super) fn read(text: &str) -> Option<Vec<usize>> {
     let bytes = text.as_bytes();
-    if has_long_descriptor(bytes) || has_here_doc_in_expansion(text) || is_too_much(bytes) {
+    if has_long_descriptor(bytes) || has_here_doc_in_expansion(text) {
         return None;
     }
     let parse = || {
@@ -64,25 +54,6 @@ fn has_here_doc_in_expansion(text: &str) -> bool {
         && ["$(", "${", "$[", "`"]
             .iter()
             .any(|sign| text.contains(sign))
-}
-
-/// Whether the parser may need more time or stack for the text than anybody has.
-fn is_too_much(text: &[u8]) -> bool {
-    let (mut parentheses, mut braces) = (0_usize, 0_usize);
-    for byte in text {
-        match byte {
-            b'(' => parentheses += 1,
-            b')' => parentheses = parentheses.saturating_sub(1),
-            b'{' => braces += 1,
-            b'}' => braces = braces.saturating_sub(1),
-            _ => {}
-        }
-        if parentheses > MOST_OPEN || braces > MOST_OPEN {
-            return true;
-        }
-    }
-    let count = |of: &[u8]| text.iter().filter(|byte| of.contains(byte)).count();
-    count(b"|") > MOST_BARS || count(b"|&;()<>{}[]!\n") > MOST_STRUCTURE
 }
 
 struct Seen {

@@ -173,7 +173,10 @@ impl<'a> Reader<'a> {
         let length = memchr::memchr(b'\'', rest);
         self.position = start + length.unwrap_or(rest.len());
         let text = self.since(start);
-        self.skip(usize::from(length.is_some()));
+        match length {
+            Some(_) => self.skip(1),
+            None => self.unsound(),
+        }
         text
     }
 
@@ -205,6 +208,9 @@ impl<'a> Reader<'a> {
                     pieces.text(self.since(start));
                 }
             }
+        }
+        if quoting == Quoting::Double {
+            self.unsound();
         }
     }
 
@@ -305,7 +311,7 @@ impl<'a> Reader<'a> {
             reader.read_list(Stop::Parenthesis);
         });
         self.pending = pending;
-        self.skip(usize::from(self.peek() == Some(b')')));
+        self.skip_closing_parenthesis();
         let commands = self.commands.get(before..).unwrap_or_default();
         let quoted = quoting.is_quoted();
         match escapes::plain_output(commands, quoting) {

@@ -128,6 +128,7 @@ impl Reader<'_> {
                     }
                 }
             }
+            reader.unsound();
         });
         let word = into_one_word(inner.0, Span::default());
         word.known().map(str::to_owned)
@@ -178,6 +179,9 @@ impl Reader<'_> {
             .get(start..self.end)
             .unwrap_or_default();
         let (length, has_backslash) = escapes::to_backtick(rest);
+        if length == rest.len() {
+            self.unsound();
+        }
         let (close, end) = (start + length, self.end);
         let before = self.commands.len();
         let pending = std::mem::take(&mut self.pending);

@@ -52,7 +52,6 @@ impl Reader<'_> {
             }
         }
         let written = self.since(start);
-        self.count_here_doc();
         self.pending.push(PendingHereDoc {
             operator,
             is_quoted: written.contains(['\'', '"', '\\']),

@@ -29,6 +29,7 @@ impl Reader<'_> {
             "{" => self.open(word, FrameKind::Group, Construct::Group),
             "then" | "elif" | "else" | "do" => {
                 self.skip(word.len());
+                self.begin_list();
                 self.separate(Joint::First);
             }
             "fi" => self.close(word, base, &[FrameKind::If]),
@@ -75,6 +76,7 @@ impl Reader<'_> {
         self.skip(word.len());
         let open = self.frames.get(base..).unwrap_or_default();
         let Some(index) = open.iter().rposition(|frame| kinds.contains(&frame.kind)) else {
+            self.unsound();
             return;
         };
         while self.frames.len() > base + index {
@@ -85,6 +87,8 @@ impl Reader<'_> {
     /// `for NAME [in WORDS]`, or `for ((…))`.
     fn read_for_header(&mut self) {
         self.skip_blanks();
+        // A `;` may come after the header as after a command.
+        self.command_came();
         if self.sees("((") {
             self.try_arithmetic(2);
             return;
@@ -176,17 +180,22 @@ impl Reader<'_> {
         if let Some(frame) = self.frames.last_mut() {
             frame.kind = FrameKind::CaseBody;
         }
+        self.begin_list();
         self.separate(Joint::First);
     }
 
     /// `[[ … ]]`: only substitutions in it execute anything.
     fn read_test(&mut self) {
+        self.command_came();
         self.constructs = self.constructs.with(Construct::Test);
         self.skip(2);
         loop {
             self.skip_blanks_and_newlines();
             match self.peek() {
-                None => return,
+                None => {
+                    self.unsound();
+                    return;
+                }
                 Some(b'(' | b')' | b'&' | b'|' | b';') => self.skip(1),
                 Some(b'<' | b'>') if !self.at_word() => self.skip(1),
                 Some(_) => {

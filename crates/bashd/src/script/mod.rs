@@ -1,7 +1,7 @@
 //! A script as the guard sees it: every simple command, with what is known of its words.
 //!
 //! Three readings make one view, because each alone has blind spots. Our own scan reads everything,
-//! in linear time, and never gives up; tree-sitter-bash reads what is small enough for it and adds
+//! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it and adds
 //! the commands that the scan did not see; where its tree has errors, brush-parser is asked instead.
 //! So a syntax that one of them can't read never hides a command from the others. On top of that,
 //! [`wrappers`] sees through `sudo`, `xargs` or `bash -c`, and [`constants`] follows plain variables.
@@ -15,6 +15,7 @@ mod dollar;
 mod escapes;
 mod here_doc;
 mod keywords;
+mod parser_limits;
 mod reader;
 mod second_opinion;
 mod shells;
@@ -38,22 +39,15 @@ use shells::Lowering;
 /// The largest script that is read at all. Above it nobody could say what it does.
 const MOST_BYTES: usize = 4 << 20;
 
-/// The largest script for the two parsers: they need about 0.3 µs a byte, and here-documents cost
-/// them more than linear time.
-const MOST_BYTES_FOR_PARSERS: usize = 32 << 10;
-
-/// Here-documents up to which tree-sitter stays fast: its scanner copies all open ones at each step.
-const MOST_HERE_DOCS_FOR_TREE: usize = 24;
-
 /// Nesting up to which brush-parser's recursion is safe on a small stack.
-const MOST_NESTING_FOR_SECOND_OPINION: usize = 40;
+const MOST_NESTING_FOR_SECOND_OPINION: usize = 24;
 
 impl Script {
     /// Reads a script. Never fails: what can't be read within bounds has [`Script::bound`] set.
     pub fn parse(text: &str) -> Self {
         let context = Context {
             depth: 0,
-            parsers: text.len() <= MOST_BYTES_FOR_PARSERS,
+            parsers: parser_limits::allow(text),
             constants: Constants::default(),
         };
         parse_within(text, context)
@@ -85,6 +79,7 @@ fn parse_within(text: &str, mut context: Context) -> Script {
         text,
         constants: std::mem::take(&mut context.constants),
         context,
+        wrapped_words: 0,
         inner_scripts: Vec::new(),
         script,
     };
@@ -96,14 +91,15 @@ fn parse_within(text: &str, mut context: Context) -> Script {
 
 /// Asks the parsers, and reads the commands that only they have seen.
 fn add_what_parsers_see(scan: &mut Reader<'_>, text: &str, parsers: bool) -> Readings {
-    let small = parsers && text.len() <= MOST_BYTES_FOR_PARSERS;
-    let for_tree = small && scan.here_docs() <= MOST_HERE_DOCS_FOR_TREE;
-    let tree = if for_tree { tree::read(text) } else { None };
+    if !parsers || !scan.is_sound() || !parser_limits::allow(text) {
+        return Readings::ScanOnly;
+    }
+    let tree = tree::read(text);
     let (seen, readings) = match tree {
         Some(tree) if !tree.has_error => (tree.starts, Readings::ScanAndTree),
         _ => {
-            let safe = small && scan.nesting() <= MOST_NESTING_FOR_SECOND_OPINION;
-            match safe.then(|| second_opinion::read(text)).flatten() {
+            let is_shallow = scan.nesting() <= MOST_NESTING_FOR_SECOND_OPINION;
+            match is_shallow.then(|| second_opinion::read(text)).flatten() {
                 Some(starts) => (starts, Readings::ScanAndSecondOpinion),
                 None => (Vec::new(), Readings::ScanOnly),
             }

@@ -43,6 +43,10 @@ pub(super) struct Reader<'a> {
     pub(super) bodies: HashMap<usize, Word>,
     /// Whether the next compound command is the body of a function.
     pub(super) function_comes: bool,
+    /// Whether the text so far is what bash would accept, as far as the scan cares.
+    is_sound: bool,
+    /// Whether a command must or may come next, not an operator.
+    expects: Expects,
     depth: usize,
     nesting: usize,
     pipelines: u32,
@@ -50,7 +54,17 @@ pub(super) struct Reader<'a> {
     list_start: usize,
     bound: Option<Bound>,
     rereads_left: usize,
-    here_docs: usize,
+}
+
+/// Whether a command comes next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expects {
+    /// After `|`, `&&`, `||`.
+    MustCome,
+    /// At the beginning, after `;` and `&`.
+    MayCome,
+    /// There was one just now.
+    Came,
 }
 
 /// A compound command that is open.
@@ -93,13 +107,14 @@ impl<'a> Reader<'a> {
             pending: Vec::new(),
             bodies: HashMap::new(),
             function_comes: false,
+            is_sound: true,
+            expects: Expects::MayCome,
             depth: 0,
             nesting: 0,
             pipelines: 0,
             list_start: 0,
             bound: None,
             rereads_left: MOST_REREADS * text.len() + 4096,
-            here_docs: 0,
         }
     }
 
@@ -160,17 +175,36 @@ impl<'a> Reader<'a> {
         commands.filter_map(|command| command.words.first().map(|word| word.span.start))
     }
 
-    pub(super) fn here_docs(&self) -> usize {
-        self.here_docs
-    }
-
     /// The deepest nesting of anything, recursive for us or not.
     pub(super) fn nesting(&self) -> usize {
         self.nesting
     }
 
-    pub(super) fn count_here_doc(&mut self) {
-        self.here_docs += 1;
+    /// Whether the text is right, so that parsers will not look for ways out of errors.
+    pub(super) fn is_sound(&self) -> bool {
+        self.is_sound
+    }
+
+    /// Takes note of something that bash would not accept.
+    pub(super) fn unsound(&mut self) {
+        self.is_sound = false;
+    }
+
+    /// Takes note of a command or of the end of a compound one.
+    pub(super) fn command_came(&mut self) {
+        self.expects = Expects::Came;
+    }
+
+    /// Takes note of a word such as `then`, after which a list begins.
+    pub(super) fn begin_list(&mut self) {
+        self.is_sound &= self.expects != Expects::MustCome;
+        self.expects = Expects::MayCome;
+    }
+
+    /// Takes note of an operator, before which a command must have come.
+    fn operator_came(&mut self, expects: Expects) {
+        self.is_sound &= self.expects == Expects::Came;
+        self.expects = expects;
     }
 
     /// The byte `ahead` of here.
@@ -250,13 +284,17 @@ impl<'a> Reader<'a> {
                 }
                 b'|' if self.sees("||") => self.join(2, Joint::Or),
                 b'|' => {
+                    self.operator_came(Expects::MustCome);
                     self.skip(if self.sees("|&") { 2 } else { 1 });
                     self.place.stage += 1;
                     self.place.joint = Joint::Pipe;
                     self.place.reads_pipe = true;
                 }
                 b')' if stop == Stop::Parenthesis => break,
-                b')' => self.skip(1),
+                b')' => {
+                    self.unsound();
+                    self.skip(1);
+                }
                 b'(' => self.read_parenthesis(),
                 _ => self.read_command(base),
             }
@@ -264,12 +302,19 @@ impl<'a> Reader<'a> {
         if self.bound.is_some() {
             self.position = self.end;
         }
+        self.is_sound &= self.expects != Expects::MustCome && self.frames.len() == base;
         while self.frames.len() > base {
             self.close_frame();
         }
     }
 
     fn join(&mut self, bytes: usize, joint: Joint) {
+        let must_come = matches!(joint, Joint::And | Joint::Or);
+        self.operator_came(if must_come {
+            Expects::MustCome
+        } else {
+            Expects::MayCome
+        });
         self.skip(bytes);
         self.separate(joint);
     }
@@ -304,6 +349,10 @@ impl<'a> Reader<'a> {
     fn read_semicolons(&mut self, base: usize) {
         let is_case = [";;&", ";;", ";&"].into_iter().find(|end| self.sees(end));
         self.skip(is_case.map_or(1, str::len));
+        match is_case {
+            Some(_) => self.expects = Expects::MayCome,
+            None => self.operator_came(Expects::MayCome),
+        }
         if is_case.is_some()
             && let Some(frame) = self.frames.get_mut(base..).and_then(<[_]>::last_mut)
             && frame.kind == FrameKind::CaseBody
@@ -323,12 +372,19 @@ impl<'a> Reader<'a> {
         if self.sees("((") && self.try_arithmetic(2) {
             self.constructs = self.constructs.with(Construct::Arithmetic);
             self.function_comes = false;
+            self.command_came();
             return;
         }
         self.skip(1);
         self.nested(Construct::Subshell, |reader| {
             reader.read_list(Stop::Parenthesis);
         });
+        self.skip_closing_parenthesis();
+        self.command_came();
+    }
+
+    pub(super) fn skip_closing_parenthesis(&mut self) {
+        self.is_sound &= self.peek() == Some(b')');
         self.skip(usize::from(self.peek() == Some(b')')));
     }
 
@@ -338,13 +394,14 @@ impl<'a> Reader<'a> {
             self.give_up(Bound::Depth);
             return;
         }
-        let (place, list_start) = (self.place, self.list_start);
+        let (place, list_start, expects) = (self.place, self.list_start, self.expects);
+        self.expects = Expects::MayCome;
         self.enter(construct);
         self.depth += 1;
         self.nesting = self.nesting.max(self.depth + self.frames.len());
         read(self);
         self.depth -= 1;
-        (self.place, self.list_start) = (place, list_start);
+        (self.place, self.list_start, self.expects) = (place, list_start, expects);
     }
 
     fn enter(&mut self, construct: Construct) {
@@ -371,11 +428,14 @@ impl<'a> Reader<'a> {
         });
         self.nesting = self.nesting.max(self.depth + self.frames.len());
         self.enter(construct);
+        self.expects = Expects::MayCome;
     }
 
     pub(super) fn close_frame(&mut self) {
         if let Some(frame) = self.frames.pop() {
             (self.place, self.list_start) = (frame.around, frame.list_start);
+            self.is_sound &= self.expects != Expects::MustCome;
+            self.command_came();
         }
     }
 

@@ -13,6 +13,9 @@ const MOST_SCRIPTS: usize = 8;
 /// How many wrappers may stand in a row (`sudo env nice …`).
 const MOST_WRAPPERS: usize = 24;
 
+/// How many words may be read a second time because they are behind wrappers.
+const MOST_WRAPPED_WORDS: usize = 200_000;
+
 const SHELLS: [&str; 9] = [
     "bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "hush",
 ];
@@ -23,6 +26,8 @@ pub(super) struct Lowering<'a> {
     pub(super) context: Context,
     pub(super) constants: Constants,
     pub(super) script: Script,
+    /// Words that were read a second time because they are behind wrappers.
+    pub(super) wrapped_words: usize,
     /// Where in the list the commands of inner scripts are; only the last command's matter.
     pub(super) inner_scripts: Vec<std::ops::Range<usize>>,
 }
@@ -67,7 +72,13 @@ impl Lowering<'_> {
             self.script.bound.get_or_insert(Bound::Depth);
             return;
         }
+        if self.wrapped_words > MOST_WRAPPED_WORDS {
+            self.script.bound.get_or_insert(Bound::Size);
+            return;
+        }
         let started: Vec<Command> = self.started_by(at, command);
+        let wrapped = started.iter().map(|command| command.words.len());
+        self.wrapped_words += wrapped.sum::<usize>();
         let scripts = self.scripts_of(at, command);
         self.script.commands.extend(started);
         for inner in scripts {

@@ -47,6 +47,7 @@ impl Reader<'_> {
                 let words = self.read_word();
                 if command.words.is_empty() && self.is_function_head(&words) {
                     self.begin_function(&words);
+                    self.begin_list();
                     return;
                 }
                 command.words.extend(words);
@@ -56,10 +57,12 @@ impl Reader<'_> {
         }
         if self.position == start {
             // Nothing that a command can begin with: pass over the character.
+            self.unsound();
             let rest = self.text.get(start..self.end).unwrap_or_default();
             self.skip(rest.chars().next().map_or(1, char::len_utf8));
             return;
         }
+        self.command_came();
         command.span = Span { start, end };
         // The substitutions in its words were read meanwhile, with places of their own.
         self.commands.push(command);
@@ -129,7 +132,10 @@ impl Reader<'_> {
         loop {
             self.skip_blanks_and_newlines();
             match self.peek() {
-                None => return,
+                None => {
+                    self.unsound();
+                    return;
+                }
                 Some(b')') => {
                     self.skip(1);
                     return;
@@ -142,7 +148,10 @@ impl Reader<'_> {
                 Some(_) if self.at_word() => {
                     self.read_word();
                 }
-                Some(_) => self.skip(1),
+                Some(_) => {
+                    self.unsound();
+                    self.skip(1);
+                }
             }
         }
     }

@@ -247,3 +247,62 @@ fn who_could_read_it_is_said() {
         Readings::ScanOnly
     );
 }
+
+/// Scripts of the case files that bash accepts, where a parser is allowed to read them.
+fn oracle_scripts() -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        case: Vec<Case>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Case {
+        script: String,
+    }
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/oracle");
+    let entries = std::fs::read_dir(folder).expect("the oracle's cases");
+    let texts = entries.map(|entry| std::fs::read_to_string(entry.expect("an entry").path()));
+    let files = texts.map(|text| toml::from_str::<File>(&text.expect("a file")).expect("cases"));
+    let scripts = files.flat_map(|file| file.case).map(|case| case.script);
+    scripts
+        .filter(|script| parser_limits::allow(script))
+        .collect()
+}
+
+#[test]
+fn the_scan_and_the_parsers_see_the_same_commands() {
+    let scripts = oracle_scripts();
+    assert!(scripts.len() > 150, "only {} scripts", scripts.len());
+    let mut differences = Vec::new();
+    for text in &scripts {
+        let mut scan = Reader::new(text, 0);
+        scan.read_all();
+        let seen: Vec<usize> = scan.command_starts().collect();
+        // brush-parser is strict about syntax, tree-sitter takes `done` for a command.
+        let strict = second_opinion::read(text);
+        if strict.is_some() && !scan.is_sound() {
+            differences.push(format!("unsound: {text:?}"));
+        }
+        let tree = || tree::read(text).filter(|tree| !tree.has_error);
+        let parsed = match strict {
+            // tree-sitter takes arithmetic in a here-document for a substitution.
+            None if text.contains("<<") => None,
+            None => tree().map(|tree| tree.starts),
+            strict => strict,
+        };
+        for start in parsed.into_iter().flatten() {
+            // `time` is a word to us, and its command is seen through it.
+            let is_timed = text
+                .get(..start)
+                .is_some_and(|before| before.ends_with("time "));
+            if scan.is_sound() && !is_timed && !seen.contains(&start) {
+                differences.push(format!("{:?} in {text:?}", text.get(start..)));
+            }
+        }
+    }
+    assert!(
+        differences.is_empty(),
+        "{}:\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use tree_sitter::{Node, Parser, TreeCursor};
 
 /// What tree-sitter saw.
-pub(super) struct Tree {
+pub(super) struct Seen {
     /// Where the names of commands begin.
     pub(super) starts: Vec<usize>,
     /// Whether parts of the text are errors to it, so that the rest may be misread, too.
@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Parses; nothing if the parser can't be had.
-pub(super) fn read(text: &str) -> Option<Tree> {
+pub(super) fn read(text: &str) -> Option<Seen> {
     PARSER.with_borrow_mut(|kept| {
         let parser = match kept {
             Some(parser) => parser,
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str) -> Option<Tree> {
         if !root.has_error() {
             collect(&mut root.walk(), &mut starts);
         }
-        Some(Tree {
+        Some(Seen {
             starts,
             has_error: root.has_error(),
         })

@@ -13,6 +13,18 @@ pub(super) const HOLE: [char; 2] = ['\u{F8F0}', '\u{F8F1}'];
 /// The first byte of [`HOLE`]'s characters.
 const HOLE_BYTE: u8 = 0xEF;
 
+/// Bytes that may mean something in an unquoted word.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let bytes = b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF";
+    let mut index = 0;
+    while index < bytes.len() {
+        special[bytes[index] as usize] = true;
+        index += 1;
+    }
+    special
+};
+
 /// Which expansions a word gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -130,13 +142,12 @@ impl<'a> Reader<'a> {
     fn read_plain(&mut self, pieces: &mut Pieces) {
         let start = self.position;
         let rest = self.text.as_bytes().get(start..self.end);
-        let special = |byte: &u8| b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF".contains(byte);
         // The first byte is here because it means nothing where it stands.
         let length = rest.map_or(0, |rest| {
             1 + rest
                 .iter()
                 .skip(1)
-                .take_while(|byte| !special(byte))
+                .take_while(|byte| !SPECIAL[usize::from(**byte)])
                 .count()
         });
         self.skip(length);
@@ -162,7 +173,10 @@ impl<'a> Reader<'a> {
         let length = memchr::memchr(b'\'', rest);
         self.position = start + length.unwrap_or(rest.len());
         let text = self.since(start);
-        self.skip(usize::from(length.is_some()));
+        match length {
+            Some(_) => self.skip(1),
+            None => self.unsound(),
+        }
         text
     }
 
@@ -194,6 +208,9 @@ impl<'a> Reader<'a> {
                     pieces.text(self.since(start));
                 }
             }
+        }
+        if quoting == Quoting::Double {
+            self.unsound();
         }
     }
 
@@ -294,7 +311,7 @@ impl<'a> Reader<'a> {
             reader.read_list(Stop::Parenthesis);
         });
         self.pending = pending;
-        self.skip(usize::from(self.peek() == Some(b')')));
+        self.skip_closing_parenthesis();
         let commands = self.commands.get(before..).unwrap_or_default();
         let quoted = quoting.is_quoted();
         match escapes::plain_output(commands, quoting) {

@@ -10,13 +10,14 @@
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `harness` | `harness`'s document on the real engine |
+//! | `hostile_repository` | strict safe mode where the repository wants to run programs |
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
-//! | `safe_mode` | safe mode: the document's cases, what strict denies and allows, hostile repositories |
+//! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
@@ -39,6 +40,7 @@ mod guard;
 mod guard_cases;
 mod guard_properties;
 mod harness;
+mod hostile_repository;
 mod interceptor;
 mod many_calls;
 mod oracle;

@@ -59,10 +59,21 @@ struct Watched {
     before: BTreeSet<PathBuf>,
 }
 
+/// Makes the runtime open its process-wide descriptors (its signal driver has a pair, where another
+/// crate of the build asks for that feature), so that no test is taken to have left them.
+fn open_what_the_runtime_keeps() {
+    drop(
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build(),
+    );
+}
+
 impl Leaks {
     /// Records what is there now.
     pub fn watch() -> Self {
         let turn = Turn::take();
+        open_what_the_runtime_keeps();
         Self {
             marks: vec![process_mark().to_owned()],
             descriptors: open_descriptors(),

@@ -16,6 +16,9 @@ pub(super) const MOST_DEPTH: usize = 50;
 /// How often the whole text may be read again, on average, before the scan gives up.
 const MOST_REREADS: usize = 8;
 
+/// Commands in one script: above that it is data, not a script that somebody could judge.
+const MOST_COMMANDS: usize = 200_000;
+
 /// What ends a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
@@ -192,6 +195,9 @@ impl<'a> Reader<'a> {
 
     /// Takes note of a command or of the end of a compound one.
     pub(super) fn command_came(&mut self) {
+        if self.commands.len() > MOST_COMMANDS {
+            self.give_up(Bound::Size);
+        }
         self.expects = Expects::Came;
     }
 

@@ -62,11 +62,14 @@ struct Watched {
 /// Makes the runtime open its process-wide descriptors (its signal driver has a pair, where another
 /// crate of the build asks for that feature), so that no test is taken to have left them.
 fn open_what_the_runtime_keeps() {
-    drop(
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build(),
-    );
+    let is_open_already = tokio::runtime::Handle::try_current().is_ok();
+    if !is_open_already {
+        drop(
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build(),
+        );
+    }
 }
 
 impl Leaks {

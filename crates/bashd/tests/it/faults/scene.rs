@@ -8,6 +8,7 @@ use bashd_testkit::keeper_hook::{MARK, process_mark};
 use bashd_testkit::processes::{self, Process};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -365,7 +366,12 @@ pub(super) fn spare_keeper() -> Held {
         all.into_iter().find(|process| process.parent == server)
     };
     wait_until("a spare keeper is there", || spare().is_some());
-    Held::open(spare().expect("a spare keeper").pid)
+    let spare = spare().expect("a spare keeper");
+    // It sleeps once it has opened its spool and rehearsed a start.
+    let stat = format!("/proc/{}/stat", spare.pid);
+    let sleeps = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
+    wait_until("the spare keeper has got ready", sleeps);
+    Held::open(spare.pid)
 }
 
 fn keeper_processes() -> Vec<Process> {

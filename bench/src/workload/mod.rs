@@ -8,6 +8,7 @@ mod one_shot;
 mod process;
 mod survivor;
 mod timeout;
+mod verdict;
 mod whole;
 
 use crate::bench::Bench;
@@ -72,6 +73,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "timeout-ignores",
         about: "the deadline of a tree that ignores TERM",
         run: timeout::ignores,
+    },
+    Workload {
+        name: "verdict",
+        about: "the guard's verdict on scripts",
+        run: verdict::run,
     },
     Workload {
         name: "survivor",

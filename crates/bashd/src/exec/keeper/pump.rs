@@ -81,8 +81,7 @@ impl Pump {
                 Ok(count) => {
                     taken += count;
                     self.adapt(count);
-                    // A short read has emptied the pipe: no need to be told so by another.
-                    if taken >= TURN_BYTES || count < self.buffer.len() {
+                    if taken >= TURN_BYTES {
                         break Turn::More;
                     }
                 }

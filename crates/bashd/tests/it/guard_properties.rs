@@ -241,6 +241,10 @@ fn mutate(random: &mut Random, corpus: &[String]) -> String {
 static JUDGED: Mutex<Option<(String, Instant)>> = Mutex::new(None);
 
 /// Ends the process with the script in its last words, if one takes too long: a loop would say nothing.
+#[expect(
+    clippy::print_stderr,
+    reason = "the process ends here, and nothing else says why"
+)]
 fn watch() {
     loop {
         std::thread::sleep(Duration::from_millis(100));

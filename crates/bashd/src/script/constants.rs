@@ -11,6 +11,14 @@ use std::collections::HashMap;
 /// Possible values of one variable, and words that one word may become.
 const MOST_POSSIBILITIES: usize = 32;
 
+/// Bytes and parts of a value that is followed: longer ones are data. Without a bound, `x=$x$x` would double
+/// and double.
+const MOST_VALUE_BYTES: usize = 256;
+const MOST_VALUE_PARTS: usize = 4;
+
+/// Variables in one word that are followed.
+const MOST_VARIABLES: usize = 64;
+
 /// Variables that are handed on to a script inside the script: above that, none is.
 const MOST_HANDED_ON: usize = 64;
 
@@ -51,11 +59,12 @@ impl Constants {
         handed_on
     }
 
-    /// Puts known values into a command's words.
-    pub(super) fn fill(&self, command: &mut Command) {
+    /// Puts known values into a command's words; tells whether there was any variable.
+    pub(super) fn fill(&self, command: &mut Command) -> bool {
         let is_variable = |part: &Part| matches!(part, Part::Variable { .. });
         let has_variable = |word: &Word| word.parts.iter().any(is_variable);
-        if command.words.iter().any(has_variable) {
+        let is_filled = command.words.iter().any(has_variable);
+        if is_filled {
             let words = std::mem::take(&mut command.words);
             for word in words {
                 let is_name = command.words.is_empty();
@@ -78,6 +87,7 @@ impl Constants {
                 Assigned::Other => {}
             }
         }
+        is_filled
     }
 
     /// Takes note of what a command assigns.
@@ -121,10 +131,8 @@ impl Constants {
     }
 
     fn assign(&mut self, name: &str, word: Word, maybe: bool) {
-        let is_unknown = word
-            .parts
-            .iter()
-            .any(|part| matches!(part, Part::Unknown { .. }));
+        let is_unknown = |part: &Part| matches!(part, Part::Unknown { .. });
+        let is_unknown = word.parts.iter().any(is_unknown) || is_data(&word);
         match (is_unknown, maybe) {
             (true, true) => {}
             (true, false) => self.forget(name),
@@ -139,7 +147,7 @@ impl Constants {
     }
 
     fn set(&mut self, name: String, words: Vec<Word>) {
-        if words.is_empty() || words.len() > MOST_POSSIBILITIES {
+        if words.is_empty() || words.len() > MOST_POSSIBILITIES || words.iter().any(is_data) {
             self.forget(&name);
         } else {
             self.values.insert(name, words);
@@ -161,6 +169,10 @@ impl Constants {
 
     /// The words that a word may become. At the beginning of a command only one is taken.
     fn fill_word(&self, word: Word, is_name: bool) -> Vec<Word> {
+        let is_variable = |part: &&Part| matches!(part, Part::Variable { .. });
+        if word.parts.iter().filter(is_variable).count() > MOST_VARIABLES {
+            return vec![word];
+        }
         let mut rows = vec![vec![blank(&word)]];
         let mut is_filled = false;
         for part in &word.parts {
@@ -226,6 +238,11 @@ impl Constants {
         };
         Some((values, *quoted))
     }
+}
+
+/// Whether a value is too long to be followed.
+fn is_data(word: &Word) -> bool {
+    word.parts.len() > MOST_VALUE_PARTS || word.size() > MOST_VALUE_BYTES
 }
 
 /// Whether nobody knows if the command runs before what comes after it.

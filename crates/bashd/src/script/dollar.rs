@@ -59,7 +59,7 @@ impl Reader<'_> {
         let quoted = quoting.is_quoted();
         self.skip(2);
         if matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'|')) {
-            self.read_brace_substitution(quoting);
+            self.read_brace_substitution();
             pieces.part(Part::Unknown { quoted });
             return;
         }
@@ -149,24 +149,19 @@ impl Reader<'_> {
         self.function_comes = function_comes;
     }
 
-    /// `${ commands; }`
-    fn read_brace_substitution(&mut self, quoting: Quoting) {
-        let start = self.position;
-        let before = self.commands.len();
-        self.read_to(b'}', quoting);
-        self.commands.truncate(before);
-        let (close, end) = (self.position, self.end);
-        self.spend(close - start);
-        self.position = start + usize::from(self.peek_bar(start));
-        self.end = close.saturating_sub(1).max(self.position);
+    /// `${ commands; }`, from after its brace on.
+    fn read_brace_substitution(&mut self) {
+        self.skip(usize::from(self.peek() == Some(b'|')));
+        let pending = std::mem::take(&mut self.pending);
         self.nested(Construct::Substitution, |reader| {
-            reader.read_list(Stop::End);
+            reader.read_list(Stop::Brace);
         });
-        (self.position, self.end) = (close, end);
-    }
-
-    fn peek_bar(&self, at: usize) -> bool {
-        self.text.as_bytes().get(at) == Some(&b'|')
+        self.pending = pending;
+        if self.peek() == Some(b'}') {
+            self.skip(1);
+        } else {
+            self.unsound();
+        }
     }
 
     /// Backticks: a script in the text, with its own backslashes.

@@ -80,6 +80,8 @@ fn parse_within(text: &str, mut context: Context) -> Script {
         constants: std::mem::take(&mut context.constants),
         context,
         wrapped_words: 0,
+        filled_bytes: 0,
+        script_count: 0,
         inner_scripts: Vec::new(),
         script,
     };

@@ -26,6 +26,8 @@ pub(super) enum Stop {
     End,
     /// A closing parenthesis, which is left to the caller.
     Parenthesis,
+    /// A closing brace where a command could begin, which is left to the caller.
+    Brace,
 }
 
 /// The scan, at some place of the text.
@@ -302,6 +304,7 @@ impl<'a> Reader<'a> {
                     self.skip(1);
                 }
                 b'(' => self.read_parenthesis(),
+                b'}' if stop == Stop::Brace && !self.is_in_group(base) => break,
                 _ => self.read_command(base),
             }
         }
@@ -366,6 +369,11 @@ impl<'a> Reader<'a> {
             frame.kind = FrameKind::CasePatterns;
         }
         self.separate(Joint::Sequence);
+    }
+
+    fn is_in_group(&self, base: usize) -> bool {
+        let open = self.frames.get(base..).unwrap_or_default();
+        open.iter().any(|frame| frame.kind == FrameKind::Group)
     }
 
     fn in_case_patterns(&self, base: usize) -> bool {

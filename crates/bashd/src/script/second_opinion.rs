@@ -16,7 +16,7 @@ const MOST_DIGITS: usize = 9;
 /// Where the names of commands begin, if the parser accepts the text.
 pub(super) fn read(text: &str) -> Option<Vec<usize>> {
     let bytes = text.as_bytes();
-    if has_long_descriptor(bytes) || has_here_doc_in_expansion(text) {
+    if has_long_descriptor(bytes) || has_odd_here_doc(text) {
         return None;
     }
     let parse = || {
@@ -48,12 +48,21 @@ fn has_long_descriptor(text: &[u8]) -> bool {
     false
 }
 
-/// Here-documents inside expansions make the parser (0.4.0) unwrap characters that are not there.
-fn has_here_doc_in_expansion(text: &str) -> bool {
-    text.contains("<<")
-        && ["$(", "${", "$[", "`"]
-            .iter()
-            .any(|sign| text.contains(sign))
+/// Here-documents inside expansions make the parser (0.4.0) unwrap characters that are not there, and one
+/// without a name (`<<''`) makes it read the end of the text for ever.
+fn has_odd_here_doc(text: &str) -> bool {
+    let mut after_operators = text.split("<<").skip(1).peekable();
+    let has_expansion = ["$(", "${", "$[", "`"]
+        .iter()
+        .any(|sign| text.contains(sign));
+    if after_operators.peek().is_some() && has_expansion {
+        return true;
+    }
+    after_operators.any(|after| {
+        let word = after.trim_start_matches(['-', '<', ' ', '\t']);
+        let word = word.trim_start_matches(['\'', '"', '\\']);
+        !word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 struct Seen {

@@ -16,6 +16,12 @@ const MOST_WRAPPERS: usize = 24;
 /// How many words may be read a second time because they are behind wrappers.
 const MOST_WRAPPED_WORDS: usize = 200_000;
 
+/// Bytes of words in which variables were filled in.
+const MOST_FILLED_BYTES: usize = 8 << 20;
+
+/// Scripts inside one script.
+const MOST_INNER_SCRIPTS: usize = 20_000;
+
 const SHELLS: [&str; 9] = [
     "bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "hush",
 ];
@@ -28,6 +34,10 @@ pub(super) struct Lowering<'a> {
     pub(super) script: Script,
     /// Words that were read a second time because they are behind wrappers.
     pub(super) wrapped_words: usize,
+    /// Bytes of words in which variables were filled in.
+    pub(super) filled_bytes: usize,
+    /// Scripts inside this one.
+    pub(super) script_count: usize,
     /// Where in the list the commands of inner scripts are; only the last command's matter.
     pub(super) inner_scripts: Vec<std::ops::Range<usize>>,
 }
@@ -46,7 +56,14 @@ impl Lowering<'_> {
     /// Adds a command, and everything that it starts.
     pub(super) fn add(&mut self, mut command: Command) {
         let constants = std::mem::take(&mut self.constants);
-        constants.fill(&mut command);
+        if constants.fill(&mut command) {
+            let sizes = command.words.iter().map(Word::size);
+            self.filled_bytes += sizes.sum::<usize>();
+        }
+        if self.filled_bytes > MOST_FILLED_BYTES || self.script_count > MOST_INNER_SCRIPTS {
+            self.script.bound.get_or_insert(Bound::Size);
+            return;
+        }
         let first = self.script.commands.len();
         self.inner_scripts.clear();
         self.script.commands.push(command);

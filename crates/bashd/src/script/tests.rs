@@ -133,6 +133,22 @@ fn here_documents_are_text_with_expansions() {
 }
 
 #[test]
+fn substitutions_hold_commands() {
+    for (text, expected) in [
+        ("a \"$(b; c)\"", vec!["a ?", "b", "c"]),
+        ("a `b \\`c\\``", vec!["a ?", "b ?", "c"]),
+        ("a ${ b; { c; }; } d", vec!["a ? d", "b", "c"]),
+        ("a <(b) >(c)", vec!["a ? ?", "b", "c"]),
+        ("a ${x:-$(b)} $((1 + $(c)))", vec!["a ? ?", "b", "c"]),
+        ("x=(1 $(b)) a", vec!["a", "b"]),
+    ] {
+        let mut seen = commands(text);
+        seen.sort();
+        assert_eq!(seen, expected, "{text}");
+    }
+}
+
+#[test]
 fn wrappers_are_seen_through() {
     for (text, inner) in [
         ("sudo -u x -n -- a b", "a b"),

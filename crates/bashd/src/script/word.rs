@@ -123,6 +123,18 @@ impl Word {
         }
     }
 
+    /// About how many bytes of memory it holds.
+    pub(super) fn size(&self) -> usize {
+        let sizes = self.parts.iter().map(|part| match part {
+            Part::Text(text) | Part::Glob(text) | Part::Tilde(text) => text.len() + 1,
+            Part::Variable { name, fallback, .. } => {
+                name.len() + fallback.as_ref().map_or(0, String::len) + 1
+            }
+            Part::Unknown { .. } => 1,
+        });
+        sizes.sum()
+    }
+
     /// Appends a part, joining texts and joining patterns.
     pub(super) fn push(&mut self, part: Part) {
         match (self.parts.last_mut(), part) {

@@ -4,6 +4,7 @@ use crate::guard_cases::{all_scripts, denied, denied_by, documented, documented_
 use bashd::guard::{Guard, RULES};
 use bashd::script::Script;
 use proptest::prelude::*;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long random scripts are tried; `BASHD_FUZZ_SECONDS` makes it longer.
@@ -236,16 +237,39 @@ fn mutate(random: &mut Random, corpus: &[String]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// The script that is judged, and since when: for the watcher.
+static JUDGED: Mutex<Option<(String, Instant)>> = Mutex::new(None);
+
+/// Ends the process with the script in its last words, if one takes too long: a loop would say nothing.
+#[expect(
+    clippy::print_stderr,
+    reason = "the process ends here, and nothing else says why"
+)]
+fn watch() {
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        let judged = JUDGED.lock().expect("the script that is judged");
+        if let Some((text, since)) = judged.as_ref()
+            && since.elapsed() > Duration::from_secs(20)
+        {
+            eprintln!("this takes too long: {text:?}");
+            std::process::abort();
+        }
+    }
+}
+
 #[test]
 fn random_scripts_never_panic_and_never_take_long() {
     let mut corpus = all_scripts();
     corpus.extend(documented_rows().into_iter().map(|(_, script, _)| script));
     let guard = everything();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    std::thread::spawn(watch);
     let begun = Instant::now();
     let mut tried = 0;
     while begun.elapsed() < fuzz_time() {
         let text = mutate(&mut random, &corpus);
+        *JUDGED.lock().expect("a place") = Some((text.clone(), Instant::now()));
         let started = own_time();
         let script = Script::parse(&text);
         guard.check(&script, &text);
@@ -260,6 +284,7 @@ fn random_scripts_never_panic_and_never_take_long() {
         }
         tried += 1;
     }
+    *JUDGED.lock().expect("a place") = None;
     assert!(tried > 100, "only {tried} scripts in {:?}", fuzz_time());
 }
 
@@ -285,6 +310,8 @@ const REPEATED: &[&str] = &[
     "a b c d e f g h ",
     "eval 'rm a'; ",
     "x=a; echo $x; ",
+    "x=a$x$x\n",
+    "x=$x$x; for x in $x $x; do eval \"$x$x\"; done; ",
     "bash -c 'x' ",
     "@(",
     "a=(",

@@ -130,7 +130,7 @@ impl Stubbed {
             let path = programs.join(name);
             // What asks for the configuration is ours, and no part of the command.
             let text = format!(
-                "#!/bin/bash\n[ \"${{0##*/}} $1\" = 'git config' ] && exit 0\nprintf '%s\\037' \"${{0##*/}}\" \"$@\" >> {0}\necho >> {0}\n",
+                "#!/bin/bash\n[ \"${{0##*/}} $1\" = 'git config' ] && exit 0\nprintf -v all '%s\\037' \"${{0##*/}}\" \"$@\"\nprintf '%s\\n' \"$all\" >> {0}\n",
                 record.display()
             );
             fs::write(&path, text).expect("a stub");

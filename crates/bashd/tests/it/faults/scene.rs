@@ -361,17 +361,17 @@ pub(super) fn fork_server() -> Held {
 /// The keeper that waits for the next call, while nothing else runs.
 pub(super) fn spare_keeper() -> Held {
     let server = fork_server().raw();
+    // Exactly one: the keeper of the last call may still be on its way out. It sleeps once it has
+    // opened its spool and rehearsed a start.
     let spare = || {
-        let all = keeper_processes();
-        all.into_iter().find(|process| process.parent == server)
+        let mut all = keeper_processes();
+        all.retain(|process| process.parent == server);
+        let [spare] = all.as_slice() else { return None };
+        let stat = fs::read_to_string(format!("/proc/{}/stat", spare.pid)).ok()?;
+        stat.contains(") S ").then_some(spare.pid)
     };
-    wait_until("a spare keeper is there", || spare().is_some());
-    let spare = spare().expect("a spare keeper");
-    // It sleeps once it has opened its spool and rehearsed a start.
-    let stat = format!("/proc/{}/stat", spare.pid);
-    let sleeps = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
-    wait_until("the spare keeper has got ready", sleeps);
-    Held::open(spare.pid)
+    wait_until("the spare keeper has got ready", || spare().is_some());
+    Held::open(spare().expect("it stays until it is used"))
 }
 
 fn keeper_processes() -> Vec<Process> {

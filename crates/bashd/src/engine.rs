@@ -115,6 +115,11 @@ impl Engine {
         self.0.approver.set(approver)
     }
 
+    /// The configuration that holds.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
     /// What the people who run this engine should know (a ledger that can't be written), each once.
     pub fn take_warnings(&self) -> Vec<String> {
         let mut warnings = self

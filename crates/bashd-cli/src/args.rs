@@ -143,6 +143,19 @@ pub(crate) struct Run {
     everywhere: Everywhere,
 }
 
+/// What every server is told about the calls that it will make.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Serving {
+    /// Offer the tools of this profile; the configured one by default.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Run commands in this directory unless they name another.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
+}
+
 /// What decides before a command runs, besides the rules of profile and configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Judging {

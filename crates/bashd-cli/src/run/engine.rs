@@ -5,12 +5,12 @@
 
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::signals::Signals;
 use bashd::{
     Call, CancellationToken, Config, Engine, Event, ForkedKeeper, KeeperSource, Reply, Running,
     Stream, Surroundings,
 };
 use std::io;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// A call that is over.
 pub(super) struct Ended {
@@ -82,51 +82,4 @@ async fn watched(mut running: Running, tell: &dyn Fn(Stream, &str)) -> io::Resul
         }
     }
     Err(io::Error::other("the call ended without a reply"))
-}
-
-/// The signals by which people and systems end a program.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for the call; a signal cancels it, and says by which status bashd ends.
-    async fn heed<T>(
-        mut self,
-        token: &CancellationToken,
-        call: impl Future<Output = T>,
-    ) -> (T, Option<ExitStatus>) {
-        let mut call = std::pin::pin!(call);
-        let mut signal = None;
-        loop {
-            tokio::select! {
-                biased;
-                ended = &mut call => return (ended, signal),
-                status = self.next() => {
-                    signal.get_or_insert(status);
-                    token.cancel();
-                }
-            }
-        }
-    }
-
-    /// Waits for one, and gives the exit status that it stands for.
-    async fn next(&mut self) -> ExitStatus {
-        let number = |kind: SignalKind| ExitStatus::Signal(kind.as_raw_value() as u8);
-        tokio::select! {
-            _ = self.interrupt.recv() => ExitStatus::Interrupted,
-            _ = self.terminate.recv() => number(SignalKind::terminate()),
-            _ = self.hang_up.recv() => number(SignalKind::hangup()),
-        }
-    }
 }

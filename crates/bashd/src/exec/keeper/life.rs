@@ -214,7 +214,7 @@ impl Run {
         self.tree_is_empty = tree_is_empty;
         match self.phase {
             Phase::Ending { kill_at } if now < kill_at => {
-                ending::terminate(&self.scope, &mut self.asked)
+                ending::terminate(&self.scope, &mut self.asked);
             }
             Phase::Reported if !self.asked.is_empty() => ending::kill_round(&self.scope),
             _ => {}

@@ -273,14 +273,14 @@ impl ClientTerminal for Client {
         let is_faulty = |what| matches!(self.faults.get(what), Some(Fault::Hangs | Fault::Late));
         let short = Duration::from_millis(300);
         let long = Duration::from_secs(20);
-        let mut patience = Patience::default();
-        patience.create = if is_faulty("create") { short } else { long };
         let is_deaf = ["output", "wait", "kill", "release"]
             .into_iter()
             .any(is_faulty);
-        patience.answer = if is_deaf { short } else { long };
-        patience.poll = Duration::from_millis(10);
-        patience
+        Patience {
+            create: if is_faulty("create") { short } else { long },
+            answer: if is_deaf { short } else { long },
+            poll: Duration::from_millis(10),
+        }
     }
 }
 

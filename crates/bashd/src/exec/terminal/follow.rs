@@ -55,7 +55,7 @@ pub(crate) async fn run(
     let ran_for = begun.elapsed();
     let exit = ended.as_ref().ok().cloned().flatten();
     let exit = exit.or_else(|| last.as_ref().and_then(|last| last.exit.clone()));
-    let (out, lost) = following.conclude(last).await.map_err(unwritable)?;
+    let (out, is_incomplete) = following.conclude(last).await.map_err(unwritable)?;
     let run = Run {
         exit: exit.map_or(Exit::Unknown, |exit| status(&exit)),
         ended_by: ending.by.get().copied(),
@@ -65,7 +65,7 @@ pub(crate) async fn run(
         left_behind: Vec::new(),
         terminal: Some(ClientRun {
             id: terminal.id.clone(),
-            lost_output: lost,
+            lost_output: is_incomplete,
         }),
         link: None,
     };

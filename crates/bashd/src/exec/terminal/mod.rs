@@ -146,11 +146,9 @@ impl NewTerminal {
 #[derive(Clone)]
 pub(crate) struct Host(pub(crate) Arc<dyn ClientTerminal>);
 
-impl Host {
-    /// Whether this request can run there: a client's terminal takes no input from us.
-    pub(crate) fn suits(&self, request: &Request) -> bool {
-        request.stdin.is_none()
-    }
+/// Whether a request can run in a client's terminal, which takes no input from us.
+pub(crate) fn suits(request: &Request) -> bool {
+    request.stdin.is_none()
 }
 
 impl fmt::Debug for Host {

@@ -121,7 +121,7 @@ impl Outcome {
             timeout: number("timeout_s").map(Duration::from_secs),
             requested_timeout: None,
             exit: reply.exit_code.or(reply.signal.map(|signal| 128 + signal)),
-            omitted_bytes: number("omitted_bytes").unwrap_or(reply.dropped_bytes),
+            omitted_bytes: reply.omitted_bytes,
             artifact: reply.artifact.clone(),
             remark: denied.or_else(|| reply.error.clone()),
         }

@@ -85,15 +85,13 @@ impl RunView {
     /// Something happened.
     pub fn event(&mut self, event: &Event) {
         match event {
-            Event::Started { .. } => self.state = State::Running,
+            Event::Started { .. } | Event::Terminal { .. } => self.state = State::Running,
             Event::Output { text, .. } => self.live.push(text),
             Event::Finished(reply) => {
                 let outcome = Outcome::of(reply);
                 self.output = Some(plain(&reply.output));
                 self.finished(outcome);
             }
-            #[expect(unreachable_patterns, reason = "events may be added")]
-            _ => {}
         }
     }
 

@@ -13,6 +13,7 @@ const WIDTHS: [usize; 4] = [20, 40, 80, 200];
 fn output(text: &str) -> Event {
     Event::Output {
         stream: Stream::Out,
+        offset: 0,
         text: text.to_owned(),
     }
 }

@@ -40,6 +40,7 @@ mod reply;
 pub mod request;
 pub mod rewrite;
 mod run_id;
+pub mod screen;
 pub mod script;
 mod template;
 

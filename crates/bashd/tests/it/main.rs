@@ -20,6 +20,7 @@
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
+//! | `screens` | recorded programs against the screen of another emulator |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
@@ -52,6 +53,7 @@ mod phoenix;
 mod profile_under_test;
 mod refusals;
 mod safe_mode;
+mod screens;
 mod sources;
 mod stopping;
 mod streaming;

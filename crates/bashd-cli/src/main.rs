@@ -14,9 +14,9 @@ mod judging;
 mod log;
 mod man;
 mod print;
+mod rpc;
 mod run;
 mod schema;
-#[expect(dead_code, reason = "the servers are coming; drop this with the first")]
 mod serve;
 mod settings;
 mod signals;

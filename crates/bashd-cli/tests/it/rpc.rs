@@ -168,7 +168,8 @@ fn events_come_in_order_and_offsets_leave_nothing_out() {
         assert_eq!(message["offset"], so_far.len());
         so_far.push_str(message["text"].as_str().unwrap());
     };
-    let expected: String = (1..=50000).map(|line| format!("{line}\n")).collect();
+    let lines: Vec<String> = (1..=50000).map(|line| format!("{line}\n")).collect();
+    let expected = lines.concat();
     assert_eq!(texts, [expected, "1\n2\n3\n".to_owned()]);
     assert_eq!(
         (&finished["type"], &finished["exit_code"]),

@@ -94,7 +94,11 @@ mod tests {
     fn output(text: &str) -> Event {
         let stream = bashd::Stream::Out;
         let text = text.to_owned();
-        Event::Output { stream, text }
+        Event::Output {
+            stream,
+            offset: 0,
+            text,
+        }
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl ServerHandler for Handler {
             load: &self.load,
             log: &self.log,
         };
-        calls.run(request, context).await
+        Box::pin(calls.run(request, context)).await
     }
 
     async fn set_level(

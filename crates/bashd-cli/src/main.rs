@@ -13,6 +13,7 @@ mod hook;
 mod judging;
 mod log;
 mod man;
+mod mcp;
 mod print;
 mod rpc;
 mod run;

@@ -6,6 +6,8 @@
 
 pub(crate) mod lines;
 
+pub(crate) mod stdio;
+
 use crate::args::Serving;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};

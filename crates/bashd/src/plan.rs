@@ -1,10 +1,13 @@
 //! What will happen: everything decided, nothing left open.
 
+mod client_environment;
 mod directory;
 mod environment;
 mod globs;
 mod steps;
 
+pub use self::client_environment::ClientEnvironment;
+use self::client_environment::Guarded;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::safe_mode::Form;
@@ -35,6 +38,8 @@ pub struct Plan {
     pub cwd: Directory,
     /// The whole environment.
     pub env: Vec<(OsString, OsString)>,
+    /// The environment as a client hears of it that runs the command itself.
+    pub client_env: ClientEnvironment,
     /// What the command reads.
     pub stdin: Stdin,
     /// One pipe or two.
@@ -156,6 +161,11 @@ pub(crate) fn resolve(
     if wanted.by_shell {
         environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
     }
+    let guarded = if config.gate(profile, request).is_on() {
+        Guarded::Yes
+    } else {
+        Guarded::No
+    };
     if config.guard(profile).is_on() {
         env.retain(|(name, _)| !environment::slips_code_past_the_guard(name));
     }
@@ -177,6 +187,7 @@ pub(crate) fn resolve(
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
+    let client_env = ClientEnvironment::between(&surroundings.env, &env, guarded);
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     Ok(Plan {
@@ -184,6 +195,7 @@ pub(crate) fn resolve(
         script,
         cwd,
         env,
+        client_env,
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
         streams: profile.output.streams,
         lines: command.lines,

@@ -35,6 +35,7 @@ pub mod notice;
 pub mod output;
 pub mod plan;
 pub mod profile;
+pub mod render;
 mod reply;
 pub mod request;
 pub mod rewrite;

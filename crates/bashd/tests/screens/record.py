@@ -9,7 +9,7 @@ typed, and NAME.screen what tmux, an emulator of other people's, shows after the
 the cursor in the first line. `tests/it/screens.rs` compares our screen with it.
 """
 
-import fcntl, os, pty, select, signal, struct, subprocess, sys, tempfile, termios, time
+import fcntl, os, pty, re, select, signal, struct, subprocess, sys, tempfile, termios, time
 
 COLUMNS, ROWS = 80, 24
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -123,10 +123,24 @@ def shown_by_tmux(path):
     # The pane has its size now: show the bytes again from the start.
     run("respawn-pane", "-k", f"stty raw -echo; cat '{path}'; sleep 60")
     time.sleep(0.7)
-    rows = run("capture-pane", "-p").split("\n")[:ROWS]
+    rows = plain(run("capture-pane", "-p", "-e")).split("\n")[:ROWS]
     place = run("display-message", "-p", "#{cursor_x} #{cursor_y} #{alternate_on}").strip()
     run("kill-server")
     return place + "\n" + "\n".join(row.rstrip() for row in rows).rstrip("\n") + "\n"
+
+
+DRAWN = dict(zip("`afgjklmnopqrstuvwxyz{|}~", "◆▒°±┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·"))
+
+
+def plain(rows):
+    """tmux tells line drawing characters as letters between two control characters."""
+    text, drawing = "", False
+    for character in re.sub("\x1b\\[[0-9;:]*m", "", rows):
+        if character in "\x0e\x0f":
+            drawing = character == "\x0e"
+        else:
+            text += DRAWN.get(character, character) if drawing else character
+    return text
 
 
 def main():

@@ -6,8 +6,9 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{Failure, Run};
 use crate::notice::Notice;
+use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
-use crate::output::{Source, Written};
+use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
 use std::io;
@@ -42,7 +43,7 @@ fn finished(
     let mut notices = accepted.notices.clone();
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
-    let captured = profile.output.capture(&run.out, err_source)?;
+    let (captured, hidden) = captured(profile, plan, &run.out, err_source)?;
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
         .into_iter()
@@ -61,12 +62,35 @@ fn finished(
         requested_timeout: accepted.requested_timeout,
         ran_for: run.ran_for,
         captured,
+        hidden,
         written: Written::of(&run.out, err_source),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         notices,
         left_behind: run.left_behind.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     })
+}
+
+/// What the profile's windows show of the lines that the call wants.
+fn captured(
+    profile: &Profile,
+    plan: &Plan,
+    out: &dyn Source,
+    err: Option<&dyn Source>,
+) -> io::Result<(Captured, Hidden)> {
+    let out = Limited::new(out, plan.lines)?;
+    let err = err.map(|err| Limited::new(err, plan.lines)).transpose()?;
+    let err_source = err.as_ref().map(|err| err as &dyn Source);
+    let mut captured = profile.output.capture(&out, err_source)?;
+    let of_err = err.as_ref().map_or(Hidden::default(), Limited::hidden);
+    match &mut captured {
+        Captured::One(both) => out.hidden().and(of_err).count_into(both),
+        Captured::Apart { out: shown, err } => {
+            out.hidden().count_into(shown);
+            of_err.count_into(err);
+        }
+    }
+    Ok((captured, out.hidden().and(of_err)))
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

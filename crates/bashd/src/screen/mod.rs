@@ -10,6 +10,7 @@
 //! what it does not tell or know: who moved the cursor, line drawing characters, the Kitty keyboard
 //! protocol, and the last picture of an alternate screen that was left.
 
+mod characters;
 mod drawing;
 pub mod keys;
 mod observer;
@@ -28,11 +29,17 @@ const SCROLLBACK: usize = 10_000;
 /// Longest title that is kept, in characters.
 const LONGEST_TITLE: usize = 256;
 
+/// The control characters that choose between the two character sets.
+const SHIFT_OUT: u8 = 0x0e;
+const SHIFT_IN: u8 = 0x0f;
+
 /// What a program's terminal shows.
 pub struct Screen {
     emulator: vt100::Parser<Title>,
     parser: vte::Parser,
     observer: Observer,
+    /// The beginning of a character whose end has not come.
+    held: Vec<u8>,
     /// The last picture of an alternate screen that was left.
     left: Option<Vec<String>>,
 }
@@ -109,19 +116,37 @@ impl Screen {
             ),
             parser: vte::Parser::new(),
             observer: Observer::default(),
+            held: Vec::new(),
             left: None,
         }
     }
 
     /// Takes what the program wrote.
-    pub fn feed(&mut self, mut bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut joined = std::mem::take(&mut self.held);
+        let whole = if joined.is_empty() {
+            bytes
+        } else {
+            joined.extend(bytes);
+            &joined
+        };
+        // vte loses characters behind one that is split.
+        let (whole, split) = whole.split_at(whole.len() - characters::unfinished(whole));
+        self.held = split.to_vec();
+        self.feed_whole(whole);
+    }
+
+    fn feed_whole(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let count = if self.observer.draws_lines() {
-                1
+                characters::first(bytes)
             } else {
                 self.observer.stop = None;
+                // The parser does not stop at these by itself.
+                let shift = memchr::memchr2(SHIFT_OUT, SHIFT_IN, bytes);
+                let upto = shift.map_or(bytes.len(), |at| at + 1);
                 self.parser
-                    .advance_until_terminated(&mut self.observer, bytes)
+                    .advance_until_terminated(&mut self.observer, bytes.split_at(upto).0)
             };
             let (now, later) = bytes.split_at(count.clamp(1, bytes.len()));
             if self.observer.draws_lines() && self.observer.stop.is_none() {
@@ -149,15 +174,15 @@ impl Screen {
         self.observer.stop = None;
     }
 
-    /// Feeds one byte while letters stand for line drawing characters.
-    fn feed_drawing(&mut self, byte: &[u8]) {
+    /// Feeds one character while letters stand for line drawing characters.
+    fn feed_drawing(&mut self, character: &[u8]) {
         self.observer.printed = None;
-        self.parser.advance(&mut self.observer, byte);
+        self.parser.advance(&mut self.observer, character);
         match self.observer.printed.take().and_then(drawing::character) {
             Some(drawn) => self
                 .emulator
                 .process(drawn.encode_utf8(&mut [0; 4]).as_bytes()),
-            None => self.feed_observed(byte),
+            None => self.feed_observed(character),
         }
     }
 

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 const AT_LEAST: usize = 20;
 
 /// Those that write lines and draw nothing.
-const ONLY_LINES: &[&str] = &["password", "progress", "python", "wide", "ls"];
+const ONLY_LINES: &[&str] = &[
+    "git_diff", "git_log", "ls", "more", "password", "progress", "python", "wide",
+];
 
 struct Recording {
     name: String,

@@ -139,6 +139,9 @@ pub(crate) struct Run {
     /// Let the command read this file; `-` is bashd's own stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
+    /// Give the command a terminal, of the size of ours, or of 120 columns and 40 rows.
+    #[arg(long)]
+    pub(crate) pty: bool,
     /// The shell script to run, as one argument.
     #[arg(required_unless_present = "input")]
     pub(crate) command: Vec<String>,

@@ -116,6 +116,12 @@ impl Printer {
         }
     }
 
+    /// Columns and rows of the terminal behind stdout; `None` where there is none.
+    pub(crate) fn size() -> Option<(u16, u16)> {
+        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+        Some((size.ws_col, size.ws_row)).filter(|(columns, rows)| *columns > 0 && *rows > 0)
+    }
+
     /// Columns of the terminal behind stdout; `None` where there is none.
     pub(crate) fn columns() -> Option<usize> {
         columns_of(rustix::stdio::stdout())

@@ -78,6 +78,9 @@ impl Call {
                     tools: defaults.tools.clone(),
                     background: said.background || defaults.background,
                     pty: said.pty || defaults.pty,
+                    terminal_size: defaults.terminal_size,
+                    ui: defaults.ui,
+                    by: defaults.by,
                     head: said.head.or(defaults.head),
                     tail: said.tail.or(defaults.tail),
                 })

@@ -8,7 +8,7 @@ use crate::config::{Config, Surroundings};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
-use crate::exec::{self, Keepers, Run, Watch};
+use crate::exec::{self, Keepers, Keyboard, Run, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::ledger::{Entry, Ledger};
@@ -75,12 +75,14 @@ impl Engine {
     pub fn stream(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let (shared, call) = (Arc::clone(&self.0), call.into());
+        let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
-            let mut watch = Watch::new(sender);
+            let mut watch = Watch::new(sender, strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
         Running {
             state: State::Running(Box::pin(reply)),
+            keyboard,
             events,
         }
     }
@@ -231,6 +233,7 @@ impl Shared {
 /// A call that tells what happens while it happens. Dropping it ends the command.
 pub struct Running {
     state: State,
+    keyboard: Keyboard,
     events: mpsc::Receiver<Event>,
 }
 
@@ -240,6 +243,11 @@ enum State {
 }
 
 impl Running {
+    /// The keyboard of the command's terminal, if it has one.
+    pub fn keyboard(&self) -> Keyboard {
+        self.keyboard.clone()
+    }
+
     /// The next event; `None` after [`Event::Finished`].
     pub async fn next(&mut self) -> Option<Event> {
         loop {

@@ -5,6 +5,7 @@ mod directory;
 mod environment;
 mod globs;
 mod steps;
+mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
 use self::client_environment::Guarded;
@@ -12,12 +13,14 @@ use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::safe_mode::Form;
 use crate::guard::safe_mode::environment::scrub;
+use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
 use crate::request::Request;
 use crate::rewrite::Command;
 use crate::run_id::RunId;
+use crate::screen::Size;
 use rustix::fs::Access;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -52,6 +55,10 @@ pub struct Plan {
     pub quota: Quota,
     /// Directory of this run, made when something of it must outlive the call.
     pub directory: PathBuf,
+    /// The size of the command's terminal, which it has in place of pipes.
+    pub terminal: Option<Size>,
+    /// What is to be said about the plan.
+    pub notices: Vec<Notice>,
 }
 
 /// The shell of a plan.
@@ -157,7 +164,11 @@ pub(crate) fn resolve(
     let home = environment::home(request, surroundings);
     let wanted = directory::wanted(profile, request, command, surroundings, home);
     let cwd = directory::open(&wanted)?;
+    let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
     let mut env = environment::of(profile, request, surroundings, id);
+    if terminal.is_some() {
+        terminal::tell(&mut env, request);
+    }
     if wanted.by_shell {
         environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
     }
@@ -197,7 +208,12 @@ pub(crate) fn resolve(
         env,
         client_env,
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
-        streams: profile.output.streams,
+        streams: match terminal {
+            Some(_) => Streams::Merged,
+            None => profile.output.streams,
+        },
+        terminal,
+        notices: notice.into_iter().collect(),
         lines: command.lines,
         limits,
         quota: config.quota,

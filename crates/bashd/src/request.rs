@@ -10,6 +10,7 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, validate};
 
 use crate::guard::safe_mode::SafeMode;
+use crate::screen::Size;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,10 +44,26 @@ pub struct Request {
     pub background: bool,
     /// Whether the command gets a terminal, where there can be one.
     pub pty: bool,
+    /// The terminal's size; `None` means 120 columns and 40 rows.
+    pub terminal_size: Option<Size>,
+    /// Whether somebody watches who could type; some profiles give a terminal only then.
+    pub ui: bool,
+    /// Whose command it is.
+    pub by: By,
     /// Of the whole output, show only the first so many lines; `None` or 0 means all.
     pub head: Option<u64>,
     /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.
     pub tail: Option<u64>,
+}
+
+/// Whose command a request is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum By {
+    /// A model's: rewritten, judged, and run where nobody answers questions.
+    #[default]
+    Model,
+    /// A person's, typed at the console: run as it is, in that person's own environment.
+    Person,
 }
 
 impl Request {
@@ -62,6 +79,20 @@ impl Request {
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = name.into();
+        self
+    }
+
+    /// Gives the command a terminal.
+    #[must_use]
+    pub fn pty(mut self) -> Self {
+        self.pty = true;
+        self
+    }
+
+    /// Sets the terminal's size.
+    #[must_use]
+    pub fn terminal_size(mut self, size: Size) -> Self {
+        self.terminal_size = Some(size);
         self
     }
 

@@ -66,6 +66,8 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     request.profile = arguments.profile.clone().unwrap_or_default();
     request.cwd.clone_from(&arguments.cwd);
     request.timeout = arguments.timeout;
+    request.pty = arguments.pty;
+    request.terminal_size = Printer::size().map(Into::into);
     arguments.judging.apply_to(&mut request);
     for variable in &arguments.env {
         request = request.env(&variable.name, &variable.value);

@@ -156,12 +156,12 @@ pub const KEYS: &[Key] = &[
     )
     .or("64KiB"),
     now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
-    not_yet(
+    now(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,
         Kind::Choice(&["off", "on"]),
     )
-    .or("off"),
+    .or("on"),
     not_yet(
         "bash.autoBackground.enabled",
         env_vars::BASH_AUTO_BACKGROUND_ENABLED,

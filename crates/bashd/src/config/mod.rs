@@ -28,7 +28,7 @@ use crate::ledger::LedgerSettings;
 use crate::output::spool::{Retention, Storage};
 use crate::plan::{Quota, Survivors};
 use crate::profile::Profile;
-use crate::request::Request;
+use crate::request::{By, Request};
 use crate::rewrite::Command;
 use resolve::Values;
 use std::ffi::OsString;
@@ -74,6 +74,8 @@ pub struct Config {
     pub interceptor_rules: Vec<InterceptorRule>,
     /// Whether a call may ask to run in the background.
     pub async_enabled: bool,
+    /// Whether a call may ask for a terminal.
+    pub virtual_terminal: bool,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -128,6 +130,9 @@ impl Config {
 
     /// Everything that decides about a call of a profile before it runs.
     pub fn gate(&self, profile: &Profile, request: &Request) -> Gate {
+        if request.by == By::Person {
+            return Gate::default();
+        }
         let profile_intercepts = profile.guard.interceptor || self.interceptor;
         let intercepts = request.interceptor.unwrap_or(profile_intercepts);
         let mode = request.safe_mode.or(self.safe_mode);
@@ -180,6 +185,7 @@ impl Config {
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
+            virtual_terminal: values.text("bash.virtualTerminal")? == "on",
         })
     }
 }

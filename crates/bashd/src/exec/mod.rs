@@ -8,6 +8,7 @@
 mod connection;
 pub mod keeper;
 mod keepers;
+mod keyboard;
 pub(crate) mod os;
 pub mod terminal;
 mod watch;
@@ -19,6 +20,8 @@ use crate::reply::LeftBehind;
 use connection::Connection;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
+pub use keyboard::Keyboard;
+pub(crate) use keyboard::Strokes;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
 use std::convert::Infallible;
@@ -127,6 +130,8 @@ pub(crate) async fn run(
             return Err(no_answer().into());
         }
     };
+    let mut watch = watch;
+    let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Call {
         keepers,
         connection: &connection,
@@ -137,6 +142,7 @@ pub(crate) async fn run(
     let result = tokio::select! {
         biased;
         never = end_when_cancelled(cancel, &connection) => match never {},
+        never = Strokes::pass_on(strokes, &connection) => match never {},
         result = call.until_exited(overdue) => result,
     };
     match result {
@@ -247,6 +253,7 @@ fn start_message(plan: &Plan) -> Start {
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
         survivors: plan.limits.survivors,
+        terminal: plan.terminal,
     }
 }
 

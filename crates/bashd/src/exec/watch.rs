@@ -1,5 +1,6 @@
 //! Following a run's output while it grows: from spool to events.
 
+use super::Strokes;
 use super::keeper::protocol::Query;
 use crate::event::{Event, Stream};
 use crate::output::spool::SpoolReader;
@@ -15,6 +16,8 @@ const CHUNK: u64 = 64 * 1024;
 pub(crate) struct Watch {
     events: mpsc::Sender<Event>,
     streams: Vec<Progress>,
+    /// What is typed meanwhile.
+    pub(super) strokes: Option<Strokes>,
 }
 
 /// How far one stream has been passed on.
@@ -30,8 +33,9 @@ struct Progress {
 
 impl Watch {
     /// A watch that reports here.
-    pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
+    pub(crate) fn new(events: mpsc::Sender<Event>, strokes: Strokes) -> Self {
         Self {
+            strokes: Some(strokes),
             events,
             streams: vec![Progress::default(), Progress::default()],
         }

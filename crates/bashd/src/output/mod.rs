@@ -5,6 +5,7 @@ pub(crate) mod fixed;
 pub mod joined;
 pub mod line_limits;
 pub mod spool;
+pub(crate) mod terminal;
 pub mod text;
 mod walk;
 pub mod window;

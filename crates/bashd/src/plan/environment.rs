@@ -3,7 +3,7 @@
 use super::{Shell, find_program};
 use crate::config::Surroundings;
 use crate::profile::Profile;
-use crate::request::Request;
+use crate::request::{By, Request};
 use crate::run_id::RunId;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -19,6 +19,11 @@ pub(super) fn of(
     surroundings: &Surroundings,
     id: &RunId,
 ) -> Vec<(OsString, OsString)> {
+    if request.by == By::Person {
+        let run = (RUN_VARIABLE.into(), id.as_str().into());
+        let own = surroundings.env.iter().cloned().chain([run]);
+        return last_of_each(own.chain(request.env.iter().cloned()));
+    }
     let rules = &profile.environment;
     let inherited = surroundings.env.iter().cloned();
     let inherited = inherited.filter(|(name, _)| rules.inherits(name));

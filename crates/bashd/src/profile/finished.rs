@@ -8,6 +8,7 @@ use crate::exec::{Failure, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
+use crate::output::terminal::TerminalText;
 use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
@@ -40,10 +41,16 @@ fn finished(
     run: &Run,
     accepted: &Accepted,
 ) -> io::Result<Finished> {
-    let mut notices = accepted.notices.clone();
+    let mut notices = [accepted.notices.clone(), plan.notices.clone()].concat();
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
-    let (captured, hidden) = captured(profile, plan, &run.out, err_source)?;
+    let text = plan
+        .terminal
+        .map(|size| TerminalText::of(&run.out, size, profile.terminal.carriage_return));
+    let (captured, hidden) = match text.transpose()? {
+        Some(text) => captured(profile, plan, &text, None)?,
+        None => captured(profile, plan, &run.out, err_source)?,
+    };
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
         .into_iter()

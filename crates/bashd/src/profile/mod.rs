@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Tool};
 use rules::{
     EnvironmentRules, GuardRules, LimitRules, Mode, OutputRules, RewriteRules, ShellRules,
+    TerminalRules,
 };
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
@@ -58,6 +59,9 @@ pub struct Profile {
     /// What is added to the environment.
     #[serde(default)]
     pub environment: EnvironmentRules,
+    /// When a command gets a terminal.
+    #[serde(default)]
+    pub terminal: TerminalRules,
     /// How the text of a command is rewritten.
     #[serde(default)]
     pub rewrite: RewriteRules,

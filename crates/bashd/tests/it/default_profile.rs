@@ -215,7 +215,6 @@ async fn a_parameter_to_come_is_refused_by_name() {
     for name in [
         "stdin_open",
         "session",
-        "pty",
         "background",
         "on_timeout",
         "wait_max",

@@ -19,6 +19,7 @@
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
+//! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods, many at once |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
@@ -54,6 +55,7 @@ mod oracle;
 mod phoenix;
 mod pi_input;
 mod profile_under_test;
+mod pty;
 mod refusals;
 mod rewriting;
 mod safe_mode;

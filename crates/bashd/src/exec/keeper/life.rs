@@ -19,6 +19,7 @@
 
 use super::ending::{self, Reaped, Scope};
 use super::protocol::{self, End, Exited, Frame, Query, Release, Start};
+use super::pty::Terminal;
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
 use super::start::Shell;
@@ -91,6 +92,8 @@ pub(super) struct Run {
     pub(super) unsent: Option<Exited>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
+    /// Its terminal, if it has one.
+    terminal: Option<Terminal>,
     /// Where output is kept.
     storage: Storage,
 }
@@ -118,6 +121,7 @@ impl Run {
             last_grown: None,
             unsent: None,
             linger_until: started,
+            terminal: shell.terminal,
             storage,
         }
     }
@@ -138,6 +142,9 @@ impl Run {
             }
             if ready.output && self.pump() {
                 self.heard(now);
+            }
+            if let Some(terminal) = &mut self.terminal {
+                terminal.turn();
             }
             if arrived.end {
                 self.end(None, now);
@@ -191,6 +198,8 @@ impl Run {
         let pipes_at = fds.len();
         let pipes = self.pumps.iter().filter_map(Pump::pipe);
         fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        let typing = self.terminal.as_ref().and_then(Terminal::wants_to_write);
+        fds.extend(typing.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
         poll(&mut fds, until)?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
@@ -278,7 +287,11 @@ impl Run {
                     self.keep_log(&release);
                 }
             }
-        } else {
+        } else if !self
+            .terminal
+            .as_mut()
+            .is_some_and(|terminal| terminal.obey(frame))
+        {
             let _ = protocol::refuse(link, &frame.name);
         }
     }

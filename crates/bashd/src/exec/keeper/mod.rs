@@ -11,6 +11,7 @@
 mod ending;
 mod life;
 pub(crate) mod protocol;
+mod pty;
 mod pump;
 mod report;
 mod serve;

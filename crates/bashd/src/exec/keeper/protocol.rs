@@ -10,6 +10,7 @@ use crate::exec::{EndedBy, Exit};
 use crate::output::spool::Storage;
 use crate::plan::{Quota, Streams, Survivors};
 use crate::reply::LeftBehind;
+use crate::screen::Size;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -25,7 +26,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 1;
+pub(crate) const MINOR: u16 = 2;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -54,6 +55,7 @@ macro_rules! messages {
 messages! {
     Hello = "hello", Welcome = "welcome", Fork = "fork",
     Start = "start", Query = "query", End = "end", Release = "release",
+    Resize = "resize", Typed = "typed",
     Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
     Failed = "failed", Refused = "refused",
 }
@@ -97,6 +99,9 @@ pub(crate) struct Start {
     pub(crate) drain_silence_us: u64,
     pub(crate) drain_total_us: u64,
     pub(crate) survivors: Survivors,
+    /// The size of the terminal that the command gets in place of pipes.
+    #[serde(default)]
+    pub(crate) terminal: Option<Size>,
 }
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
@@ -109,6 +114,19 @@ pub(crate) struct Query {
 /// Engine to keeper: end the tree, TERM first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct End {}
+
+/// Engine to keeper: the terminal has another size now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Resize {
+    pub(crate) size: Size,
+}
+
+/// Engine to keeper: this was typed at the terminal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Typed {
+    #[serde(with = "serde_bytes")]
+    pub(crate) bytes: Vec<u8>,
+}
 
 /// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! From a `start` message to a running shell.
 
 use super::protocol::{self, Failed, Start};
+use super::pty::Terminal;
 use super::pump::Pump;
-use crate::exec::os::launch::{Launch, launch};
+use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::SpoolWriter;
 use crate::plan::{Quota, Streams, Survivors};
 use rustix::fs::{Mode, OFlags};
@@ -31,6 +32,8 @@ const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
 pub(super) struct Shell {
     pub(super) pid: Pid,
     pub(super) pumps: Vec<Pump>,
+    /// Its terminal, if it has one.
+    pub(super) terminal: Option<Terminal>,
 }
 
 /// Starts what the message asks for. `prepared` is a spool that was opened ahead.
@@ -40,14 +43,21 @@ pub(super) fn start(
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> Result<Shell, Failed> {
-    let (pumps, writers) =
-        open_streams(message, runs, prepared).map_err(failed("open the pipes"))?;
+    let terminal = message.terminal.map(Terminal::open).transpose();
+    let terminal = terminal.map_err(failed("open a terminal"))?;
+    let (pumps, writers) = match &terminal {
+        Some(terminal) => open_terminal(terminal, message, runs, prepared),
+        None => open_streams(message, runs, prepared),
+    }
+    .map_err(failed("open the pipes"))?;
     let cwd = fds
         .first()
         .ok_or_else(|| missing("the working directory"))?;
     let null;
     let stdin = if message.stdin {
         fds.get(1).ok_or_else(|| missing("stdin"))?.as_fd()
+    } else if let Some(terminal) = &terminal {
+        terminal.theirs()
     } else {
         null = open_null().map_err(failed("open /dev/null"))?;
         null.as_fd()
@@ -68,9 +78,17 @@ pub(super) fn start(
         cwd: cwd.as_fd(),
         stdio: [stdin, out.as_fd(), err.as_fd()],
         script: script.as_ref().map(AsFd::as_fd),
+        controls: match terminal {
+            Some(_) => Controls::Stdout,
+            None => Controls::Nothing,
+        },
     })
     .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
-    Ok(Shell { pid, pumps })
+    Ok(Shell {
+        pid,
+        pumps,
+        terminal,
+    })
 }
 
 /// Walks the way of a start once, so that its pages are there when a call comes: a fresh fork pays
@@ -89,6 +107,7 @@ pub(super) fn rehearse() {
         drain_silence_us: 0,
         drain_total_us: 0,
         survivors: Survivors::Keep,
+        terminal: None,
     };
     let Ok((near, far)) = super::socket_pair() else {
         return;
@@ -98,6 +117,22 @@ pub(super) fn rehearse() {
         let _ = frame.body::<Start>().map(|message| arguments(&message));
     }
     let _ = (open_null(), rustix::pipe::pipe_with(PipeFlags::CLOEXEC));
+}
+
+/// One stream, from the terminal; the command gets the other end for both of its own.
+fn open_terminal(
+    terminal: &Terminal,
+    message: &Start,
+    runs: &Path,
+    prepared: Option<(Quota, SpoolWriter)>,
+) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
+    let prepared = prepared.filter(|(of, _)| *of == message.quota);
+    let spool = match prepared {
+        Some((_, spool)) => spool,
+        None => SpoolWriter::create(runs, message.quota)?,
+    };
+    let pump = Pump::over(terminal.reader()?, spool);
+    Ok((vec![pump], vec![terminal.theirs().try_clone_to_owned()?]))
 }
 
 fn open_streams(

@@ -299,7 +299,6 @@ fn reserved_parameters_are_not_available_yet() {
     for name in [
         "stdin_open",
         "session",
-        "pty",
         "background",
         "on_timeout",
         "wait_max",

@@ -310,6 +310,21 @@ impl Screen {
     }
 }
 
+/// Whether output is a picture: the same question as [`Screen::drew`], without keeping a screen.
+#[derive(Default)]
+pub(crate) struct Sight {
+    parser: vte::Parser,
+    observer: Observer,
+}
+
+impl Sight {
+    /// Takes output; says whether any of it so far was a picture.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
+        self.parser.advance(&mut self.observer, bytes);
+        self.observer.used_alternate || self.observer.moved_cursor
+    }
+}
+
 fn cells(size: Size) -> (NonZeroU16, NonZeroU16) {
     let cells = |count| NonZeroU16::new(count).unwrap_or(NonZeroU16::MIN);
     (cells(size.rows()), cells(size.columns()))

@@ -78,6 +78,7 @@ pub(crate) enum Subcommand {
     #[command(subcommand)]
     Hook(Hook),
     Log(Log),
+    Console(Console),
     Schema(Schema),
     /// Show the configuration.
     #[command(subcommand)]
@@ -104,6 +105,7 @@ impl Subcommand {
             Self::Rpc(rpc) => Some(&rpc.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Log(log) => Some(&log.everywhere),
+            Self::Console(console) => Some(&console.everywhere),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(Config::Show(show)) => Some(&show.everywhere),
             Self::Doctor(doctor) => Some(&doctor.everywhere),
@@ -286,6 +288,15 @@ pub(crate) struct Log {
     pub(crate) limit: usize,
     /// Only commands that contain this text, in whatever case.
     pub(crate) pattern: Option<String>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Run commands at a terminal, watch them and step in.
+///
+/// `!COMMAND` at its prompt runs a command, `/help` says what else there is.
+#[derive(Debug, Args)]
+pub(crate) struct Console {
     #[command(flatten)]
     everywhere: Everywhere,
 }

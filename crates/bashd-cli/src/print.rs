@@ -103,6 +103,11 @@ impl Printer {
         self.remark(Paint::Faint, "bashd:", text);
     }
 
+    /// Whether stdout gets colors.
+    pub(crate) fn paints(&self) -> bool {
+        self.out == Colors::On
+    }
+
     /// Whether somebody is looking at stdout.
     pub(crate) fn is_terminal() -> bool {
         io::stdout().is_terminal()

@@ -168,6 +168,7 @@ impl Shared {
         entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
+        entry.is_kept_out = request.is_kept_out;
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let command = rewrite::apply(&profile.rewrite, &request);

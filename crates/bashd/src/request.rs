@@ -50,6 +50,8 @@ pub struct Request {
     pub ui: bool,
     /// Whose command it is.
     pub by: By,
+    /// Whether the record says that no agent is to be told of it.
+    pub is_kept_out: bool,
     /// Of the whole output, show only the first so many lines; `None` or 0 means all.
     pub head: Option<u64>,
     /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.

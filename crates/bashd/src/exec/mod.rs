@@ -6,6 +6,7 @@
 //! the spool and reads windows of it.
 
 mod connection;
+mod guardian;
 pub mod keeper;
 mod keepers;
 mod keyboard;
@@ -18,6 +19,7 @@ use crate::output::spool::SpoolReader;
 use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
+pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
 pub use keyboard::Keyboard;

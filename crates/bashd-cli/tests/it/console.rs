@@ -1,6 +1,6 @@
 //! The console as a person meets it: in a real terminal, which is tmux.
 
-use bashd_testkit::{Home, loud};
+use bashd_testkit::{Home, loudly};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ impl<'home> Tmux<'home> {
     /// Starts a console of this size; `None` where there is no tmux.
     fn console(home: &'home Home, size: (u16, u16)) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            loud::remark("tmux is missing: the console");
+            loudly("tmux is missing: the console");
             return None;
         }
         let tmux = Self { home };
@@ -197,7 +197,7 @@ fn programs_that_draw_get_a_terminal_and_keys() {
         let written = std::fs::read_to_string(home.workspace().join("new")).unwrap();
         assert_eq!(written, "hello from vim\n");
     } else {
-        loud::remark("vim is missing: vim in the console");
+        loudly("vim is missing: vim in the console");
     }
     tmux.line("!less numbers");
     tmux.until("│line 1 ");

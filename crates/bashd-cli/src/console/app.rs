@@ -220,7 +220,7 @@ impl App {
             KeyCode::Char('o') if control => self.expand(),
             KeyCode::Tab => self.complete(),
             KeyCode::Enter if key.modifiers.is_empty() => self.submit(size),
-            _ => drop(self.prompt.edit(key)),
+            _ => self.prompt.edit(key),
         }
     }
 

@@ -13,8 +13,8 @@ pub(super) struct Completion {
 
 /// Completes the path that ends a line.
 pub(super) fn complete(line: &str, cwd: &Path, home: Option<&Path>) -> Completion {
-    let word = line.rsplit([' ', '\t', '\n', '=', ';', '|', '&', '<', '>', '(', '!']);
-    let word = word.into_iter().next().unwrap_or_default();
+    let mut words = line.rsplit([' ', '\t', '\n', '=', ';', '|', '&', '<', '>', '(', '!']);
+    let word = words.next().unwrap_or_default();
     let (directory, start) = word
         .rsplit_once('/')
         .map_or(("", word), |(directory, start)| {
@@ -42,15 +42,18 @@ pub(super) fn complete(line: &str, cwd: &Path, home: Option<&Path>) -> Completio
         .collect();
     names.sort();
     let common = common_start(&names);
-    let mut added = common.strip_prefix(start).unwrap_or_default().to_owned();
-    if names.len() == 1 && !added.ends_with('/') {
+    let mut added = common
+        .strip_prefix(start)
+        .unwrap_or_default()
+        .replace(' ', "\\ ");
+    if names.len() == 1 && !common.ends_with('/') {
         added.push(' ');
     }
     if names.len() < 2 {
         names.clear();
     }
     Completion {
-        added: added.replace(' ', if names.is_empty() { " " } else { "\\ " }),
+        added,
         choices: names,
     }
 }

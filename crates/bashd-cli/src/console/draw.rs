@@ -35,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: Paint) {
     let lines = lines.iter().skip(skipped).map(|line| line_of(line, paint));
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), above);
     let state = if app.is_running() { "running" } else { "ready" };
-    let place = format!("[{state}] {}  {}", app.place(), app.remark());
+    let place = format!("[{state}] {}  {}", app.remark(), app.place());
     let style = style_of(Tone::Faint, paint).add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(place).style(style), remark);
     draw_prompt(frame, app, prompt);

@@ -58,7 +58,8 @@ pub(crate) fn console(
     let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
     let mut app = App::new(engine, ledger, cwd, home);
     let mut screen = screen::Taken::take(paint(printer)).map_err(failed)?;
-    let (done, signal) = serve::until_done(|token| run(&mut app, &mut screen, token))?;
+    let (app, drawn) = (&mut app, &mut screen);
+    let (done, signal) = serve::until_done(move |token| run(app, drawn, token))?;
     screen.give_back();
     done.map_err(failed)?;
     Ok(signal.unwrap_or(ExitStatus::Success))

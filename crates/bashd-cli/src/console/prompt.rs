@@ -93,8 +93,8 @@ impl Prompt {
         text
     }
 
-    /// Edits; says whether the key was one for that.
-    pub(super) fn edit(&mut self, key: &KeyEvent) -> bool {
+    /// Edits, if the key is one for that.
+    pub(super) fn edit(&mut self, key: &KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('a') if control => self.at = 0,
@@ -119,9 +119,8 @@ impl Prompt {
             KeyCode::End => self.at = self.text.len(),
             KeyCode::Up => self.look_back(),
             KeyCode::Down => self.look_forward(),
-            _ => return false,
+            _ => {}
         }
-        true
     }
 
     fn remove_word(&mut self) {

@@ -6,7 +6,7 @@
 
 use super::os::{descriptors, fork, signals};
 use rustix::pipe::PipeFlags;
-use rustix::termios::{OptionalActions, Termios};
+use rustix::termios::{OptionalActions, OutputModes, Termios};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -65,7 +65,11 @@ fn watch(link: &OwnedFd, terminal: &OwnedFd, modes: &Termios) -> io::Result<()> 
             Err(error) => return Err(error.into()),
         }
     }
-    rustix::termios::tcsetattr(terminal.as_fd(), OptionalActions::Now, modes)?;
+    // A shell that has its terminal back already has set it as it likes, and never so raw.
+    let now = rustix::termios::tcgetattr(terminal)?;
+    if !now.output_modes.contains(OutputModes::OPOST) {
+        rustix::termios::tcsetattr(terminal.as_fd(), OptionalActions::Now, modes)?;
+    }
     rustix::io::write(terminal, LEAVE_SCREEN.as_bytes())?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use bashd::exec::keeper::KeeperSource;
 use bashd::request::By;
 use bashd::screen::{Screen, Size, keys::Key};
 use bashd::{Engine, Event, Keyboard, Reply, Request, Running};
-use bashd_testkit::{Home, is_soak, repetitions};
+use bashd_testkit::{Home, repeat, repetitions};
 use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -310,7 +310,7 @@ async fn a_persons_own_command_is_run_as_it_is() {
 async fn a_flood_costs_no_memory() {
     let home = Home::new();
     let default = default(&home);
-    let megabytes = if is_soak() { 1024 } else { 48 };
+    let megabytes = if repeat::is_soak() { 1024 } else { 48 };
     let before = resident();
     let script = format!(
         "stty -opost; head -c {megabytes}M /dev/zero | tr '\\0' 'x' | fold -w 100; echo; echo end"

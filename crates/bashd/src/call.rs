@@ -81,7 +81,6 @@ impl Call {
                     terminal_size: defaults.terminal_size,
                     ui: defaults.ui,
                     by: defaults.by,
-                    is_kept_out: defaults.is_kept_out,
                     head: said.head.or(defaults.head),
                     tail: said.tail.or(defaults.tail),
                 })

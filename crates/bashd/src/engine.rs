@@ -18,7 +18,7 @@ use crate::profile::finished::conclude;
 use crate::profile::library::{Library, Missing};
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
-use crate::request::{self, Request};
+use crate::request::{self, By, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
 use std::pin::Pin;
@@ -168,7 +168,7 @@ impl Shared {
         entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
-        entry.is_kept_out = request.is_kept_out;
+        entry.is_kept_out = request.by == By::PersonApart;
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let command = rewrite::apply(&profile.rewrite, &request);

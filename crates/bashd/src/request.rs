@@ -50,8 +50,6 @@ pub struct Request {
     pub ui: bool,
     /// Whose command it is.
     pub by: By,
-    /// Whether the record says that no agent is to be told of it.
-    pub is_kept_out: bool,
     /// Of the whole output, show only the first so many lines; `None` or 0 means all.
     pub head: Option<u64>,
     /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.
@@ -66,6 +64,18 @@ pub enum By {
     Model,
     /// A person's, typed at the console: run as it is, in that person's own environment.
     Person,
+    /// The same, and the record says that no agent is to be told of it.
+    PersonApart,
+}
+
+impl By {
+    /// Whether a person typed it.
+    pub fn is_person(self) -> bool {
+        match self {
+            Self::Model => false,
+            Self::Person | Self::PersonApart => true,
+        }
+    }
 }
 
 impl Request {

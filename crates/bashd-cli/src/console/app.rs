@@ -272,8 +272,8 @@ impl App {
         self.remark.clear();
         match line {
             prompt::Line::Blank => {}
-            prompt::Line::Run(command) => self.run(&command, Context::Told, size),
-            prompt::Line::RunApart(command) => self.run(&command, Context::KeptOut, size),
+            prompt::Line::Run(command) => self.run(&command, By::Person, size),
+            prompt::Line::RunApart(command) => self.run(&command, By::PersonApart, size),
             prompt::Line::Word(word, rest) => self.word(&word, &rest),
             prompt::Line::Text => {
                 "commands begin with !, words of the console with / (/help)"
@@ -323,7 +323,7 @@ impl App {
         lines
     }
 
-    fn run(&mut self, command: &str, context: Context, size: (u16, u16)) {
+    fn run(&mut self, command: &str, by: By, size: (u16, u16)) {
         let is_cd = is_cd(command);
         let mut request = Request::new(if is_cd {
             format!("{command} && pwd")
@@ -332,8 +332,7 @@ impl App {
         });
         request.cwd = Some(self.cwd.clone());
         request.timeout = Some(LIMIT);
-        request.by = By::Person;
-        request.is_kept_out = context == Context::KeptOut;
+        request.by = by;
         request.ui = true;
         request.pty = !is_cd;
         let terminal = Overlay::size_on(size);
@@ -384,13 +383,6 @@ impl Pager {
             Turn::Down => (self.top + rows).min(self.lines.len().saturating_sub(1)),
         };
     }
-}
-
-/// Whether an agent may be told of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Context {
-    Told,
-    KeptOut,
 }
 
 /// Whether a command only changes the directory: then it stays changed.

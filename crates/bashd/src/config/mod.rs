@@ -28,7 +28,7 @@ use crate::ledger::LedgerSettings;
 use crate::output::spool::{Retention, Storage};
 use crate::plan::{Quota, Survivors};
 use crate::profile::Profile;
-use crate::request::{By, Request};
+use crate::request::Request;
 use crate::rewrite::Command;
 use resolve::Values;
 use std::ffi::OsString;
@@ -130,7 +130,7 @@ impl Config {
 
     /// Everything that decides about a call of a profile before it runs.
     pub fn gate(&self, profile: &Profile, request: &Request) -> Gate {
-        if request.by == By::Person {
+        if request.by.is_person() {
             return Gate::default();
         }
         let profile_intercepts = profile.guard.interceptor || self.interceptor;

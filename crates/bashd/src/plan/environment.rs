@@ -3,7 +3,7 @@
 use super::{Shell, find_program};
 use crate::config::Surroundings;
 use crate::profile::Profile;
-use crate::request::{By, Request};
+use crate::request::Request;
 use crate::run_id::RunId;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ pub(super) fn of(
     surroundings: &Surroundings,
     id: &RunId,
 ) -> Vec<(OsString, OsString)> {
-    if request.by == By::Person {
+    if request.by.is_person() {
         let run = (RUN_VARIABLE.into(), id.as_str().into());
         let own = surroundings.env.iter().cloned().chain([run]);
         return last_of_each(own.chain(request.env.iter().cloned()));

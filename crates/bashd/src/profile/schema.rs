@@ -157,7 +157,7 @@ For complex scripts, write them to a file first and then execute the file.
         let schema = &defined("default")["input_schema"];
         let properties = schema["properties"].as_object().unwrap();
         let names: Vec<_> = properties.keys().collect();
-        assert_eq!(names, ["command", "cwd", "env", "timeout", "stdin"]);
+        assert_eq!(names, ["command", "cwd", "env", "timeout", "stdin", "pty"]);
         let timeout = &properties["timeout"];
         assert_eq!(
             (

@@ -8,7 +8,7 @@ mod trailing_limits;
 
 use crate::output::line_limits::LineLimits;
 use crate::profile::rules::{LeadingCdRule, RewriteRules, TrailingLimitsRule};
-use crate::request::{By, Request};
+use crate::request::Request;
 
 /// A command before and after rewriting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Command {
 pub fn apply(rules: &RewriteRules, request: &Request) -> Command {
     let mut command = Command::as_given(&request.command);
     command.lines = LineLimits::new(request.head, request.tail);
-    if request.by == By::Person {
+    if request.by.is_person() {
         return command;
     }
     if rules.leading_cd == LeadingCdRule::Lift && request.cwd.is_none() {

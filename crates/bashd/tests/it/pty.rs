@@ -174,10 +174,9 @@ async fn the_end_of_the_shell_hangs_up() {
     let script = "(trap 'echo hung up > told; exit' HUP; : > ready; while :; do sleep 0.02; done) & \
         while ! test -e ready; do sleep 0.01; done; echo done";
     let reply = default.engine.run(default.request(script).pty()).await;
-    assert_eq!(
-        (reply.output.as_str(), reply.exit_code),
-        ("done\n", Some(0))
-    );
+    // The loop's own shell may still say what became of its sleep.
+    assert!(reply.output.starts_with("done\n"), "{}", reply.output);
+    assert_eq!(reply.exit_code, Some(0));
     let told = home.workspace().join("told");
     for _ in 0..1000 {
         if told.exists() {
@@ -206,9 +205,8 @@ async fn jobs_are_controlled_by_keys() {
     let home = Home::new();
     let default = default(&home);
     let shell = default
-        .request("bash --norc --noprofile -i")
-        .pty()
-        .env("PS1", "ready> ");
+        .request("PS1='ready> ' bash --norc --noprofile -i")
+        .pty();
     let mut terminal = Followed::new(&default.engine, shell);
     terminal.until("ready>").await;
     terminal.keyboard.type_bytes("sleep 300\r");

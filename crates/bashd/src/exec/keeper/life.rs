@@ -298,6 +298,10 @@ impl Run {
 
     /// Gives the survivors' output a name, if any of them can still write.
     fn keep_log(&mut self, release: &Release) {
+        // A terminal whose shell is gone is hung up: nobody can write to it.
+        if self.terminal.is_some() {
+            return;
+        }
         let names = ["output", "stderr"];
         for (pump, name) in self.pumps.iter_mut().zip(names) {
             if pump.pipe().is_some() {

@@ -53,9 +53,8 @@ impl Followed {
 
     async fn reply(mut self) -> Reply {
         loop {
-            match self.running.next().await.expect("an end") {
-                Event::Finished(reply) => return *reply,
-                _ => {}
+            if let Event::Finished(reply) = self.running.next().await.expect("an end") {
+                return *reply;
             }
         }
     }

@@ -26,20 +26,26 @@ struct Recording {
 fn recordings() -> Vec<Recording> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/screens");
     let paths = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+        .expect("a recording")
+        .map(|entry| entry.expect("a recording").path());
     let recorded = paths.filter(|path| path.extension().is_some_and(|end| end == "bytes"));
     recorded
         .map(|path| {
-            let shown = fs::read_to_string(path.with_extension("screen")).unwrap();
-            let (place, rows) = shown.split_once('\n').unwrap();
-            let mut numbers = place.split(' ').map(|number| number.parse().unwrap());
+            let shown = fs::read_to_string(path.with_extension("screen")).expect("a recording");
+            let (place, rows) = shown.split_once('\n').expect("a recording");
+            let mut numbers = place
+                .split(' ')
+                .map(|number| number.parse().expect("a recording"));
             Recording {
-                name: path.file_stem().unwrap().to_string_lossy().into_owned(),
-                bytes: fs::read(&path).unwrap(),
-                column: numbers.next().unwrap(),
-                row: numbers.next().unwrap(),
-                is_alternate: numbers.next().unwrap() == 1,
+                name: path
+                    .file_stem()
+                    .expect("a recording")
+                    .to_string_lossy()
+                    .into_owned(),
+                bytes: fs::read(&path).expect("a recording"),
+                column: numbers.next().expect("a recording"),
+                row: numbers.next().expect("a recording"),
+                is_alternate: numbers.next().expect("a recording") == 1,
                 rows: rows.trim_end_matches('\n').to_owned(),
             }
         })
@@ -107,7 +113,7 @@ fn recordings_may_come_in_pieces_of_any_size() {
 #[test]
 fn a_program_that_took_its_picture_with_it_leaves_it_to_us() {
     let quit = recordings().into_iter().find(|one| one.name == "vim_quit");
-    let mut screen = fed(&quit.unwrap().bytes, usize::MAX);
+    let mut screen = fed(&quit.expect("a recording").bytes, usize::MAX);
     assert!(screen.used_alternate() && !screen.is_alternate());
     let text = screen.final_text();
     assert!(

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a person's own command may run.
-const LIMIT: Duration = Duration::from_mins(24 * 60);
+const LIMIT: Duration = Duration::from_hours(24);
 
 /// What is said while a command runs, and another is asked for.
 const BUSY: &str = "A bash command is already running. Press Esc to cancel it first.";
@@ -205,7 +205,7 @@ impl App {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('d') if control && self.prompt.text().is_empty() => {
-                self.is_leaving = true
+                self.is_leaving = true;
             }
             KeyCode::Char('c') if control && self.live.is_none() => {
                 self.remark.clear();

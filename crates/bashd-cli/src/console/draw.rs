@@ -108,7 +108,10 @@ fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: Paint) {
         )
     });
     frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(Text::from_iter(rows)).block(block), area);
+    frame.render_widget(
+        Paragraph::new(rows.collect::<Text<'_>>()).block(block),
+        area,
+    );
     let cursor = screen.cursor();
     let (column, row) = (inner.x + cursor.column, inner.y + cursor.row);
     if cursor.is_visible && screen.looks_back() == 0 && inner.contains(Position::new(column, row)) {

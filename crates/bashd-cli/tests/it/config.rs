@@ -43,7 +43,7 @@ fn every_value_is_shown_with_its_origin() {
     ledger.enabled = false                         # BASHD_LEDGER_ENABLED
     ledger.retention_days = 180                    # default
     ledger.max_command_bytes = "64KiB"             # default
-    async.enabled = false                          # default (no effect yet)
+    async.enabled = false                          # default
     bash.virtualTerminal = "on"                    # default
     bash.autoBackground.enabled = false            # default (no effect yet)
     bash.autoBackground.thresholdMs = 60000        # default (no effect yet)

@@ -75,6 +75,13 @@ pub struct Run {
     link: Option<Connection>,
 }
 
+impl Run {
+    /// Whether nobody writes to the spools any more: nothing outlived the run, and its keeper said so.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.left_behind.is_empty() && self.link.is_some()
+    }
+}
+
 /// Why there is no finished run.
 pub(crate) enum Failure {
     /// The caller cancelled before the command was started.

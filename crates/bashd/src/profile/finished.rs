@@ -2,6 +2,8 @@
 
 use super::Profile;
 use super::reply::{Ending, Finished};
+use super::rules::Artifacts;
+use crate::artifact::{Kept, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{Failure, Run};
@@ -17,16 +19,18 @@ pub(crate) fn conclude(
     plan: &Plan,
     run: Result<Run, Failure>,
     notices: Vec<Notice>,
+    store: &Store,
 ) -> Ending {
     let unreadable = |error| Error::io(ErrorKind::Io, "read the output", error);
     match run {
-        Ok(run) => match finished(profile, plan, &run, notices) {
+        Ok(run) => match finished(profile, plan, &run, notices, store) {
             Ok(finished) => Ending::Ran(Box::new(finished)),
             Err(error) => Ending::Failed(unreadable(error), None),
         },
         Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
         Err(Failure::Failed(error, partial)) => {
-            let partial = partial.and_then(|run| finished(profile, plan, &run, notices).ok());
+            let partial =
+                partial.and_then(|run| finished(profile, plan, &run, notices, store).ok());
             Ending::Failed(error, partial.map(Box::new))
         }
     }
@@ -37,10 +41,16 @@ fn finished(
     plan: &Plan,
     run: &Run,
     mut notices: Vec<Notice>,
+    store: &Store,
 ) -> io::Result<Finished> {
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
-    let captured = profile.output.capture(&run.out, err_source)?;
+    let mut artifact = None;
+    let mut keep = || {
+        artifact = artifact.or_else(|| stored(profile, plan, run, store));
+        artifact
+    };
+    let captured = profile.output.capture(&run.out, err_source, &mut keep)?;
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
         .into_iter()
@@ -56,9 +66,28 @@ fn finished(
         captured,
         written: Written::of(&run.out, err_source),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
+        artifact,
         notices,
         left_behind: run.left_behind.clone(),
     })
+}
+
+/// Stores a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
+fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Kept> {
+    if profile.output.artifacts == Artifacts::Never {
+        return None;
+    }
+    let output = Output {
+        out: &run.out,
+        err: run.err.as_ref(),
+        separator: &profile.output.separator,
+        writers: if run.is_settled() {
+            Writers::Gone
+        } else {
+            Writers::Left
+        },
+    };
+    store.keep(&plan.directory, &profile.name, &output).ok()
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

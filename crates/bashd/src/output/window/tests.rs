@@ -15,7 +15,7 @@ fn window(max: usize, head: usize, tail: usize) -> Window {
 }
 
 fn cut(source: &dyn Source, window: &Window) -> Capture {
-    capture(source, window).unwrap()
+    capture(source, window, &mut || None).unwrap()
 }
 
 /// A character or a lost line of the whole stream, as the naive reading sees it.

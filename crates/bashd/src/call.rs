@@ -64,6 +64,10 @@ impl Call {
                     safe_mode: defaults.safe_mode,
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
+                    background: said.background || defaults.background,
+                    pty: said.pty || defaults.pty,
+                    head: said.head.or(defaults.head),
+                    tail: said.tail.or(defaults.tail),
                 })
             }
         }

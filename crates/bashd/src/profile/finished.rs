@@ -11,6 +11,7 @@ use crate::notice::Notice;
 use crate::output::spool::SpoolReader;
 use crate::output::{Source, Written};
 use crate::plan::Plan;
+use crate::request::Accepted;
 use std::io;
 
 /// What a run that was carried out, or not, comes to.
@@ -18,19 +19,19 @@ pub(crate) fn conclude(
     profile: &Profile,
     plan: &Plan,
     run: Result<Run, Failure>,
-    notices: Vec<Notice>,
+    accepted: &Accepted,
     store: &Store,
 ) -> Ending {
     let unreadable = |error| Error::io(ErrorKind::Io, "read the output", error);
     match run {
-        Ok(run) => match finished(profile, plan, &run, notices, store) {
+        Ok(run) => match finished(profile, plan, &run, accepted, store) {
             Ok(finished) => Ending::Ran(Box::new(finished)),
             Err(error) => Ending::Failed(unreadable(error), None),
         },
         Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
         Err(Failure::Failed(error, partial)) => {
             let partial =
-                partial.and_then(|run| finished(profile, plan, &run, notices, store).ok());
+                partial.and_then(|run| finished(profile, plan, &run, accepted, store).ok());
             Ending::Failed(error, partial.map(Box::new))
         }
     }
@@ -40,9 +41,10 @@ fn finished(
     profile: &Profile,
     plan: &Plan,
     run: &Run,
-    mut notices: Vec<Notice>,
+    accepted: &Accepted,
     store: &Store,
 ) -> io::Result<Finished> {
+    let mut notices = accepted.notices.clone();
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
@@ -62,6 +64,7 @@ fn finished(
         exit: run.exit,
         ended_by: run.ended_by,
         timeout: plan.limits.timeout,
+        requested_timeout: accepted.requested_timeout,
         ran_for: run.ran_for,
         captured,
         written: Written::of(&run.out, err_source),

@@ -128,8 +128,8 @@ fn of_a_flood_both_ends_are_exact_and_the_loss_is_counted() {
             "{name}"
         );
         assert_eq!(
-            text(&artifact, Range::Lines(3977, Some(3977))),
-            "0003976\n",
+            text(&artifact, Range::Lines(3978, Some(3978))),
+            "0003977\n",
             "{name}"
         );
         assert_eq!(
@@ -169,8 +169,8 @@ fn a_plain_file_has_everything_in_order_and_reads_stay_the_same() {
     for artifact in [&before, &after] {
         assert_eq!(kept_bytes(artifact, 31_808..40_000), bytes[31_808..]);
         assert_eq!(
-            text(artifact, Range::Lines(3977, Some(3978))),
-            "0003976\n0003977\n"
+            text(artifact, Range::Lines(3978, Some(3979))),
+            "0003977\n0003978\n"
         );
     }
     let mut names: Vec<_> = fs::read_dir(path.parent().unwrap())
@@ -199,7 +199,8 @@ fn lines_of_a_long_artifact_are_found_by_its_index() {
         let shown = text(&artifact, Range::Lines(line + 1, Some(line + 1)));
         assert_eq!(shown, expected, "{line}");
     }
-    for line in (tail_start.div_ceil(8)..1_000_000).step_by(9973) {
+    // Whether the first byte behind a gap begins a line is not known.
+    for line in (tail_start / 8 + 1..1_000_000).step_by(9973) {
         assert_eq!(
             artifact.locate(line).unwrap(),
             Located::At(line * 8),

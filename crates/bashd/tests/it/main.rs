@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `artifacts` | stored output: every byte up to the quota, exact counts beyond it, failures that change no reply |
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
 //! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
@@ -32,6 +33,7 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod artifacts;
 mod contracts;
 mod default_profile;
 mod engine_under_test;

@@ -11,6 +11,7 @@ fn window(max: usize, head: usize, tail: usize) -> Window {
         head,
         tail,
         template: "{head}<{omitted_bytes},{omitted_lines}>{tail}".to_owned(),
+        artifact: String::new(),
     }
 }
 

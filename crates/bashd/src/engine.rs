@@ -184,7 +184,12 @@ impl Shared {
         let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
             .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
-        let run = exec::run(&plan, &self.keepers, watch, &call.cancel).await;
+        let host = call.terminal.as_ref();
+        let host = host.filter(|_| exec::terminal::suits(&request));
+        let run = match host {
+            Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel).await,
+            None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
+        };
         Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
     }
 

@@ -1,8 +1,11 @@
 //! What will happen: everything decided, nothing left open.
 
+mod client_environment;
 mod globs;
 mod steps;
 
+pub use self::client_environment::ClientEnvironment;
+use self::client_environment::Guarded;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::safe_mode::{Form, environment};
@@ -36,6 +39,8 @@ pub struct Plan {
     pub cwd: Directory,
     /// The whole environment.
     pub env: Vec<(OsString, OsString)>,
+    /// The environment as a client hears of it that runs the command itself.
+    pub client_env: ClientEnvironment,
     /// What the command reads.
     pub stdin: Stdin,
     /// One pipe or two.
@@ -150,6 +155,11 @@ pub(crate) fn resolve(
     } = setting;
     let cwd = open_directory(request, surroundings)?;
     let mut env = own_environment(profile, request, surroundings, id);
+    let guarded = if config.gate(profile, request).is_on() {
+        Guarded::Yes
+    } else {
+        Guarded::No
+    };
     if config.guard(profile).is_on() {
         env.retain(|(name, _)| !slips_code_past_the_guard(name));
     }
@@ -171,6 +181,7 @@ pub(crate) fn resolve(
     if profile.environment.shell_variable && script.is_some() {
         tell_shell(&mut env, request, &shell);
     }
+    let client_env = ClientEnvironment::between(&surroundings.env, &env, guarded);
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     Ok(Plan {
@@ -178,6 +189,7 @@ pub(crate) fn resolve(
         script,
         cwd,
         env,
+        client_env,
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
         streams: profile.output.streams,
         limits,

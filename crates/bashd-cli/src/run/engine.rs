@@ -76,7 +76,7 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
 async fn watched(mut running: Running, tell: &dyn Fn(Stream, &str)) -> io::Result<Reply> {
     while let Some(event) = running.next().await {
         match event {
-            Event::Output { stream, text } => tell(stream, &text),
+            Event::Output { stream, text, .. } => tell(stream, &text),
             Event::Finished(reply) => return Ok(*reply),
             _ => {}
         }

@@ -60,6 +60,10 @@ fn finished(
     {
         notices.extend(lost(spool).map(|text| Notice::output_lost(stream, text)));
     }
+    if run.terminal.as_ref().is_some_and(|run| run.lost_output) {
+        let text = "the client's terminal dropped output before it was read";
+        notices.push(Notice::output_lost(Stream::Out, text));
+    }
     Ok(Finished {
         exit: run.exit,
         ended_by: run.ended_by,
@@ -72,6 +76,7 @@ fn finished(
         artifact,
         notices,
         left_behind: run.left_behind.clone(),
+        terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     })
 }
 

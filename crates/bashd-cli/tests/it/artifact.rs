@@ -84,7 +84,7 @@ fn what_is_not_there_or_not_understood_is_said() {
         ["read", "0", "--lines", "5-2"],
         ["read", "0", "--lines", "-"],
     ] {
-        let transcript = bashd(&home, &["artifact"]).args(&arguments).run();
+        let transcript = bashd(&home, &["artifact"]).args(arguments).run();
         assert_eq!(transcript.code(), Some(125), "{arguments:?}");
     }
     let table = shown(&home, &["artifact", "list"]).out();

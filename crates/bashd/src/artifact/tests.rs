@@ -316,11 +316,10 @@ fn the_oldest_goes_first_but_never_one_that_is_read() {
     let mut place = place();
     place.store.retention.total = Some(3000);
     let (_writer, reader) = spool(&place, SMALL, &[b'x'; 1000]);
-    for name in ["r0", "r1", "r2", "r3"] {
+    for (number, name) in (0..).zip(["r0", "r1", "r2", "r3"]) {
         keep(&place, name, &reader, Writers::Left);
         let past = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
         for entry in fs::read_dir(place.store.runs.join(name)).unwrap().flatten() {
-            let number = name[1..].parse::<u32>().unwrap();
             let then = past + std::time::Duration::from_secs(1) * number;
             fs::File::open(entry.path())
                 .unwrap()

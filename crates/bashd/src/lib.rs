@@ -36,6 +36,7 @@ pub mod notice;
 pub mod output;
 pub mod plan;
 pub mod profile;
+pub mod render;
 mod reply;
 pub mod request;
 pub mod rewrite;

@@ -35,7 +35,9 @@ fn hash(source: &dyn Source) -> (u64, u64) {
                 Piece::Kept(bytes) => {
                     offset += bytes.len() as u64;
                     // By byte, so that pieces of any size add up to the same.
-                    bytes.iter().for_each(|byte| hasher.write_u8(*byte));
+                    for byte in bytes {
+                        hasher.write_u8(byte);
+                    }
                 }
                 Piece::Dropped(count) => {
                     offset += count;

@@ -5,6 +5,7 @@
 
 use clap::{Args, Parser, ValueEnum};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,6 +71,7 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
     Run(Run),
+    Mcp(Mcp),
     Check(Check),
     /// Judge the commands of an agent that has a shell tool of its own.
     #[command(subcommand)]
@@ -99,6 +101,7 @@ impl Subcommand {
     fn everywhere(&self) -> Option<&Everywhere> {
         match self {
             Self::Run(run) => Some(&run.everywhere),
+            Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Log(log) => Some(&log.everywhere),
@@ -145,6 +148,31 @@ pub(crate) struct Run {
     pub(crate) command: Vec<String>,
     #[command(flatten)]
     pub(crate) judging: Judging,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Serve the tools of a profile to a client of the Model Context Protocol.
+///
+/// Speaks the protocol on stdin and stdout, and ends when stdin closes; with `--http` it is reached under
+/// `/mcp` of an address, and ends by a signal.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Serve HTTP here instead, on this machine only unless an address is given.
+    #[arg(long, value_name = "[HOST:]PORT", value_parser = crate::mcp::access::parse_address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// The token that clients must bring; one is made and told on stderr by default. `none` lets
+    /// everybody on this machine in.
+    #[arg(long, value_name = "TOKEN", requires = "http")]
+    pub(crate) token: Option<String>,
+    /// Read the token from this file, where other users can't see it in a list of processes.
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A name by which clients may call the server, besides its address; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    #[command(flatten)]
+    pub(crate) serving: Serving,
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -14,10 +14,10 @@ mod hook;
 mod judging;
 mod log;
 mod man;
+mod mcp;
 mod print;
 mod run;
 mod schema;
-#[expect(dead_code, reason = "the servers are coming; drop this with the first")]
 mod serve;
 mod settings;
 mod signals;

@@ -98,6 +98,11 @@ impl Printer {
         self.remark(Paint::Warning, "warning:", text);
     }
 
+    /// Tells people something on stderr.
+    pub(crate) fn note(&self, text: &str) {
+        self.remark(Paint::Faint, "bashd:", text);
+    }
+
     /// Whether somebody is looking at stdout.
     pub(crate) fn is_terminal() -> bool {
         io::stdout().is_terminal()

@@ -3,6 +3,8 @@
 //! A server is an engine that lives on: the fork server of its keepers runs before the first request
 //! is read. Here nothing speaks a protocol; that is what `mcp`, `rpc` and `acp` do.
 
+pub(crate) mod stdio;
+
 use crate::args::Serving;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};

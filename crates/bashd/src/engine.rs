@@ -98,7 +98,7 @@ impl Engine {
         let profile = shared.profile(&request.profile)?;
         let limit = Duration::from_secs(profile.limits.timeout_s);
         let timeout = request.timeout.unwrap_or(limit);
-        let command = rewrite::apply(&request.command);
+        let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
         let mut plan = plan::resolve(
             &profile,
@@ -177,7 +177,7 @@ impl Shared {
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
-        let command = rewrite::apply(&request.command);
+        let command = rewrite::apply(&profile.rewrite, &request);
         let judgement = self.config.judge(profile, &request, &command);
         self.permit(&judgement, &command, &call.cancel).await?;
         let setting = self.setting(&entry.id, &judgement.form);

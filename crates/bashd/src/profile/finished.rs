@@ -8,8 +8,10 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{Failure, Run};
 use crate::notice::Notice;
+use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
-use crate::output::{Source, Written};
+use crate::output::window::Keep;
+use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
 use std::io;
@@ -52,7 +54,7 @@ fn finished(
         artifact = artifact.or_else(|| stored(profile, plan, run, store));
         artifact
     };
-    let captured = profile.output.capture(&run.out, err_source, &mut keep)?;
+    let (captured, hidden) = captured(profile, plan, &run.out, err_source, &mut keep)?;
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
         .into_iter()
@@ -71,6 +73,7 @@ fn finished(
         requested_timeout: accepted.requested_timeout,
         ran_for: run.ran_for,
         captured,
+        hidden,
         written: Written::of(&run.out, err_source),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         artifact,
@@ -96,6 +99,33 @@ fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Ke
         },
     };
     store.keep(&plan.directory, &profile.name, &output).ok()
+}
+
+/// What the profile's windows show of the lines that the call wants.
+fn captured(
+    profile: &Profile,
+    plan: &Plan,
+    out: &dyn Source,
+    err: Option<&dyn Source>,
+    keep: &mut Keep<'_>,
+) -> io::Result<(Captured, Hidden)> {
+    let out = Limited::new(out, plan.lines)?;
+    let err = err.map(|err| Limited::new(err, plan.lines)).transpose()?;
+    let err_source = err.as_ref().map(|err| err as &dyn Source);
+    let mut captured = profile.output.capture(&out, err_source, keep)?;
+    let of_err = err.as_ref().map_or(Hidden::default(), Limited::hidden);
+    match &mut captured {
+        Captured::One(both) => out.hidden().and(of_err).count_into(both),
+        Captured::Apart { out: shown, err } => {
+            out.hidden().count_into(shown);
+            of_err.count_into(err);
+        }
+    }
+    let hidden = out.hidden().and(of_err);
+    if !hidden.is_nothing() {
+        keep();
+    }
+    Ok((captured, hidden))
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

@@ -9,6 +9,7 @@ use crate::artifact::{self, Kept};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
 use crate::notice::Notice;
+use crate::output::line_limits::Hidden;
 use crate::output::{Captured, Written};
 use crate::reply::{Denied, LeftBehind, Reply};
 use crate::request::Refusal;
@@ -45,6 +46,8 @@ pub struct Finished {
     pub ran_for: Duration,
     /// The text.
     pub captured: Captured,
+    /// What the call's line limits left out.
+    pub hidden: Hidden,
     /// What the command wrote, before any window.
     pub written: Written,
     /// Bytes that the spool no longer holds.

@@ -108,6 +108,42 @@ impl EnvironmentRules {
     }
 }
 
+/// How the text of a command is rewritten before it runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RewriteRules {
+    /// What happens to a leading `cd DIR &&`.
+    #[serde(default)]
+    pub leading_cd: LeadingCdRule,
+    /// What happens to a trailing `| tail -n N`.
+    #[serde(default)]
+    pub trailing_limits: TrailingLimitsRule,
+}
+
+/// What happens to a leading `cd DIR &&`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeadingCdRule {
+    /// It stays: a directory that does not exist is bash's to tell.
+    #[default]
+    Keep,
+    /// Where no directory is given it becomes the working directory, and one that does not exist is an
+    /// error before anything runs.
+    Lift,
+}
+
+/// What happens to a trailing `| head -n N` or `| tail -n N`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrailingLimitsRule {
+    /// It stays: only what it lets through is kept.
+    #[default]
+    Keep,
+    /// It becomes a limit on what is shown; everything is kept.
+    Take,
+}
+
 /// Which rules decide before anything runs.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -18,8 +18,10 @@
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
+//! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
+//! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
@@ -51,8 +53,10 @@ mod interceptor;
 mod many_calls;
 mod oracle;
 mod phoenix;
+mod pi_input;
 mod profile_under_test;
 mod refusals;
+mod rewriting;
 mod safe_mode;
 mod sources;
 mod stopping;

@@ -73,6 +73,7 @@ pub(crate) enum Subcommand {
     Run(Run),
     Mcp(Mcp),
     Check(Check),
+    Rpc(Rpc),
     /// Judge the commands of an agent that has a shell tool of its own.
     #[command(subcommand)]
     Hook(Hook),
@@ -103,6 +104,7 @@ impl Subcommand {
             Self::Run(run) => Some(&run.everywhere),
             Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
+            Self::Rpc(rpc) => Some(&rpc.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Log(log) => Some(&log.everywhere),
             Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
@@ -188,6 +190,24 @@ pub(crate) struct Serving {
     pub(crate) cwd: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) judging: Judging,
+}
+
+/// Serve JSON lines: commands and tool calls from any language.
+///
+/// Reads requests from stdin and writes responses and events to stdout, many at once; nothing else
+/// is written there. Ends when stdin closes. `docs/rpc.md` is the protocol.
+#[derive(Debug, Args)]
+pub(crate) struct Rpc {
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+    /// Serve clients of the same user on this Unix socket instead, until a signal comes.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Let calls run for so many seconds more when the client closes its end.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
+    pub(crate) linger: Duration,
+    #[command(flatten)]
+    everywhere: Everywhere,
 }
 
 /// What decides before a command runs, besides the rules of profile and configuration.

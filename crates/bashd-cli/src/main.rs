@@ -16,6 +16,7 @@ mod log;
 mod man;
 mod mcp;
 mod print;
+mod rpc;
 mod run;
 mod schema;
 mod serve;

@@ -1,7 +1,9 @@
 //! One call as a front end makes it: an input, and the token that stops it.
 
 use crate::profile::Profile;
-use crate::request::{self, Refusal, Request};
+use crate::profile::parameters::Sets;
+use crate::request::{self, OnTimeout, Refusal, Request};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What an engine is asked to do, and how to stop it.
@@ -47,6 +49,16 @@ impl Call {
         }
     }
 
+    /// Whose jobs are meant, where the caller said so.
+    pub(crate) fn owner(&self) -> Option<&str> {
+        match &self.input {
+            Input::Typed(request)
+            | Input::Json {
+                defaults: request, ..
+            } => request.owner.as_deref(),
+        }
+    }
+
     /// What the caller said, read as the profile reads it.
     pub(crate) fn request(&self, profile: &Profile) -> Result<Request, Refusal> {
         match &self.input {
@@ -64,6 +76,11 @@ impl Call {
                     safe_mode: defaults.safe_mode,
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
+                    background: said.background || defaults.background,
+                    on_timeout: said.on_timeout.or(on_timeout_default(profile, defaults)),
+                    wait_max: said.wait_max.or(wait_max_default(profile, defaults)),
+                    stdin_open: said.stdin_open || defaults.stdin_open,
+                    owner: defaults.owner.clone(),
                 })
             }
         }
@@ -76,6 +93,17 @@ impl Call {
             Input::Json { text, .. } => text,
         }
     }
+}
+
+/// What a front end would have when the limit comes: only for profiles that know the choice, since in
+/// others the limit is part of their contract.
+fn on_timeout_default(profile: &Profile, defaults: &Request) -> Option<OnTimeout> {
+    defaults.on_timeout.filter(|_| profile.has(Sets::OnTimeout))
+}
+
+/// How long a front end would wait, under the same condition.
+fn wait_max_default(profile: &Profile, defaults: &Request) -> Option<Duration> {
+    defaults.wait_max.filter(|_| profile.has(Sets::WaitMax))
 }
 
 impl From<Request> for Call {

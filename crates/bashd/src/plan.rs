@@ -6,9 +6,12 @@ mod steps;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::safe_mode::{Form, environment};
+use crate::jobs::directory::{self, JobKind, Spec};
+use crate::jobs::{EndLines, JobLimits};
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
-use crate::request::Request;
+use crate::request::{Accepted, Ends, Request};
+pub use crate::request::{Handover, Otherwise};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
@@ -45,6 +48,25 @@ pub struct Plan {
     pub quota: Quota,
     /// Directory of this run, made when something of it must outlive the call.
     pub directory: PathBuf,
+    /// Whether more input may be sent while it runs.
+    pub stdin_open: bool,
+    /// When it goes on as a job, if it does.
+    pub handover: Option<Handover>,
+    /// What it would be as a job.
+    pub job: JobPlan,
+}
+
+/// What a run would be as a job.
+#[derive(Debug, Clone)]
+pub struct JobPlan {
+    /// What its directory will say.
+    pub(crate) spec: Spec,
+    /// Bytes of output that its file takes.
+    pub(crate) head_bytes: u64,
+    /// What its output file says at its end.
+    pub(crate) end_lines: Option<EndLines>,
+    /// How many jobs there may be.
+    pub(crate) limits: JobLimits,
 }
 
 /// The shell of a plan.
@@ -128,6 +150,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) id: &'a RunId,
     /// How the command may run.
     pub(crate) form: &'a Form,
+    /// Whose job it would be.
+    pub(crate) owner: &'a str,
 }
 
 /// Decides everything that is still open: directory, environment, shell, limits, place.
@@ -138,7 +162,7 @@ pub(crate) fn resolve(
     profile: &Profile,
     request: &Request,
     command: &Command,
-    timeout: Duration,
+    accepted: &Accepted,
     setting: Setting<'_>,
 ) -> Result<Plan> {
     let Setting {
@@ -146,6 +170,7 @@ pub(crate) fn resolve(
         surroundings,
         id,
         form,
+        owner: _,
     } = setting;
     let cwd = open_directory(request, surroundings)?;
     let mut env = own_environment(profile, request, surroundings, id);
@@ -167,9 +192,17 @@ pub(crate) fn resolve(
             (plain_bash(&env, &cwd.path)?, Some(script))
         }
     };
+    let timeout = match accepted.ends {
+        Ends::AtTimeout => accepted.timeout,
+        Ends::AtJobLimit => config.jobs.max_time,
+    };
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    let job = job_plan(profile, request, setting, &cwd.path, timeout);
     Ok(Plan {
+        job,
+        stdin_open: request.stdin_open,
+        handover: accepted.handover,
         shell,
         script,
         cwd,
@@ -180,6 +213,44 @@ pub(crate) fn resolve(
         quota: config.quota,
         directory: config.runs_dir().join(id.as_str()),
     })
+}
+
+/// Longest command text in a job's directory.
+const LONGEST_COMMAND: usize = 64 * 1024;
+
+fn job_plan(
+    profile: &Profile,
+    request: &Request,
+    setting: Setting<'_>,
+    cwd: &Path,
+    limit: Duration,
+) -> JobPlan {
+    let Setting { config, id, .. } = setting;
+    let command = &request.command;
+    let end = command.floor_char_boundary(LONGEST_COMMAND);
+    JobPlan {
+        spec: Spec {
+            version: directory::VERSION,
+            id: id.as_str().to_owned(),
+            owner: setting.owner.to_owned(),
+            alias: String::new(),
+            kind: JobKind::Background,
+            profile: profile.name.clone(),
+            command: command.get(..end).unwrap_or_default().to_owned(),
+            cwd: cwd.display().to_string(),
+            started_ms: directory::now_ms(),
+            limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            stdin_open: request.stdin_open,
+            streams: profile.output.streams,
+            boot: String::new(),
+            pid: 0,
+            keeper: 0,
+            head_bytes: 0,
+        },
+        head_bytes: config.jobs.output_bytes,
+        end_lines: profile.background.file_ends.clone(),
+        limits: config.jobs.limits,
+    }
 }
 
 fn open_directory(request: &Request, surroundings: &Surroundings) -> Result<Directory> {

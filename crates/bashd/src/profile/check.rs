@@ -31,7 +31,17 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
             .filter(|parameter| parameter.sets == sets)
             .count()
     };
-    for sets in [Sets::Cwd, Sets::Env, Sets::Timeout, Sets::Stdin, Sets::Mode] {
+    for sets in [
+        Sets::Cwd,
+        Sets::Env,
+        Sets::Timeout,
+        Sets::Stdin,
+        Sets::Mode,
+        Sets::Background,
+        Sets::OnTimeout,
+        Sets::WaitMax,
+        Sets::StdinOpen,
+    ] {
         if count(sets) > 1 {
             return Err(format!("more than one parameter sets {sets:?}"));
         }
@@ -93,6 +103,27 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     placeholders("reply.texts.left_running", &texts.left_running, &process)?;
     placeholders("reply.texts.left_unended", &texts.left_unended, &process)?;
     placeholders("reply.texts.left_more", &texts.left_more, &["count"])?;
+    let job = [
+        "job",
+        "id",
+        "pid",
+        "output_file",
+        "label",
+        "seconds",
+        "command",
+    ];
+    let background = &profile.background;
+    placeholders("background.started", &background.started, &job)?;
+    placeholders("background.handed_over", &background.handed_over, &job)?;
+    if let Some(ends) = &background.file_ends {
+        placeholders("background.file_ends.failed", &ends.failed, &["status"])?;
+        placeholders("background.file_ends.error", &ends.error, &["error"])?;
+        placeholders(
+            "background.file_ends.timed_out",
+            &ends.timed_out,
+            &["limit"],
+        )?;
+    }
     placeholders("tool.description", &profile.tool.description, &["pwd"])
 }
 

@@ -1,10 +1,10 @@
 //! From a run to what its profile shows of it: windows, counts, and what got lost.
 
 use super::Profile;
-use super::reply::{Ending, Finished};
+use super::reply::{Ending, Finished, Handed};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
-use crate::exec::{Failure, Run};
+use crate::exec::{Failure, HandedOver, Outcome, Run};
 use crate::notice::Notice;
 use crate::output::spool::SpoolReader;
 use crate::output::{Source, Written};
@@ -15,13 +15,17 @@ use std::io;
 pub(crate) fn conclude(
     profile: &Profile,
     plan: &Plan,
-    run: Result<Run, Failure>,
+    run: Result<Outcome, Failure>,
     notices: Vec<Notice>,
 ) -> Ending {
     let unreadable = |error| Error::io(ErrorKind::Io, "read the output", error);
     match run {
-        Ok(run) => match finished(profile, plan, &run, notices) {
+        Ok(Outcome::Ended(run)) => match finished(profile, plan, &run, notices) {
             Ok(finished) => Ending::Ran(Box::new(finished)),
+            Err(error) => Ending::Failed(unreadable(error), None),
+        },
+        Ok(Outcome::HandedOver(run)) => match handed(profile, plan, run, notices) {
+            Ok(handed) => Ending::HandedOver(Box::new(handed)),
             Err(error) => Ending::Failed(unreadable(error), None),
         },
         Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
@@ -58,6 +62,30 @@ fn finished(
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         notices,
         left_behind: run.left_behind.clone(),
+    })
+}
+
+/// What a call returns whose command goes on.
+fn handed(
+    profile: &Profile,
+    plan: &Plan,
+    run: HandedOver,
+    notices: Vec<Notice>,
+) -> io::Result<Handed> {
+    // The same end for everything that is said about the output: it goes on growing.
+    let fixed = |spool: SpoolReader| {
+        let (bytes, lines) = (spool.readable_end(), spool.lines());
+        spool.ending_at(bytes, lines)
+    };
+    let so_far = Run::so_far(fixed(run.out), run.err.map(fixed), run.ran_for);
+    Ok(Handed {
+        so_far: finished(profile, plan, &so_far, notices)?,
+        id: run.id,
+        alias: run.alias,
+        pid: run.pid,
+        output_file: run.output_file,
+        command: plan.job.spec.command.clone(),
+        waits: plan.handover.is_some_and(|handover| handover.waits),
     })
 }
 

@@ -1,6 +1,6 @@
 //! From a profile's JSON input to a [`Request`].
 
-use super::{Refusal, RefusalKind, Request, validate};
+use super::{OnTimeout, Refusal, RefusalKind, Request, validate};
 use crate::profile::Profile;
 use crate::profile::parameters::{BareString, Parameter, Sets, Types};
 use serde_json::{Map, Value};
@@ -91,10 +91,17 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         Sets::Cwd => request.cwd = Some(text()?.into()),
         Sets::Stdin => request.stdin = Some(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
-        Sets::Timeout => {
-            let seconds = value.as_f64();
-            let seconds = seconds.ok_or_else(|| wrong_type(name, "a number", value))?;
-            request.timeout = Some(duration(seconds));
+        Sets::Timeout => request.timeout = Some(seconds(name, value)?),
+        Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
+        Sets::Background => request.background = switch(name, value)?,
+        Sets::StdinOpen => request.stdin_open = switch(name, value)?,
+        Sets::OnTimeout => {
+            let word = text()?;
+            request.on_timeout = Some(OnTimeout::from_name(&word).ok_or_else(|| {
+                let names = OnTimeout::NAMES.join(", ");
+                let detail = format!("`{name}` must be one of {names}, not `{word}`");
+                Refusal::new(RefusalKind::InvalidValue, detail)
+            })?);
         }
         Sets::Env => {
             let Value::Object(variables) = value else {
@@ -110,6 +117,17 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         }
     }
     Ok(())
+}
+
+fn seconds(name: &str, value: &Value) -> Result<Duration, Refusal> {
+    let number = value.as_f64();
+    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
+    Ok(duration(number))
+}
+
+fn switch(name: &str, value: &Value) -> Result<bool, Refusal> {
+    let switch = value.as_bool();
+    switch.ok_or_else(|| wrong_type(name, "a boolean", value))
 }
 
 /// Seconds as a duration; what no duration can be becomes the nearest that can, for the clamp.

@@ -106,6 +106,7 @@ pub(super) fn left_behind(reason: Option<LeftReason>) -> Vec<LeftBehind> {
             command: tree::command_line(member.pid),
             age_ms: tree::age_ms(member.pid),
             reason,
+            job: None,
         });
     });
     listed

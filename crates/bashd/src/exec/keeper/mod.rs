@@ -8,7 +8,11 @@
 //!
 //! Where the fork server's program comes from is the host's choice: see [`KeeperSource`].
 
+mod clients;
 mod ending;
+mod input;
+mod job;
+pub(crate) mod job_messages;
 mod life;
 pub(crate) mod protocol;
 mod pump;
@@ -16,6 +20,7 @@ mod report;
 mod serve;
 mod source;
 mod start;
+mod waiting;
 
 pub use source::{ForkedKeeper, KeeperSource, run_if_asked};
 pub(crate) use source::{socket_pair, start_server};

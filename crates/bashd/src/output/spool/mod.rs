@@ -17,6 +17,7 @@
 mod index;
 mod reader;
 mod retention;
+mod segment;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub(crate) use index::LineIndex;
 pub use reader::SpoolReader;
 pub use retention::Retention;
 pub(crate) use retention::sweep_if_due;
+pub(crate) use segment::{Segment, SegmentedFile};
 pub(crate) use storage::prepare_runs_directory;
 pub(crate) use writer::SpoolWriter;
 

@@ -1,8 +1,10 @@
 //! One call as a front end makes it: an input, and the token that stops it.
 
+use crate::exec::terminal::{ClientTerminal, Host};
 use crate::profile::Profile;
 use crate::profile::parameters::Sets;
 use crate::request::{self, OnTimeout, Refusal, Request};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Call {
     input: Input,
     pub(crate) cancel: CancellationToken,
+    pub(crate) terminal: Option<Host>,
 }
 
 #[derive(Debug, Clone)]
@@ -31,6 +34,7 @@ impl Call {
                 defaults,
             },
             cancel: CancellationToken::new(),
+            terminal: None,
         }
     }
 
@@ -38,6 +42,14 @@ impl Call {
     #[must_use]
     pub fn cancel_by(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
+        self
+    }
+
+    /// Runs the command in a terminal of the client's, where it is one that needs nothing which only
+    /// a run of our own has (input).
+    #[must_use]
+    pub fn in_terminal_of(mut self, client: Arc<dyn ClientTerminal>) -> Self {
+        self.terminal = Some(Host(client));
         self
     }
 
@@ -81,6 +93,9 @@ impl Call {
                     wait_max: said.wait_max.or(wait_max_default(profile, defaults)),
                     stdin_open: said.stdin_open || defaults.stdin_open,
                     owner: defaults.owner.clone(),
+                    pty: said.pty || defaults.pty,
+                    head: said.head.or(defaults.head),
+                    tail: said.tail.or(defaults.tail),
                 })
             }
         }
@@ -111,6 +126,7 @@ impl From<Request> for Call {
         Self {
             input: Input::Typed(request),
             cancel: CancellationToken::new(),
+            terminal: None,
         }
     }
 }

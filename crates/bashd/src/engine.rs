@@ -102,7 +102,7 @@ impl Engine {
             request,
             &command,
             &accepted,
-            shared.setting(&id, &Form::AsWritten, &shared.owner(request)),
+            shared.setting(&id, &Form::AsWritten, &owner_of(request)),
         )?;
         plan.streams = streams;
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
@@ -142,6 +142,11 @@ impl Engine {
     /// An engine asks one approver for its whole life: a second one is handed back.
     pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
         self.0.approver.set(approver)
+    }
+
+    /// The configuration that holds.
+    pub fn config(&self) -> &Config {
+        &self.0.config
     }
 
     /// What the people who run this engine should know (a ledger that can't be written), each once.
@@ -191,17 +196,25 @@ impl Shared {
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
+        request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let command = rewrite::apply(&request.command);
         let judgement = self.config.judge(profile, &request, &command);
         self.permit(&judgement, &command, &call.cancel).await?;
-        let owner = self.owner(&request);
+        let owner = owner_of(&request);
         self.check_room(&owner, accepted.handover)?;
         let setting = self.setting(&entry.id, &judgement.form, &owner);
         let plan = plan::resolve(profile, &request, &command, &accepted, setting)
             .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
-        let run = exec::run(&plan, &self.keepers, watch, &call.cancel).await;
-        Ok(conclude(profile, &plan, run, accepted.notices))
+        let host = call.terminal.as_ref();
+        let host = host.filter(|_| exec::terminal::suits(&request));
+        let run = match host {
+            Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel)
+                .await
+                .map(Outcome::Ended),
+            None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
+        };
+        Ok(conclude(profile, &plan, run, &accepted))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.
@@ -238,11 +251,6 @@ impl Shared {
         })
     }
 
-    /// Whose job a run would be.
-    fn owner(&self, request: &Request) -> String {
-        request.owner.clone().unwrap_or_else(default_owner)
-    }
-
     /// Turns a call down that wants a job where there can be no more.
     fn check_room(&self, owner: &str, handover: Option<Handover>) -> Result<(), Ending> {
         let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
@@ -265,6 +273,11 @@ impl Shared {
             owner,
         }
     }
+}
+
+/// Whose job a run would be.
+fn owner_of(request: &Request) -> String {
+    request.owner.clone().unwrap_or_else(default_owner)
 }
 
 /// Whose jobs those of a host that names nobody are.

@@ -60,7 +60,8 @@ impl Server {
 
     /// The profile's tool: `name`, `description`, `input_schema`.
     pub(crate) fn tool(&self) -> Value {
-        schema::definition(&self.profile, &self.cwd.to_string_lossy())
+        let pwd = self.cwd.to_string_lossy();
+        schema::definition(&self.profile, &pwd, self.engine.config())
     }
 }
 

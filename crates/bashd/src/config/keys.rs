@@ -176,7 +176,7 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("64KiB"),
-    not_yet("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
+    now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
     not_yet(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,

@@ -75,6 +75,8 @@ pub struct Config {
     pub interceptor: bool,
     /// The interceptor's rules; none means its defaults.
     pub interceptor_rules: Vec<InterceptorRule>,
+    /// Whether a call may ask to run in the background.
+    pub async_enabled: bool,
 }
 
 /// How much jobs may take.
@@ -200,6 +202,7 @@ impl Config {
             safe_mode: SafeMode::from_name(values.text("safe_mode")?),
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
+            async_enabled: values.switch("async.enabled")?,
         })
     }
 }

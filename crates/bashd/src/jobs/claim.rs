@@ -71,8 +71,8 @@ pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<
         .filter(|known| known.owner == owner)
         .map(|known| known.alias.as_str())
         .collect();
-    let alias = (1..)
-        .map(|number: u32| format!("bg_{number}"))
+    let alias = (1..=taken.len() + 1)
+        .map(|number| format!("bg_{number}"))
         .find(|alias| !taken.contains(alias.as_str()))
         .unwrap_or_default();
     crate::output::spool::prepare_runs_directory(directory)?;

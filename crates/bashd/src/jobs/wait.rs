@@ -277,16 +277,13 @@ impl Jobs {
                 if !output.job.state.is_alive() && !directory::is_alive(&job.directory) {
                     return Ok(output.job);
                 }
-                match &mut control {
-                    Some(open) => {
-                        if let Told::Gone = open.more_than(from, u64::MAX, &[]).await {
-                            break;
-                        }
-                    }
-                    None => {
-                        tokio::time::sleep(LOOK_EVERY).await;
+                if let Some(open) = &mut control {
+                    if let Told::Gone = open.more_than(from, u64::MAX, &[]).await {
                         break;
                     }
+                } else {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    break;
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::Profile;
 use super::parameters::Sets;
+use super::rules::LimitRules;
 use crate::guard;
 use crate::output::window::Window;
 use crate::template::unknown_placeholder;
@@ -41,6 +42,9 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
         Sets::OnTimeout,
         Sets::WaitMax,
         Sets::StdinOpen,
+        Sets::Pty,
+        Sets::Head,
+        Sets::Tail,
     ] {
         if count(sets) > 1 {
             return Err(format!("more than one parameter sets {sets:?}"));
@@ -124,6 +128,9 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
             &["limit"],
         )?;
     }
+    let limits = &profile.limits;
+    placeholders("limits.raised", &limits.raised, &LimitRules::PLACEHOLDERS)?;
+    placeholders("limits.lowered", &limits.lowered, &LimitRules::PLACEHOLDERS)?;
     placeholders("tool.description", &profile.tool.description, &["pwd"])
 }
 

@@ -1,18 +1,20 @@
 //! The tool definition that an LLM API wants: name, description, JSON schema.
 
 use super::Profile;
-use super::parameters::{AdditionalProperties, Parameter, Sets};
+use super::parameters::{AdditionalProperties, Needs, Parameter, Sets};
+use super::rules::RangeInSchema;
+use crate::config::Config;
 use crate::jobs::tool;
 use crate::request::OnTimeout;
 use crate::template::fill;
 use serde_json::{Map, Value, json};
 
-/// The tool definition of a profile for calls that run in `pwd`.
-pub fn definition(profile: &Profile, pwd: &str) -> Value {
+/// The tool definition of a profile for calls that run in `pwd`, with what is switched on.
+pub fn definition(profile: &Profile, pwd: &str, config: &Config) -> Value {
     json!({
         "name": profile.tool.name,
         "description": fill(&profile.tool.description, &[("pwd", pwd)]),
-        "input_schema": input_schema(profile),
+        "input_schema": input_schema(profile, config),
     })
 }
 
@@ -21,7 +23,7 @@ pub fn job_definition(profile: &Profile) -> Option<Value> {
     tool::definition(profile)
 }
 
-fn input_schema(profile: &Profile) -> Value {
+fn input_schema(profile: &Profile, config: &Config) -> Value {
     let required = profile
         .parameters
         .iter()
@@ -30,6 +32,10 @@ fn input_schema(profile: &Profile) -> Value {
     let properties: Map<String, Value> = profile
         .parameters
         .iter()
+        .filter(|parameter| match parameter.needs {
+            Some(Needs::Async) => config.async_enabled,
+            None => true,
+        })
         .map(|parameter| (parameter.name.clone(), property(profile, parameter)))
         .collect();
     let mut schema = json!({
@@ -47,17 +53,22 @@ fn input_schema(profile: &Profile) -> Value {
 fn property(profile: &Profile, parameter: &Parameter) -> Value {
     let mut property = match parameter.sets {
         Sets::Command | Sets::Cwd | Sets::Stdin => json!({"type": "string"}),
-        Sets::Background | Sets::StdinOpen => json!({"type": "boolean"}),
         Sets::OnTimeout => json!({"type": "string", "enum": OnTimeout::NAMES}),
-        Sets::WaitMax => json!({"type": "number"}),
         Sets::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Sets::Background | Sets::StdinOpen | Sets::Pty => {
+            json!({"type": "boolean", "default": false})
+        }
+        Sets::WaitMax | Sets::Head | Sets::Tail => json!({"type": "number"}),
         Sets::Mode => {
             let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
             json!({"type": "string", "enum": names})
         }
         Sets::Timeout => {
             let mut number = json!({"type": "number", "default": profile.limits.timeout_s});
-            if let Some([least, most]) = profile.limits.timeout_range_s {
+            if let (Some([least, most]), RangeInSchema::Stated) = (
+                profile.limits.timeout_range_s,
+                profile.limits.timeout_range_in_schema,
+            ) {
                 number["minimum"] = json!(least);
                 number["maximum"] = json!(most);
             }
@@ -73,7 +84,11 @@ mod tests {
     use super::*;
 
     fn defined(name: &str) -> Value {
-        definition(&Profile::builtin(name).unwrap().unwrap(), "/some place")
+        definition(
+            &Profile::builtin(name).unwrap().unwrap(),
+            "/some place",
+            &Config::new("/state"),
+        )
     }
 
     #[test]

@@ -93,8 +93,11 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         Sets::Mode => request.mode = Some(text()?),
         Sets::Timeout => request.timeout = Some(seconds(name, value)?),
         Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
-        Sets::Background => request.background = switch(name, value)?,
-        Sets::StdinOpen => request.stdin_open = switch(name, value)?,
+        Sets::Background => request.background = truth(name, value)?,
+        Sets::StdinOpen => request.stdin_open = truth(name, value)?,
+        Sets::Pty => request.pty = truth(name, value)?,
+        Sets::Head => request.head = Some(lines(name, value)?),
+        Sets::Tail => request.tail = Some(lines(name, value)?),
         Sets::OnTimeout => {
             let word = text()?;
             request.on_timeout = Some(OnTimeout::from_name(&word).ok_or_else(|| {
@@ -125,9 +128,21 @@ fn seconds(name: &str, value: &Value) -> Result<Duration, Refusal> {
     Ok(duration(number))
 }
 
-fn switch(name: &str, value: &Value) -> Result<bool, Refusal> {
-    let switch = value.as_bool();
-    switch.ok_or_else(|| wrong_type(name, "a boolean", value))
+fn truth(name: &str, value: &Value) -> Result<bool, Refusal> {
+    value
+        .as_bool()
+        .ok_or_else(|| wrong_type(name, "a boolean", value))
+}
+
+/// A count of lines. JSON knows only numbers: `5.0` is five.
+fn lines(name: &str, value: &Value) -> Result<u64, Refusal> {
+    let number = value.as_f64();
+    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
+    if number < 0.0 || number.fract() != 0.0 {
+        let detail = format!("`{name}` must be a whole number of lines, not {value}");
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    Ok(value.as_u64().unwrap_or(number as u64))
 }
 
 /// Seconds as a duration; what no duration can be becomes the nearest that can, for the clamp.

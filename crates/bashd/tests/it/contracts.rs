@@ -49,10 +49,10 @@ fn problems_of_contracts(text: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let missing = expected.iter().filter(|id| !by_id.contains_key(*id));
     problems.extend(missing.map(|id| format!("{id}: no row")));
     for (id, names) in &by_id {
-        if !expected.contains(id) {
-            problems.push(format!("{id}: no such case"));
-        } else {
+        if expected.contains(id) {
             problems.extend(problems_of_names(id, names, tests));
+        } else {
+            problems.push(format!("{id}: no such case"));
         }
     }
     problems

@@ -1,11 +1,11 @@
 //! Whoever connects to a job's control socket: follows its output, sends input and signals, ends it.
 
+use super::ending::Scope;
 use super::job_messages::{Attach, Attached, Done, Input, Signal};
 use super::life::Run;
 use super::protocol::{self, End, Exited, Frame, Grown, Query, Spilled};
 use super::report::GROWTH_INTERVAL;
 use crate::exec::EndedBy;
-use crate::exec::os::tree;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use std::io;
@@ -171,7 +171,7 @@ impl Run {
             self.stirred(now);
             client.answer(sent);
         } else if let Ok(signal) = frame.body_if::<Signal>() {
-            client.answer(signal_tree(signal.signal));
+            client.answer(signal_tree(&self.scope, signal.signal));
         } else {
             let _ = protocol::refuse(&client.socket, &frame.name);
         }
@@ -199,10 +199,10 @@ fn accept(job: &mut super::job::Job) {
     }
 }
 
-fn signal_tree(number: i32) -> Result<(), &'static str> {
+fn signal_tree(scope: &Scope, number: i32) -> Result<(), &'static str> {
     let signal =
         rustix::process::Signal::from_named_raw(number).ok_or("there is no such signal")?;
-    tree::for_each_descendant(|member| {
+    scope.for_each(|member| {
         let _ = member.signal(signal);
     });
     Ok(())

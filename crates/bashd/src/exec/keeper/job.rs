@@ -221,7 +221,7 @@ impl Run {
     /// Looks whether the command waits for input, and writes down what changed.
     pub(super) fn look_for_waiting(&mut self, now: Instant) {
         let (Some(job), Some(watch), Some(pump)) =
-            (&self.job, &mut self.waiting, self.pumps.first())
+            (&self.job, &mut self.asking, self.pumps.first())
         else {
             return;
         };
@@ -232,14 +232,14 @@ impl Run {
             .input
             .as_ref()
             .and_then(super::input::Input::link_if_read);
-        if watch.look(now, link.as_deref(), &pump.spool) {
+        if watch.look(now, &self.scope, link.as_deref(), &pump.spool) {
             note_waiting(&job.directory, watch.found.as_ref());
         }
     }
 
     /// Something was written or sent: it does not wait any more.
     pub(super) fn stirred(&mut self, now: Instant) {
-        if let Some(watch) = &mut self.waiting
+        if let Some(watch) = &mut self.asking
             && watch.stir(now)
             && let Some(job) = &self.job
         {

@@ -48,9 +48,10 @@ pub(super) fn start(
     let cwd = fds
         .first()
         .ok_or_else(|| missing("the working directory"))?;
-    let given = match message.stdin {
-        true => Some(fds.get(1).ok_or_else(|| missing("stdin"))?),
-        false => None,
+    let given = if message.stdin {
+        Some(fds.get(1).ok_or_else(|| missing("stdin"))?)
+    } else {
+        None
     };
     let (opened, input) = open_stdin(message, given).map_err(failed("open stdin"))?;
     let stdin = match (&opened, given) {

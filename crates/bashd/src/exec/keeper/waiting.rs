@@ -1,121 +1,142 @@
-//! Whether the command waits for input: asked of the kernel, never guessed from text.
-//!
-//! A process that sleeps in `read` on the run's own stdin, with nothing unread there, waits for input.
-//! One that waits in `select` or `poll` for a single descriptor probably does. Event loops, set-id
-//! programs and a kernel that does not let us look are unknown, which is told as nothing at all.
+//! A keeper before its run: it waits for `start`, with a spool opened ahead.
 
-use crate::exec::os::tree;
-use crate::jobs::directory::{Sure, Waiting};
-use crate::output::spool::SpoolWriter;
-use rustix::process::Pid;
-use std::time::{Duration, Instant};
+use super::life::Run;
+use super::protocol::{self, Failed, Frame, Hello, Start};
+use super::start;
+use crate::exec::os::signals::SignalFd;
+use crate::output::spool::{self, SpoolWriter, Storage};
+use crate::plan::Quota;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
 
-/// Silence after which it is looked at for the first time.
-pub(super) const FIRST_LOOK: Duration = Duration::from_millis(300);
-
-/// Longest time between two looks at a command that stays silent.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
-/// Bytes of the last line that are shown as the question.
-const PROMPT_BYTES: u64 = 400;
-
-/// When the next look is due, and what the last one found.
-pub(super) struct Watch {
-    pause: Duration,
-    due: Instant,
-    pub(super) found: Option<Waiting>,
+/// What a keeper is born with.
+pub(crate) struct Keeper {
+    /// The socket to its engine; closed once the custody does not need it.
+    pub(super) link: Option<OwnedFd>,
+    /// A pidfd of its engine.
+    pub(super) engine: Option<OwnedFd>,
+    pub(super) signals: SignalFd,
+    /// Where output is kept; not known before `hello` to one that was forked early.
+    storage: Option<Storage>,
+    /// A spool opened ahead, for this quota.
+    prepared: Option<(Quota, SpoolWriter)>,
 }
 
-impl Watch {
-    pub(super) fn new(now: Instant) -> Self {
+impl Keeper {
+    /// A keeper on this socket.
+    pub(crate) fn new(link: OwnedFd, engine: Option<OwnedFd>, signals: SignalFd) -> Self {
         Self {
-            pause: FIRST_LOOK,
-            due: now + FIRST_LOOK,
-            found: None,
+            link: Some(link),
+            engine,
+            signals,
+            storage: None,
+            prepared: None,
         }
     }
 
-    /// Something was written or sent: the silence begins anew. Says whether that is news.
-    pub(super) fn stir(&mut self, now: Instant) -> bool {
-        self.pause = FIRST_LOOK;
-        self.due = now + FIRST_LOOK;
-        self.found.take().is_some()
+    /// Opens a spool ahead of the run.
+    pub(crate) fn prepare(mut self, storage: Storage) -> Self {
+        // A directory that can't be made is told by the spool, with its reason.
+        let _ = spool::prepare_runs_directory(&storage.runs);
+        let quota = storage.quota;
+        let opened = SpoolWriter::create(&storage.runs, quota).ok();
+        self.prepared = opened.map(|spool| (quota, spool));
+        self.storage = Some(storage);
+        self
     }
 
-    pub(super) fn due(&self) -> Instant {
-        self.due
+    /// Waits for `start`, then lives through the run.
+    pub(crate) fn live(mut self) -> io::Result<()> {
+        if !self.is_spoken_to()? {
+            start::rehearse();
+        }
+        while let Some(link) = &self.link {
+            let mut fds = vec![
+                PollFd::new(link, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
+            if let Some(engine) = &self.engine {
+                fds.push(PollFd::new(engine, PollFlags::IN));
+            }
+            poll(&mut fds, None)?;
+            // A `start` may still be in the socket of a call that nobody waits for any more.
+            let call_is_over = fds
+                .first()
+                .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
+            let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+            if call_is_over || engine_died || self.signals.take().end {
+                return Ok(());
+            }
+            match protocol::receive(link) {
+                Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
+                Ok(Some(frame)) if frame.is::<Hello>() => {
+                    let hello: Hello = frame.body()?;
+                    self = self.prepare(hello.storage);
+                }
+                Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
+                Ok(None) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return self.fail("hear the engine", error.raw_os_error()),
+            }
+        }
+        Ok(())
     }
 
-    /// Looks, and says whether something changed.
-    pub(super) fn look(&mut self, now: Instant, link: Option<&str>, spool: &SpoolWriter) -> bool {
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        self.due = now + self.pause;
-        let sure = link.and_then(somebody_waits_for);
-        let found = sure.map(|sure| Waiting {
-            prompt: spool.last_line(PROMPT_BYTES),
-            sure,
-        });
-        let is_news = found != self.found;
-        self.found = found;
-        is_news
+    /// Whether a call waits already: then there is no time to rehearse.
+    fn is_spoken_to(&self) -> io::Result<bool> {
+        let Some(link) = &self.link else {
+            return Ok(true);
+        };
+        let mut fds = [PollFd::new(link, PollFlags::IN)];
+        poll(&mut fds, Some(Instant::now()))?;
+        Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
+    }
+
+    fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
+        self.tell_failure(&Failed {
+            doing: doing.to_owned(),
+            errno: errno.unwrap_or(libc::EBADMSG),
+        })
+    }
+
+    fn run(mut self, frame: Frame) -> io::Result<()> {
+        let message: Start = frame.body()?;
+        let started = Instant::now();
+        let Some(storage) = self.storage.take() else {
+            return self.fail("learn where output is kept", None);
+        };
+        let prepared = self.prepared.take();
+        let shell = match start::start(&message, &frame.fds, &storage.runs, prepared) {
+            Ok(shell) => shell,
+            Err(failed) => return self.tell_failure(&failed),
+        };
+        drop(frame); // the shell has its directory and its input now
+        let run = Run::new(shell, &message, started, storage);
+        // An engine that is gone already shows on the socket, which ends the run properly.
+        let _ = run.tell_started(self.link.as_ref());
+        run.live(&mut self)
+    }
+
+    fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
+        self.link
+            .as_ref()
+            .map_or(Ok(()), |link| protocol::send(link, failed, &[]))
     }
 }
 
-/// Whether a process of the tree waits for the pipe of this name.
-fn somebody_waits_for(link: &str) -> Option<Sure> {
-    let mut found = None;
-    tree::for_each_descendant(|member| {
-        let sure = waits_for(member.pid, link);
-        if found.is_none() || sure == Some(Sure::Yes) {
-            found = sure.or(found);
+/// Waits for a descriptor or a moment.
+pub(super) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let timeout = until.map(|moment| {
+        let left = moment.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
         }
     });
-    found
-}
-
-fn waits_for(pid: Pid, link: &str) -> Option<Sure> {
-    let pid = pid.as_raw_nonzero();
-    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
-    let (descriptor, sure) = blocked_on(&call)?;
-    let target = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
-    (target.as_os_str() == link).then_some(sure)
-}
-
-/// The descriptor that a system call waits for, by `/proc/PID/syscall`.
-fn blocked_on(call: &str) -> Option<(u64, Sure)> {
-    let mut words = call.split_ascii_whitespace();
-    let number: i64 = words.next()?.parse().ok()?;
-    let hexadecimal = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
-    let first = hexadecimal(words.next()?)?;
-    let second = hexadecimal(words.next()?)?;
-    match number {
-        libc::SYS_read | libc::SYS_readv => Some((first, Sure::Yes)),
-        // `select` up to descriptor 0 can mean only stdin.
-        libc::SYS_pselect6 if first == 1 => Some((0, Sure::Probably)),
-        // One descriptor; which one is in the program's memory, but stdin is what a prompt polls.
-        libc::SYS_ppoll if second == 1 => Some((0, Sure::Probably)),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll if second == 1 => Some((0, Sure::Probably)),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_select if first == 1 => Some((0, Sure::Probably)),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_calls_that_can_mean_stdin_count() {
-        let read = format!("{} 0x0 0x7ffd 0x1 0x0 0x0 0x0 0x7f 0x7f\n", libc::SYS_read);
-        assert_eq!(blocked_on(&read), Some((0, Sure::Yes)));
-        let select = format!("{} 0x1 0x7ffd 0x0 0x0 0x0 0x0 0x7f", libc::SYS_pselect6);
-        assert_eq!(blocked_on(&select), Some((0, Sure::Probably)));
-        let many = format!("{} 0x5 0x7ffd 0x0 0x0 0x0 0x0 0x7f", libc::SYS_pselect6);
-        assert_eq!(blocked_on(&many), None);
-        assert_eq!(blocked_on("running"), None);
-        assert_eq!(blocked_on("-1 0x7ffd 0x7f"), None);
-        assert_eq!(blocked_on(""), None);
+    match rustix::event::poll(fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }

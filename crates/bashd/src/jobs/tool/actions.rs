@@ -79,7 +79,10 @@ async fn output(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer,
         most_bytes: arguments.max_bytes.unwrap_or(default.most_bytes),
         ..default
     };
-    let read = jobs.output(job, &query).await.map_err(text)?;
+    let read = jobs
+        .output(job, &query)
+        .await
+        .map_err(|error| error.to_string())?;
     let state = texts::state(&read.job);
     let mut shown = read.text.clone();
     if !shown.is_empty() && !shown.ends_with('\n') {
@@ -161,11 +164,15 @@ async fn send(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, S
         } else {
             AfterInput::StayOpen
         };
-        jobs.send(job, &bytes, then).await.map_err(text)?;
+        jobs.send(job, &bytes, then)
+            .await
+            .map_err(|error| error.to_string())?;
     }
     if interrupts {
         let number = signal::number("INT").unwrap_or_default();
-        jobs.signal(job, number).await.map_err(text)?;
+        jobs.signal(job, number)
+            .await
+            .map_err(|error| error.to_string())?;
     }
     let text = format!("Sent {} bytes to {}.", bytes.len(), job.alias);
     Ok(Answer::new(text, json!({ "sent_bytes": bytes.len() })))
@@ -198,7 +205,9 @@ fn pressed(key: &str) -> Result<Pressed, String> {
 async fn send_signal(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
     let name = arguments.signal.as_deref().ok_or("`signal` is missing")?;
     let number = signal::number(name).ok_or_else(|| format!("there is no signal `{name}`"))?;
-    jobs.signal(job, number).await.map_err(text)?;
+    jobs.signal(job, number)
+        .await
+        .map_err(|error| error.to_string())?;
     let text = format!("Sent {} to {}.", signal::name(number), job.alias);
     Ok(Answer::new(text, json!({ "signal": number })))
 }
@@ -208,7 +217,7 @@ async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<Answer, String> {
     let mut ended = Vec::new();
     for job in found {
         let was_alive = job.state.is_alive();
-        let job = jobs.kill(&job).await.map_err(text)?;
+        let job = jobs.kill(&job).await.map_err(|error| error.to_string())?;
         jobs.acknowledge(&job);
         lines.push(if was_alive {
             format!("{}: {}", job.alias, texts::state(&job))
@@ -222,13 +231,9 @@ async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<Answer, String> {
 
 fn rename(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
     let name = arguments.name.as_deref().ok_or("`name` is missing")?;
-    jobs.rename(job, name).map_err(text)?;
+    jobs.rename(job, name).map_err(|error| error.to_string())?;
     let text = format!("{} is now called {name}.", job.alias);
     Ok(Answer::new(text, json!({ "name": name })))
-}
-
-fn text(error: crate::error::Error) -> String {
-    error.to_string()
 }
 
 fn to_json(value: &impl serde::Serialize) -> Value {

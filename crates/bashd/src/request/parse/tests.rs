@@ -1,7 +1,7 @@
 //! Tests of inputs: what each profile accepts, and in which words it refuses.
 
 use super::*;
-use crate::request::Accepted;
+use crate::request::{Accepted, Ends};
 use std::ffi::OsString;
 
 fn profile(name: &str) -> Profile {
@@ -333,7 +333,7 @@ fn environment_names_are_checked() {
         let text = format!("invalid environment variable name `{name}`");
         assert_eq!(
             refused("default", &input),
-            (RefusalKind::InvalidValue, text)
+            (RefusalKind::InvalidEnvName, text)
         );
     }
     parsed("default", r#"{"command":"a","env":{"_a1":"","A_B":"x"}}"#);

@@ -36,7 +36,9 @@ impl Workshop {
 
     /// A request of the default profile.
     pub(super) fn request(&self, command: impl Into<String>) -> Request {
-        Request::new(command).owner(OWNER)
+        Request::new(command)
+            .owner(OWNER)
+            .cwd(self.home.workspace())
     }
 
     /// Starts a job, which must not end at once.

@@ -1,6 +1,7 @@
 //! The `bashd` binary: parses, calls a front end, turns the result into an exit status.
 
 mod args;
+mod artifact;
 mod check;
 mod completions;
 mod config;
@@ -13,10 +14,11 @@ mod hook;
 mod judging;
 mod log;
 mod man;
+mod mcp;
 mod print;
+mod rpc;
 mod run;
 mod schema;
-#[expect(dead_code, reason = "the servers are coming; drop this with the first")]
 mod serve;
 mod settings;
 mod signals;

@@ -98,6 +98,11 @@ impl Printer {
         self.remark(Paint::Warning, "warning:", text);
     }
 
+    /// Tells people something on stderr.
+    pub(crate) fn note(&self, text: &str) {
+        self.remark(Paint::Faint, "bashd:", text);
+    }
+
     /// Whether somebody is looking at stdout.
     pub(crate) fn is_terminal() -> bool {
         io::stdout().is_terminal()
@@ -149,6 +154,11 @@ impl Page {
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.writer.write_all(text.as_bytes()).map_err(failure)
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.writer.write_all(bytes).map_err(failure)
     }
 
     /// Writes a line.

@@ -83,6 +83,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether nobody writes to the spools any more: nothing outlived the run, and its keeper said so.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.left_behind.is_empty() && self.link.is_some()
+    }
+
     /// A run that goes on, as far as it is now.
     pub(crate) fn so_far(out: SpoolReader, err: Option<SpoolReader>, ran_for: Duration) -> Self {
         Self {

@@ -101,7 +101,7 @@ mod tests {
             line(Exit::Signal(15), Some(EndedBy::Timeout)),
             "\n\n[background process killed: timed out after 24h]\n"
         );
-        assert_eq!(limit_text(Duration::from_secs(900)), "15m");
+        assert_eq!(limit_text(Duration::from_mins(15)), "15m");
         assert_eq!(limit_text(Duration::from_millis(1500)), "1.5s");
     }
 }

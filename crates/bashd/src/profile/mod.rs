@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Sets, Tool};
 use rules::{
     BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
-    ShellRules,
+    RewriteRules, ShellRules,
 };
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
@@ -59,6 +59,9 @@ pub struct Profile {
     /// What is added to the environment.
     #[serde(default)]
     pub environment: EnvironmentRules,
+    /// How the text of a command is rewritten.
+    #[serde(default)]
+    pub rewrite: RewriteRules,
     /// Which rules decide before anything runs.
     #[serde(default)]
     pub guard: GuardRules,

@@ -73,7 +73,8 @@ impl Engine {
 
     /// Runs one call to its reply, whatever happens.
     pub async fn run(&self, call: impl Into<Call>) -> Reply {
-        self.0.perform(&call.into(), None).await
+        // In a place of its own: it is too large to be part of every caller's future.
+        Box::pin(self.0.perform(&call.into(), None)).await
     }
 
     /// The same, telling what happens while it happens.
@@ -221,8 +222,7 @@ impl Shared {
             Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel)
                 .await
                 .map(Outcome::Ended),
-            // Apart, since callers hold this future, and most of the time there is nothing in it.
-            None => Box::pin(exec::run(&plan, &self.keepers, watch, &call.cancel)).await,
+            None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
         };
         Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
     }

@@ -142,11 +142,10 @@ pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether somebody writes to this file: its keeper holds a lock on it. Looking takes the lock shared,
-/// so that two who look at the same time do not take each other for a keeper.
+/// Whether somebody writes to this file or reads it: its keeper or its reader holds a lock on it.
 pub(super) fn is_locked(path: &Path) -> bool {
     let Ok(file) = fs::File::open(path) else {
         return false;
     };
-    rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
 }

@@ -3,6 +3,7 @@
 //! | module | shows |
 //! |---|---|
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
+//! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `ledger` | the ledger between processes |
@@ -29,6 +30,7 @@
 )]
 
 mod alone;
+mod artifact;
 mod check;
 mod config;
 mod console;

@@ -1,14 +1,17 @@
 //! From a run to what its profile shows of it: windows, counts, and what got lost.
 
 use super::Profile;
-use super::reply::{Ending, Finished};
+use super::reply::{Ending, Finished, Handed};
+use super::rules::Artifacts;
+use crate::artifact::{Kept, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
-use crate::exec::{Failure, Run};
+use crate::exec::{Failure, HandedOver, Outcome, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
 use crate::output::terminal::TerminalText;
+use crate::output::window::Keep;
 use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
@@ -18,18 +21,24 @@ use std::io;
 pub(crate) fn conclude(
     profile: &Profile,
     plan: &Plan,
-    run: Result<Run, Failure>,
+    run: Result<Outcome, Failure>,
     accepted: &Accepted,
+    store: &Store,
 ) -> Ending {
     let unreadable = |error| Error::io(ErrorKind::Io, "read the output", error);
     match run {
-        Ok(run) => match finished(profile, plan, &run, accepted) {
+        Ok(Outcome::Ended(run)) => match finished(profile, plan, &run, accepted, Some(store)) {
             Ok(finished) => Ending::Ran(Box::new(finished)),
+            Err(error) => Ending::Failed(unreadable(error), None),
+        },
+        Ok(Outcome::HandedOver(run)) => match handed(profile, plan, run, accepted) {
+            Ok(handed) => Ending::HandedOver(Box::new(handed)),
             Err(error) => Ending::Failed(unreadable(error), None),
         },
         Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
         Err(Failure::Failed(error, partial)) => {
-            let partial = partial.and_then(|run| finished(profile, plan, &run, accepted).ok());
+            let partial =
+                partial.and_then(|run| finished(profile, plan, &run, accepted, Some(store)).ok());
             Ending::Failed(error, partial.map(Box::new))
         }
     }
@@ -40,16 +49,22 @@ fn finished(
     plan: &Plan,
     run: &Run,
     accepted: &Accepted,
+    store: Option<&Store>,
 ) -> io::Result<Finished> {
     let mut notices = [accepted.notices.clone(), plan.notices.clone()].concat();
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
+    let mut artifact = None;
+    let mut keep = || {
+        artifact = artifact.or_else(|| stored(profile, plan, run, store?));
+        artifact
+    };
     let text = plan
         .terminal
         .map(|size| TerminalText::of(&run.out, size, profile.terminal.carriage_return));
     let (captured, hidden) = match text.transpose()? {
-        Some(text) => captured(profile, plan, &text, None)?,
-        None => captured(profile, plan, &run.out, err_source)?,
+        Some(text) => captured(profile, plan, &text, None, &mut keep)?,
+        None => captured(profile, plan, &run.out, err_source, &mut keep)?,
     };
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
@@ -72,10 +87,53 @@ fn finished(
         hidden,
         written: Written::of(&run.out, err_source),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
+        artifact,
         notices,
         left_behind: run.left_behind.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     })
+}
+
+/// What a call returns whose command goes on. Its output is stored already: the job's file.
+fn handed(
+    profile: &Profile,
+    plan: &Plan,
+    run: HandedOver,
+    accepted: &Accepted,
+) -> io::Result<Handed> {
+    // The same end for everything that is said about the output: it goes on growing.
+    let fixed = |spool: SpoolReader| {
+        let (bytes, lines) = (spool.readable_end(), spool.lines());
+        spool.ending_at(bytes, lines)
+    };
+    let so_far = Run::so_far(fixed(run.out), run.err.map(fixed), run.ran_for);
+    Ok(Handed {
+        so_far: finished(profile, plan, &so_far, accepted, None)?,
+        id: run.id,
+        alias: run.alias,
+        pid: run.pid,
+        output_file: run.output_file,
+        command: plan.job.spec.command.clone(),
+        waits: plan.handover.is_some_and(|handover| handover.waits),
+    })
+}
+
+/// Stores a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
+fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Kept> {
+    if profile.output.artifacts == Artifacts::Never {
+        return None;
+    }
+    let output = Output {
+        out: &run.out,
+        err: run.err.as_ref(),
+        separator: &profile.output.separator,
+        writers: if run.is_settled() {
+            Writers::Gone
+        } else {
+            Writers::Left
+        },
+    };
+    store.keep(&plan.directory, &profile.name, &output).ok()
 }
 
 /// What the profile's windows show of the lines that the call wants.
@@ -84,11 +142,12 @@ fn captured(
     plan: &Plan,
     out: &dyn Source,
     err: Option<&dyn Source>,
+    keep: &mut Keep<'_>,
 ) -> io::Result<(Captured, Hidden)> {
     let out = Limited::new(out, plan.lines)?;
     let err = err.map(|err| Limited::new(err, plan.lines)).transpose()?;
     let err_source = err.as_ref().map(|err| err as &dyn Source);
-    let mut captured = profile.output.capture(&out, err_source)?;
+    let mut captured = profile.output.capture(&out, err_source, keep)?;
     let of_err = err.as_ref().map_or(Hidden::default(), Limited::hidden);
     match &mut captured {
         Captured::One(both) => out.hidden().and(of_err).count_into(both),
@@ -97,7 +156,11 @@ fn captured(
             of_err.count_into(err);
         }
     }
-    Ok((captured, out.hidden().and(of_err)))
+    let hidden = out.hidden().and(of_err);
+    if !hidden.is_nothing() {
+        keep();
+    }
+    Ok((captured, hidden))
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

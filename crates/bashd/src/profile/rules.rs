@@ -1,8 +1,9 @@
 //! How a profile runs things: shell, environment, limits, modes, output.
 
 use crate::guard::safe_mode::SafeMode;
+use crate::jobs::EndLines;
 use crate::output::joined::Joined;
-use crate::output::window::{self, Window};
+use crate::output::window::{self, Keep, Window};
 use crate::output::{Captured, Source};
 use crate::plan::{Limits, Shell, Streams, Survivors};
 use serde::Deserialize;
@@ -229,6 +230,57 @@ pub enum Runs {
     Background,
 }
 
+/// How a call answers whose command goes on as a job.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct BackgroundRules {
+    /// A command that ends within so many milliseconds is reported as ended, not as started.
+    pub early_exit_ms: u64,
+    /// The call did not wait: `{job}` (the short name), `{id}`, `{pid}`, `{output_file}`, `{label}`
+    /// (the command, shortened), `{command}`.
+    pub started: String,
+    /// The wait came to its end: the same, and `{seconds}`. The output so far stands before it.
+    pub handed_over: String,
+    /// What the output file says at its end.
+    pub file_ends: Option<EndLines>,
+}
+
+impl Default for BackgroundRules {
+    fn default() -> Self {
+        Self {
+            early_exit_ms: 300,
+            started: "[started as job {job}: process group {pid}, output in {output_file}]".into(),
+            handed_over: "[still running after {seconds} s, as job {job}; output in {output_file}]"
+                .into(),
+            file_ends: None,
+        }
+    }
+}
+
+/// The tool by which a model looks after its jobs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct JobToolRules {
+    /// What it can be asked.
+    pub kind: JobToolKind,
+    /// The tool's name.
+    pub name: String,
+    /// The tool's description.
+    pub description: String,
+}
+
+/// What a job tool can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobToolKind {
+    /// One action a call: list, output, wait, send, signal, kill, rename.
+    Actions,
+    /// `list`, `poll` and `cancel`, in the words of their document.
+    Poll,
+}
+
 /// When and how a profile's runs are ended.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -307,8 +359,22 @@ pub struct OutputRules {
     /// What stands between stdout and stderr when both are shown in one text.
     #[serde(default)]
     pub separator: String,
+    /// When the whole output is stored.
+    #[serde(default)]
+    pub artifacts: Artifacts,
     /// The window that each shown text passes.
     pub window: Window,
+}
+
+/// When a run's output is stored as an artifact.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Artifacts {
+    /// Never.
+    #[default]
+    Never,
+    /// When the reply does not show all of it.
+    WhenCut,
 }
 
 /// Whether stdout and stderr are shown in one text or in two.
@@ -323,18 +389,25 @@ pub enum Show {
 
 impl OutputRules {
     /// Cuts a run's streams to what the profile shows.
-    pub fn capture(&self, out: &dyn Source, err: Option<&dyn Source>) -> io::Result<Captured> {
+    pub(crate) fn capture(
+        &self,
+        out: &dyn Source,
+        err: Option<&dyn Source>,
+        keep: &mut Keep<'_>,
+    ) -> io::Result<Captured> {
         let window = &self.window;
         Ok(match (self.show, err) {
             (Show::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
-                Captured::One(window::capture(&joined, window)?)
+                Captured::One(window::capture(&joined, window, keep)?)
             }
             (Show::Apart, Some(err)) => Captured::Apart {
-                out: window::capture(out, window)?,
-                err: window::capture(err, window)?,
+                out: window::capture(out, window, keep)?,
+                err: window::capture(err, window, keep)?,
             },
-            (Show::Together | Show::Apart, None) => Captured::One(window::capture(out, window)?),
+            (Show::Together | Show::Apart, None) => {
+                Captured::One(window::capture(out, window, keep)?)
+            }
         })
     }
 }

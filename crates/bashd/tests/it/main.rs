@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `artifacts` | stored output: every byte up to the quota, exact counts beyond it, failures that change no reply |
 //! | `client_terminal` | commands in terminals of a client, which may be slow, deaf, forgetful or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
@@ -14,6 +15,7 @@
 //! | `harness` | `harness`'s document on the real engine |
 //! | `hostile_repository` | strict safe mode where the repository wants to run programs |
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
+//! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
@@ -38,6 +40,7 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod artifacts;
 mod client_terminal;
 mod client_under_test;
 mod contracts;
@@ -50,6 +53,7 @@ mod guard_properties;
 mod harness;
 mod hostile_repository;
 mod interceptor;
+mod jobs;
 mod many_calls;
 mod oracle;
 mod phoenix;

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 2;
+pub(crate) const MINOR: u16 = 3;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -102,6 +102,9 @@ pub(crate) struct Start {
     /// The size of the terminal that the command gets in place of pipes.
     #[serde(default)]
     pub(crate) terminal: Option<Size>,
+    /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
+    #[serde(default)]
+    pub(crate) stdin_open: bool,
 }
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
@@ -113,7 +116,22 @@ pub(crate) struct Query {
 
 /// Engine to keeper: end the tree, TERM first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct End {}
+pub(crate) struct End {
+    /// What is said to have ended it.
+    #[serde(default = "cancelled")]
+    pub(crate) by: EndedBy,
+}
+
+impl End {
+    /// Ends it for the caller.
+    pub(crate) const CANCEL: Self = Self {
+        by: EndedBy::Cancel,
+    };
+}
+
+fn cancelled() -> EndedBy {
+    EndedBy::Cancel
+}
 
 /// Engine to keeper: the terminal has another size now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -192,6 +210,14 @@ impl Frame {
     pub(crate) fn body<M: Message>(&self) -> io::Result<M> {
         debug_assert_eq!(self.name, M::NAME);
         rmp_serde::from_slice(&self.body).map_err(invalid)
+    }
+
+    /// Reads the body if this is a message of type `M`.
+    pub(crate) fn body_if<M: Message>(&self) -> io::Result<M> {
+        if !self.is::<M>() {
+            return Err(invalid("another message"));
+        }
+        self.body()
     }
 
     /// Whether this is a message of type `M`.
@@ -325,7 +351,7 @@ pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {
+pub(super) fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {
     let size = rustix::fs::fstat(fd)?.st_size as usize;
     let mut bytes = vec![0; size];
     let mut filled = 0;

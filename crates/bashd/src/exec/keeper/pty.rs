@@ -1,4 +1,4 @@
-//! A run's terminal: both ends of a pseudoterminal, its size, and what is typed.
+//! A run's terminal: both ends of a pseudoterminal, and its size. What is typed at it is `input`'s.
 //!
 //! The keeper holds the command's end open as well, as long as something lives: a program that closes
 //! its terminal and opens it again through `/dev/tty` must not find it gone, and our end must not tell
@@ -6,24 +6,18 @@
 //! terminal does; what was written before is still read, because a read of our end waits for what is
 //! under way between the two.
 
-use super::protocol::{Frame, Resize, Typed};
+use super::protocol::{Frame, Resize};
 use crate::screen::Size;
-use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// Bytes that may wait for a command that does not read.
-const MOST_WAITING: usize = 1024 * 1024;
 
 /// The terminal of a run.
 pub(super) struct Terminal {
     ours: OwnedFd,
     /// The command's end.
     theirs: OwnedFd,
-    waiting: VecDeque<u8>,
 }
 
 impl Terminal {
@@ -36,11 +30,7 @@ impl Terminal {
         let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
         // Only our end: the command's must block as any terminal does.
         rustix::io::ioctl_fionbio(&ours, true)?;
-        let terminal = Self {
-            ours,
-            theirs,
-            waiting: VecDeque::new(),
-        };
+        let terminal = Self { ours, theirs };
         terminal.resize(size)?;
         Ok(terminal)
     }
@@ -50,8 +40,8 @@ impl Terminal {
         self.theirs.as_fd()
     }
 
-    /// Our end, to read from.
-    pub(super) fn reader(&self) -> io::Result<OwnedFd> {
+    /// Our end, to read from and to type at.
+    pub(super) fn ours(&self) -> io::Result<OwnedFd> {
         self.ours.try_clone()
     }
 
@@ -65,44 +55,14 @@ impl Terminal {
         Ok(rustix::termios::tcsetwinsize(&self.ours, size)?)
     }
 
-    /// Takes what is typed; a command that never reads gets no more than a bounded lot.
-    pub(super) fn send(&mut self, bytes: &[u8]) {
-        let room = MOST_WAITING.saturating_sub(self.waiting.len());
-        self.waiting.extend(bytes.iter().take(room));
-        self.turn();
-    }
-
-    /// Writes what the terminal takes now.
-    pub(super) fn turn(&mut self) {
-        while !self.waiting.is_empty() {
-            let (first, _) = self.waiting.as_slices();
-            match rustix::io::write(&self.ours, first) {
-                Ok(count) => drop(self.waiting.drain(..count)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Err(_) => self.waiting.clear(),
-            }
-        }
-    }
-
-    /// Our end, while something waits to be written.
-    pub(super) fn wants_to_write(&self) -> Option<BorrowedFd<'_>> {
-        (!self.waiting.is_empty()).then(|| self.ours.as_fd())
-    }
-
     /// Obeys what is for the terminal; says whether it was.
-    pub(super) fn obey(&mut self, frame: &Frame) -> bool {
+    pub(super) fn obey(&self, frame: &Frame) -> bool {
         if frame.is::<Resize>() {
             if let Ok(Resize { size }) = frame.body() {
                 let _ = self.resize(size);
             }
-        } else if frame.is::<Typed>() {
-            if let Ok(Typed { bytes }) = frame.body() {
-                self.send(&bytes);
-            }
-        } else {
-            return false;
+            return true;
         }
-        true
+        false
     }
 }

@@ -1,5 +1,6 @@
 //! From a `start` message to a running shell.
 
+use super::input::Input;
 use super::protocol::{self, Failed, Start};
 use super::pty::Terminal;
 use super::pump::Pump;
@@ -34,6 +35,8 @@ pub(super) struct Shell {
     pub(super) pumps: Vec<Pump>,
     /// Its terminal, if it has one.
     pub(super) terminal: Option<Terminal>,
+    /// Its stdin, where that stays open.
+    pub(super) input: Option<Input>,
 }
 
 /// Starts what the message asks for. `prepared` is a spool that was opened ahead.
@@ -53,14 +56,17 @@ pub(super) fn start(
     let cwd = fds
         .first()
         .ok_or_else(|| missing("the working directory"))?;
-    let null;
-    let stdin = if message.stdin {
-        fds.get(1).ok_or_else(|| missing("stdin"))?.as_fd()
-    } else if let Some(terminal) = &terminal {
-        terminal.theirs()
+    let given = if message.stdin {
+        Some(fds.get(1).ok_or_else(|| missing("stdin"))?)
     } else {
-        null = open_null().map_err(failed("open /dev/null"))?;
-        null.as_fd()
+        None
+    };
+    let (opened, input) =
+        open_stdin(message, given, terminal.as_ref()).map_err(failed("open stdin"))?;
+    let stdin = match (&opened, given) {
+        (Some(opened), _) => opened.as_fd(),
+        (None, Some(given)) => given.as_fd(),
+        (None, None) => return Err(missing("stdin")),
     };
     let out = writers.first().ok_or_else(|| missing("stdout"))?;
     let err = writers.last().unwrap_or(out);
@@ -88,7 +94,33 @@ pub(super) fn start(
         pid,
         pumps,
         terminal,
+        input,
     })
+}
+
+/// What the command reads, unless that is just what was given; and our end of it, where it stays open.
+fn open_stdin(
+    message: &Start,
+    given: Option<&OwnedFd>,
+    terminal: Option<&Terminal>,
+) -> io::Result<(Option<OwnedFd>, Option<Input>)> {
+    if let Some(terminal) = terminal {
+        let typed = Input::at_terminal(terminal.ours()?);
+        let theirs = given
+            .is_none()
+            .then(|| terminal.theirs().try_clone_to_owned());
+        return Ok((theirs.transpose()?, Some(typed)));
+    }
+    if !message.stdin_open {
+        let null = given.is_none().then(open_null).transpose()?;
+        return Ok((null, None));
+    }
+    let (mut input, end) = Input::open()?;
+    if let Some(given) = given {
+        let bytes = protocol::read_memory_file(given)?;
+        input.send(&bytes, false).map_err(io::Error::other)?;
+    }
+    Ok((Some(end), Some(input)))
 }
 
 /// Walks the way of a start once, so that its pages are there when a call comes: a fresh fork pays
@@ -108,6 +140,7 @@ pub(super) fn rehearse() {
         drain_total_us: 0,
         survivors: Survivors::Keep,
         terminal: None,
+        stdin_open: false,
     };
     let Ok((near, far)) = super::socket_pair() else {
         return;
@@ -131,7 +164,7 @@ fn open_terminal(
         Some((_, spool)) => spool,
         None => SpoolWriter::create(runs, message.quota)?,
     };
-    let pump = Pump::over(terminal.reader()?, spool);
+    let pump = Pump::over(terminal.ours()?, spool);
     Ok((vec![pump], vec![terminal.theirs().try_clone_to_owned()?]))
 }
 

@@ -4,7 +4,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,26 +71,32 @@ impl SpoolFile {
 
     /// Gives the file a lasting name, and locks it for as long as its keeper lives.
     pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
-        rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive)?;
+        // Nobody else can have it open yet, except a sweep that looks at a named one for a moment.
+        rustix::fs::flock(&self.fd, FlockOperation::LockExclusive)?;
         if let Some(from) = &self.name {
             fs::rename(from, to)?;
             self.name = None;
             return Ok(());
         }
-        let by_descriptor = rustix::fs::linkat(&self.fd, "", CWD, to, AtFlags::EMPTY_PATH);
-        if by_descriptor.is_ok() {
-            return Ok(());
-        }
-        // Without CAP_DAC_READ_SEARCH older kernels want the detour.
-        let detour = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
-        Ok(rustix::fs::linkat(
-            CWD,
-            detour,
-            CWD,
-            to,
-            AtFlags::SYMLINK_FOLLOW,
-        )?)
+        link_descriptor(self.fd.as_fd(), to)
     }
+}
+
+/// Gives an open file a name, also one that has none.
+pub(crate) fn link_descriptor(fd: BorrowedFd<'_>, to: &Path) -> io::Result<()> {
+    let by_descriptor = rustix::fs::linkat(fd, "", CWD, to, AtFlags::EMPTY_PATH);
+    if by_descriptor.is_ok() {
+        return Ok(());
+    }
+    // Without CAP_DAC_READ_SEARCH older kernels want the detour.
+    let detour = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    Ok(rustix::fs::linkat(
+        CWD,
+        detour,
+        CWD,
+        to,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
 }
 
 fn create_locked(path: &Path) -> rustix::io::Result<OwnedFd> {
@@ -136,7 +142,7 @@ pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether somebody writes to this file: its keeper holds a lock on it.
+/// Whether somebody writes to this file or reads it: its keeper or its reader holds a lock on it.
 pub(super) fn is_locked(path: &Path) -> bool {
     let Ok(file) = fs::File::open(path) else {
         return false;

@@ -40,9 +40,10 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         timeout: Duration::from_secs(profile.limits.timeout_s),
         requested_timeout: None,
         hidden: crate::output::line_limits::Hidden::default(),
-        captured: profile.output.capture(&out, err).unwrap(),
+        captured: profile.output.capture(&out, err, &mut || None).unwrap(),
         written: Written::of(&out, err),
         dropped_bytes: 0,
+        artifact: None,
         notices: Vec::new(),
         left_behind: Vec::new(),
         terminal: None,
@@ -87,6 +88,7 @@ impl Ran {
             command: command.to_owned(),
             age_ms: 5,
             reason,
+            job: None,
         });
         self
     }

@@ -2,8 +2,10 @@
 
 use super::complete::complete;
 use super::history;
+use super::jobs::{self, Deed};
 use super::overlay::{Overlay, Turn, Wish};
 use super::prompt::{self, Prompt};
+use bashd::artifact::Store;
 use bashd::ledger::Ledger;
 use bashd::render::{self, CallText, Expansion, Look, Preview, RunView, State, Tone};
 use bashd::request::By;
@@ -11,6 +13,9 @@ use bashd::{Call, CancellationToken, Engine, Event, Request, Running};
 use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+/// How often a page about jobs is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// How long a person's own command may run.
 const LIMIT: Duration = Duration::from_hours(24);
@@ -39,6 +44,9 @@ pub(super) struct Pager {
     pub(super) title: String,
     pub(super) lines: Vec<render::Line>,
     pub(super) top: usize,
+    /// What of jobs it shows, again and again.
+    follows: Option<jobs::Page>,
+    looked_at: Option<Instant>,
 }
 
 /// The console.
@@ -53,6 +61,8 @@ pub(super) struct App {
     is_overlay_shown: bool,
     pager: Option<Pager>,
     remark: String,
+    /// What is to be done to a job.
+    deed: Option<Deed>,
     is_leaving: bool,
 }
 
@@ -70,7 +80,23 @@ impl App {
             is_overlay_shown: false,
             pager: None,
             remark: "!command runs, /help explains".to_owned(),
+            deed: None,
             is_leaving: false,
+        }
+    }
+
+    /// Does what takes time: to jobs, and to pages that follow them.
+    pub(super) async fn attend(&mut self) {
+        if let Some(deed) = self.deed.take() {
+            self.remark = jobs::act(&self.engine.jobs(), &deed).await;
+        }
+        let Some(pager) = &mut self.pager else { return };
+        let is_due = pager
+            .looked_at
+            .is_none_or(|last| last.elapsed() >= LOOK_AGAIN);
+        if let Some(page) = pager.follows.as_ref().filter(|_| is_due) {
+            pager.lines = jobs::page(&self.engine.jobs(), page).await;
+            pager.looked_at = Some(Instant::now());
         }
     }
 
@@ -283,6 +309,7 @@ impl App {
     }
 
     fn word(&mut self, word: &str, rest: &str) {
+        let mut follows = None;
         let (title, lines) = match word {
             "quit" | "q" => {
                 self.is_leaving = true;
@@ -290,6 +317,27 @@ impl App {
             }
             "log" => (format!("Log {rest}"), history::search(&self.ledger, rest)),
             "runs" => ("Runs".to_owned(), self.runs()),
+            "jobs" => {
+                follows = Some(jobs::Page::List);
+                ("Jobs".to_owned(), Vec::new())
+            }
+            "job" => {
+                follows = Some(jobs::Page::Output(rest.to_owned()));
+                (format!("Job {rest}"), Vec::new())
+            }
+            "kill" => {
+                self.deed = Some(Deed::Kill(rest.to_owned()));
+                return;
+            }
+            "send" => {
+                let (name, what) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                self.deed = Some(Deed::Send(name.to_owned(), what.to_owned()));
+                return;
+            }
+            "artifact" => (
+                format!("Artifact {rest}"),
+                history::artifact(&Store::of(self.engine.config()), rest),
+            ),
             "help" => ("Help".to_owned(), help()),
             _ => {
                 self.remark = format!("there is no /{word}; /help lists what there is");
@@ -300,6 +348,8 @@ impl App {
             title,
             lines,
             top: 0,
+            follows,
+            looked_at: None,
         });
     }
 
@@ -400,6 +450,10 @@ fn help() -> Vec<render::Line> {
         "!!command     the same, kept out of what an agent is told",
         "!cd DIR       changes the directory for what follows",
         "/runs         what runs and ran here",
+        "/jobs         the jobs of all your bashd processes, as they go on",
+        "/job NAME     the output of one; /send NAME TEXT answers it, with a line or with keys (C-c, Up, Enter)",
+        "/kill NAME    ends it",
+        "/artifact N   stored output",
         "/log TEXT     what ran before, in any bashd, whose command contains the text",
         "/quit         leaves; so does Ctrl-D",
         "",

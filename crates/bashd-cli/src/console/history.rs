@@ -1,8 +1,37 @@
-//! What ran before, as lines for people: the ledger, searched.
+//! What ran before, as lines for people: the ledger, searched, and stored output.
 
 use crate::for_people;
+use bashd::artifact::{self, Selection, Store};
 use bashd::ledger::{Filter, Ledger, Outcome};
-use bashd::render::{Line, Tone};
+use bashd::render::{self, Line, Tone};
+
+/// Bytes of stored output that are shown at most.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Stored output, by its number.
+pub(super) fn artifact(store: &Store, name: &str) -> Vec<Line> {
+    let Some(id) = artifact::parse_id(name) else {
+        return vec![Line::new(
+            Tone::Bad,
+            "give the number of an artifact, as in 3",
+        )];
+    };
+    let read = store
+        .open(id)
+        .and_then(|stored| stored.excerpt(&Selection::default(), MOST_BYTES));
+    match read {
+        Ok(excerpt) => {
+            let text = render::plain(&excerpt.text);
+            text.lines()
+                .map(|line| Line::new(Tone::Plain, line))
+                .collect()
+        }
+        Err(error) => vec![Line::new(
+            Tone::Bad,
+            format!("artifact {id} can't be read: {error}"),
+        )],
+    }
+}
 
 /// Records that are shown at most.
 const MOST: usize = 500;

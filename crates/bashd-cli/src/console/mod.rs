@@ -1,13 +1,15 @@
 //! `bashd console`: a terminal UI for people, to run commands, to watch them and to step in.
 //!
 //! `screen` takes and gives back the terminal, `app` holds what is known and what a key does, `draw` shows
-//! it, `prompt` is the line below, `overlay` the terminal of a command, `history` what ran before. One
+//! it, `prompt` is the line below, `overlay` the terminal of a command, `history` what ran before,
+//! `jobs` what goes on elsewhere. One
 //! loop hears keys, events of the run and time.
 
 mod app;
 mod complete;
 mod draw;
 mod history;
+mod jobs;
 mod overlay;
 mod prompt;
 mod screen;
@@ -89,6 +91,7 @@ async fn run(
     });
     let mut ticks = tokio::time::interval(TICK);
     while !app.is_leaving() {
+        app.attend().await;
         screen.draw(app)?;
         tokio::select! {
             biased;

@@ -270,3 +270,37 @@ fn every_end_gives_the_terminal_back() {
         tmux.is_given_back();
     }
 }
+
+#[test]
+fn jobs_are_seen_answered_and_ended() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let script = "read -r line; echo got $line; sleep 300";
+    for how in [r#""stdin_open":true"#, r#""pty":true"#] {
+        let input = format!(r#"{{"command":"{script}","background":true,{how}}}"#);
+        let started = crate::shown(&home, &["run", "--input", &input]);
+        assert_eq!(started.code(), Some(0), "{}", started.block());
+    }
+    let Some(tmux) = Tmux::console(&home, (120, 30)) else {
+        return;
+    };
+    tmux.line("/jobs");
+    let shown = tmux.until("bg_2");
+    assert!(
+        shown.contains("bg_1") && shown.contains("read -r line"),
+        "{shown}"
+    );
+    tmux.keys(&["q"]);
+    for name in ["bg_1", "bg_2"] {
+        tmux.line(&format!("/send {name} hello"));
+        tmux.until(&format!("sent to {name}"));
+        tmux.line(&format!("/job {name}"));
+        tmux.until("got hello");
+        tmux.keys(&["q"]);
+        tmux.line(&format!("/kill {name}"));
+        tmux.until(&format!("{name} was ended"));
+    }
+    tmux.line("/jobs");
+    tmux.until("killed");
+    tmux.keys(&["q", "C-d"]);
+    tmux.is_given_back();
+}

@@ -18,6 +18,10 @@ use std::time::Duration;
 /// One call, in the engine's own words, whatever the front end's or the profile's spelling was.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own, with a yes or a no"
+)]
 pub struct Request {
     /// Name of the profile whose contract holds; empty means `default`.
     pub profile: String,

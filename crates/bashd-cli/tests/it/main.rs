@@ -11,6 +11,7 @@
 //! | `check` | `check`: verdicts for people and programs; safe mode, interceptor and tools on `run`, too |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
+//! | `parity` | the same requests through every front end and the library |
 //! | `readme` | the README's snippets, executed |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
@@ -36,6 +37,7 @@ mod hook;
 mod ledger;
 mod log;
 mod mcp;
+mod parity;
 mod readme;
 mod rpc;
 mod rpc_examples;

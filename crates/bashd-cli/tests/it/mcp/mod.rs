@@ -14,3 +14,6 @@ mod http;
 mod peers;
 mod stateless;
 mod stdio;
+
+pub(crate) use client::Client;
+pub(crate) use http::Server as HttpServer;

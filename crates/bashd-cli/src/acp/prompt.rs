@@ -10,7 +10,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
 use bashd::{Call, CancellationToken, Event, Reply};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -130,9 +130,7 @@ impl Turn {
         if !shown.is_in_terminal {
             fields = fields.content(vec![reply.output.clone().into()]);
         }
-        if let Ok(raw) = serde_json::to_value(reply) {
-            fields = fields.raw_output(raw);
-        }
+        fields = fields.raw_output(raw_output(reply));
         self.update(fields);
         let text = ContentBlock::from(reply.text.clone());
         self.notify(SessionUpdate::AgentMessageChunk(ContentChunk::new(text)));
@@ -154,6 +152,15 @@ impl Turn {
         let notification = SessionNotification::new(self.session.clone(), update);
         let _ = self.connection.send_notification(notification);
     }
+}
+
+/// The reply without what the client sees anyway: clients show this to people.
+fn raw_output(reply: &Reply) -> Value {
+    let mut raw = serde_json::to_value(reply).unwrap_or_default();
+    if let Some(fields) = raw.as_object_mut() {
+        fields.retain(|name, value| !value.is_null() && name != "text" && name != "result");
+    }
+    raw
 }
 
 /// The command: all text of the prompt.

@@ -7,6 +7,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Client, Error, JsonRpcRequest};
 use bashd::{ClientAnswer, ClientTerminal, NewTerminal, TerminalExit, TerminalOutput};
+use serde_json::Value;
 
 /// The client's terminals, for one session.
 pub(super) struct Terminals {
@@ -31,8 +32,16 @@ impl Terminals {
 
 /// The client's words about why not.
 fn reason(error: &Error) -> String {
-    match &error.data {
-        Some(data) => format!("{}: {data}", error.message),
+    let details = match &error.data {
+        Some(Value::String(text)) => Some(text),
+        Some(Value::Object(data)) => match data.get("details") {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    };
+    match details {
+        Some(details) => format!("{}: {details}", error.message),
         None => error.message.clone(),
     }
 }

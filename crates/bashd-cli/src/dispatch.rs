@@ -1,6 +1,7 @@
 //! Which front end answers which subcommand.
 
-use crate::args::{Config, Everywhere, Hook, Subcommand};
+use crate::args::{Artifact, Config, Everywhere, Hook, Subcommand};
+use crate::artifact;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
@@ -30,6 +31,15 @@ pub(crate) fn dispatch(
             arguments, &settings, printer,
         )),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
+        Subcommand::Artifact(Artifact::List(arguments)) => {
+            artifact::list(arguments, &settings()?, printer)
+        }
+        Subcommand::Artifact(Artifact::Read(arguments)) => {
+            artifact::read(arguments, &settings()?, printer)
+        }
+        Subcommand::Artifact(Artifact::Rm(arguments)) => {
+            artifact::remove(arguments, &settings()?, printer)
+        }
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
         Subcommand::Config(Config::Show(arguments)) => {
             config::show(arguments, &settings()?, printer)

@@ -2,6 +2,7 @@
 
 mod acp;
 mod args;
+mod artifact;
 mod check;
 mod completions;
 mod config;

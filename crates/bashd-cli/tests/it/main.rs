@@ -2,7 +2,9 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
+//! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `ledger` | the ledger between processes |
@@ -28,7 +30,9 @@
     reason = "test code: a panic is how a test fails"
 )]
 
+mod acp;
 mod alone;
+mod artifact;
 mod check;
 mod config;
 mod doctor;

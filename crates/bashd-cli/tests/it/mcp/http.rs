@@ -11,7 +11,8 @@ use std::process::Child;
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
-    token: Option<String>,
+    /// The token that it made, unless it was told one.
+    pub(super) token: Option<String>,
 }
 
 impl Server {
@@ -49,6 +50,11 @@ impl Server {
         let mut messages = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
         let answer = messages.find(|message| message["result"].is_object());
         answer.unwrap_or_else(|| panic!("{body}"))["result"].take()
+    }
+
+    /// Where it is.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
     }
 
     /// One request; the status, and the body.

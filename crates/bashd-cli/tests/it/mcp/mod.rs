@@ -17,3 +17,4 @@ mod stdio;
 
 pub(crate) use client::Client;
 pub(crate) use http::Server as HttpServer;
+pub(crate) use peers::{node, packages, scripts};

@@ -8,6 +8,7 @@ const SUBCOMMANDS: &[&str] = &[
     "rpc",
     "run",
     "log",
+    "jobs",
     "schema",
     "config",
     "doctor",

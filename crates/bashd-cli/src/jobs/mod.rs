@@ -171,13 +171,11 @@ async fn follow_output(
             }
         })
         .await?;
-    match unwritten {
-        Some(failure) => Err(failure),
-        None => {
-            printer.note(&format!("{} {}", ended.alias, show::ending(&ended)));
-            Ok(())
-        }
+    if let Some(failure) = unwritten {
+        return Err(failure);
     }
+    printer.note(&format!("{} {}", ended.alias, show::ending(&ended)));
+    Ok(())
 }
 
 async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result<(), Failure> {

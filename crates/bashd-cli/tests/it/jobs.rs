@@ -6,7 +6,7 @@ use bashd_testkit::repeat::is_soak;
 use bashd_testkit::{Home, loudly};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// A limit that is never reached unless something is wrong.
@@ -233,8 +233,17 @@ fn survive(home: &Home, round: u64) -> usize {
         .iter()
         .filter_map(|message| message["data"]["job"].as_str().map(str::to_owned))
         .collect();
-    let expected =
-        |number: u64| -> String { (1..=300).map(|line| format!("{number}-{line}\n")).collect() };
+    let expected = |number: u64| {
+        let lines: Vec<String> = (1..=300)
+            .map(|line| {
+                format!(
+                    "{number}-{line}
+"
+                )
+            })
+            .collect();
+        lines.concat()
+    };
     let begun = Instant::now();
     loop {
         let jobs = objects(home, &["jobs", "--all", "--json"]);
@@ -243,11 +252,11 @@ fn survive(home: &Home, round: u64) -> usize {
             std::thread::sleep(Duration::from_millis(50));
             continue;
         }
-        let mut seen = BTreeMap::new();
+        let mut seen = BTreeSet::new();
         for job in &jobs {
             assert_eq!(job["state"], "exited", "{job}");
             let number = job["exit_code"].as_u64().unwrap();
-            assert!(seen.insert(number, ()).is_none(), "twice: {job}");
+            assert!(seen.insert(number), "twice: {job}");
             let file = std::fs::read_to_string(job["output_file"].as_str().unwrap()).unwrap();
             assert_eq!(file, expected(number), "{job}");
             assert_eq!(job["output_bytes"], file.len(), "{job}");

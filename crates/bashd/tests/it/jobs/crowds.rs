@@ -25,13 +25,14 @@ async fn hostile_trees_end_whole() {
     let bystander = shop.start("sleep 300").await;
     // The grace of 2 s is most of it, so that a batch is ended at once.
     let rounds = repetitions(1000 / HOSTILE.len()).min(143);
+    let pattern = Regex::new("ready").expect("a pattern");
     for _ in 0..rounds.div_ceil(4) {
         let mut jobs = Vec::new();
         for script in HOSTILE.iter().cycle().take(HOSTILE.len() * 4) {
             let request = shop.request(*script).background();
             jobs.push(shop.start_request(request).await);
         }
-        let ready = Condition::matches(Regex::new("ready").expect("a pattern"));
+        let ready = Condition::matches(pattern.clone());
         let waited = shop
             .jobs
             .wait(jobs.clone(), &WaitFor::new(ready, PATIENCE))
@@ -77,8 +78,8 @@ fn room_for_processes() -> u64 {
 
 #[tokio::test]
 async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
-    let wanted: usize = if is_soak() { 1000 } else { 60 };
-    if room_for_processes() < 3 * wanted as u64 + 200 {
+    let count: usize = if is_soak() { 1000 } else { 60 };
+    if room_for_processes() < 3 * count as u64 + 200 {
         loudly("RLIMIT_NPROC or pids.max is too low for the test of many jobs");
         return;
     }
@@ -87,7 +88,7 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
         config.jobs.limits.per_owner = 2000;
     });
     let mut starts = tokio::task::JoinSet::new();
-    for number in 0..wanted {
+    for number in 0..count {
         let (engine, gate) = (shop.engine.clone(), shop.home.workspace().join("gate"));
         let script = format!(
             "until [ -e {} ]; do sleep 0.5; done; exit {}",
@@ -114,17 +115,17 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
         let begun = Instant::now();
         let jobs = shop.jobs.list(Whose::Owner(OWNER));
         best = best.min(begun.elapsed());
-        assert_eq!(jobs.len(), wanted);
+        assert_eq!(jobs.len(), count);
         assert!(jobs.iter().all(|job| job.state == State::Running));
     }
     // 50 ms for 1,000; an unoptimised build on a busy machine gets ten times that.
-    assert!(best < Duration::from_millis(500), "{best:?} for {wanted}");
+    assert!(best < Duration::from_millis(500), "{best:?} for {count}");
     let jobs = shop.jobs.list(Whose::Owner(OWNER));
     let pss: u64 = jobs.iter().map(|job| pss_kib(keeper_of(job))).sum();
     assert!(
-        pss / (wanted as u64) < 1000,
+        pss / (count as u64) < 1000,
         "{} KiB each",
-        pss / wanted as u64
+        pss / count as u64
     );
     fs::write(shop.home.workspace().join("gate"), "").expect("a file");
     let wait = WaitFor::new(Condition::Exit, Duration::from_mins(3));
@@ -136,7 +137,7 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
     );
     let mut codes: Vec<i32> = waited.iter().filter_map(|one| one.job.exit_code).collect();
     codes.sort_unstable();
-    let mut expected: Vec<i32> = (0..wanted).map(|number| (number % 256) as i32).collect();
+    let mut expected: Vec<i32> = (0..count).map(|number| (number % 256) as i32).collect();
     expected.sort_unstable();
     assert_eq!(codes, expected);
 }

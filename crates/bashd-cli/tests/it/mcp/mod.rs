@@ -18,3 +18,7 @@ mod peers;
 mod resources;
 mod stateless;
 mod stdio;
+
+pub(crate) use client::Client;
+pub(crate) use http::Server as HttpServer;
+pub(crate) use peers::{node, packages, scripts};

@@ -7,13 +7,15 @@ mod engine;
 mod live;
 mod show;
 
-use crate::args::Run;
+use crate::args::{OnTimeoutName, Run};
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::jobs;
 use crate::print::Printer;
 use crate::settings::Settings;
 use crate::surroundings;
 use anyhow::Context;
+use bashd::request::OnTimeout;
 use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
 pub(crate) use engine::fork_keeper;
@@ -62,12 +64,25 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
         let message = "--input - and --stdin - can't both read bashd's stdin";
         return Err(Failure::new(Kind::Usage, message));
     }
+    if let Some(name) = &arguments.session {
+        let message =
+            format!("the session `{name}` would end with this call: bashd run ends after it");
+        let hint = "sessions live in a server: bashd mcp or bashd rpc";
+        return Err(Failure::new(Kind::Usage, message).hint(hint));
+    }
     let mut request = Request::new("");
     request.profile = arguments.profile.clone().unwrap_or_default();
     request.cwd.clone_from(&arguments.cwd);
     request.timeout = arguments.timeout;
     request.pty = arguments.pty;
     request.terminal_size = Printer::size().map(Into::into);
+    request.owner = Some(jobs::owner());
+    request.background = arguments.background;
+    request.stdin_open = arguments.stdin_open;
+    request.on_timeout = Some(match arguments.on_timeout {
+        OnTimeoutName::Background => OnTimeout::Background,
+        OnTimeoutName::Kill => OnTimeout::Kill,
+    });
     arguments.judging.apply_to(&mut request);
     for variable in &arguments.env {
         request = request.env(&variable.name, &variable.value);

@@ -5,9 +5,11 @@ use bashd_testkit::Home;
 use std::process::{Command, Stdio};
 
 const SUBCOMMANDS: &[&str] = &[
+    "acp",
     "rpc",
     "run",
     "log",
+    "jobs",
     "schema",
     "config",
     "doctor",

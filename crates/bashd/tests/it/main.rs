@@ -26,6 +26,7 @@
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
 //! | `screens` | recorded programs against the screen of another emulator |
+//! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
@@ -64,6 +65,7 @@ mod refusals;
 mod rewriting;
 mod safe_mode;
 mod screens;
+mod sessions;
 mod sources;
 mod stopping;
 mod streaming;

@@ -17,7 +17,7 @@ fn installed() -> PathBuf {
 }
 
 /// Where their scripts are.
-fn scripts() -> PathBuf {
+pub(crate) fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers")
 }
 
@@ -32,11 +32,11 @@ fn python() -> Option<PathBuf> {
 }
 
 /// The packages of npm, if they are installed.
-fn packages() -> Option<PathBuf> {
+pub(crate) fn packages() -> Option<PathBuf> {
     let place = installed();
     if !place.join("node.installed").exists() {
         loudly(
-            "the npm peers are not installed: TypeScript SDK, inspector and conformance suite are NOT tested here",
+            "the npm peers are not installed: the TypeScript SDKs, acpx, inspector and conformance suite are NOT tested here",
         );
         return None;
     }
@@ -44,7 +44,7 @@ fn packages() -> Option<PathBuf> {
 }
 
 /// Node as the packages want it.
-fn node(packages: &Path, home: &Home) -> Command {
+pub(crate) fn node(packages: &Path, home: &Home) -> Command {
     let machine = match std::env::consts::ARCH {
         "aarch64" => "arm64",
         _ => "x64",
@@ -90,6 +90,9 @@ fn is_right(peer: &str, told: &str) {
         "{peer}: {seen}"
     );
     assert_eq!(seen["resource"], 108_894, "{peer}: {seen}");
+    let waited = seen["waited"].as_str().unwrap_or_default();
+    assert!(waited.contains("listening on 80"), "{peer}: {seen}");
+    assert_eq!(seen["job"], "running", "{peer}: {seen}");
     assert_eq!(seen["cancelled"], 2, "{peer}: {seen}");
     assert_eq!(seen["after"], "alive\n", "{peer}: {seen}");
 }

@@ -20,6 +20,7 @@ mod pty;
 mod pump;
 mod report;
 mod serve;
+pub(crate) mod session;
 mod source;
 mod start;
 mod waiting;

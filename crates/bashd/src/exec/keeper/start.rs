@@ -50,7 +50,7 @@ pub(super) fn start(
     let terminal = terminal.map_err(failed("open a terminal"))?;
     let (pumps, writers) = match &terminal {
         Some(terminal) => open_terminal(terminal, message, runs, prepared),
-        None => open_streams(message, runs, prepared),
+        None => open_streams(message.streams, message.quota, runs, prepared),
     }
     .map_err(failed("open the pipes"))?;
     let cwd = fds
@@ -168,18 +168,20 @@ fn open_terminal(
     Ok((vec![pump], vec![terminal.theirs().try_clone_to_owned()?]))
 }
 
-fn open_streams(
-    message: &Start,
+/// Opens a pump for each stream; also returns what the command writes to.
+pub(super) fn open_streams(
+    streams: Streams,
+    quota: Quota,
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
-    let (count, quota) = match message.streams {
-        Streams::Merged => (1, message.quota),
+    let (count, quota) = match streams {
+        Streams::Merged => (1, quota),
         Streams::Apart => (
             2,
             Quota {
-                head: message.quota.head / 2,
-                ring: message.quota.ring / 2,
+                head: quota.head / 2,
+                ring: quota.ring / 2,
             },
         ),
     };
@@ -234,7 +236,7 @@ fn open_null() -> io::Result<OwnedFd> {
     )?)
 }
 
-fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
+pub(super) fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
     let doing = doing.to_owned();
     move |error| Failed {
         doing,
@@ -242,7 +244,7 @@ fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
     }
 }
 
-fn missing(what: &str) -> Failed {
+pub(super) fn missing(what: &str) -> Failed {
     Failed {
         doing: format!("find {what} in the message"),
         errno: libc::EBADMSG,

@@ -6,16 +6,25 @@
 )]
 
 use super::approval::{self, Seal};
+use super::artifact;
 use super::bash::{self, Calls};
 use super::load::Load;
 use super::log::Log;
+use super::news::{self, News, Subscriptions};
+use super::resources;
 use crate::serve::Server;
+use bashd::artifact::Store;
+use bashd::profile::rules::Artifacts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -23,19 +32,31 @@ use tokio::sync::Semaphore;
 /// What a model should know before its first call.
 const INSTRUCTIONS: &str = include_str!("instructions.txt");
 
-/// Requests whose parameters rmcp reads; what it can't read reaches us as unknown.
+/// Requests that we answer; what rmcp can't read of their parameters reaches us as unknown.
 const KNOWN: &[&str] = &[
-    "initialize",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "server/discover",
+    "subscriptions/listen",
     "tools/call",
     "tools/list",
-    "resources/read",
+];
+
+/// The same, of clients with a handshake only.
+const KNOWN_WITH_HANDSHAKE: &[&str] = &[
+    "initialize",
+    "logging/setLevel",
     "resources/subscribe",
     "resources/unsubscribe",
-    "logging/setLevel",
-    "completion/complete",
-    "prompts/get",
-    "subscriptions/listen",
 ];
+
+/// Whether a request is of the revision that has no handshake.
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
 
 /// Commands that run at the same time; further ones wait for their turn.
 const AT_ONCE: usize = 128;
@@ -45,7 +66,10 @@ pub(super) struct Shared {
     pub(super) server: Server,
     pub(super) seal: Seal,
     pub(super) turns: Semaphore,
+    pub(super) news: News,
     bash: Tool,
+    /// Every tool, in the order in which clients see them.
+    tools: Vec<Tool>,
 }
 
 impl Shared {
@@ -53,8 +77,15 @@ impl Shared {
     pub(super) fn new(server: Server) -> Arc<Self> {
         // An engine has one approver for its life; whom it asks follows from the call.
         let _ = server.engine.ask(approval::approver());
+        let bash = bash::tool(&server);
+        let mut tools = vec![bash.clone()];
+        if stores_output(&server) {
+            tools.push(artifact::tool());
+        }
         Arc::new(Self {
-            bash: bash::tool(&server),
+            bash,
+            tools,
+            news: News::new(),
             server,
             seal: Seal::new(),
             turns: Semaphore::new(AT_ONCE),
@@ -62,11 +93,17 @@ impl Shared {
     }
 }
 
+/// Whether there will be something to read beside the replies.
+fn stores_output(server: &Server) -> bool {
+    server.profile.output.artifacts != Artifacts::Never
+}
+
 /// One client's view of the server.
 pub(super) struct Handler {
     shared: Arc<Shared>,
     load: Arc<Load>,
     log: Log,
+    subscriptions: Subscriptions,
 }
 
 impl Handler {
@@ -76,7 +113,18 @@ impl Handler {
             shared,
             load,
             log: Log::default(),
+            subscriptions: Subscriptions::new(),
         }
+    }
+
+    /// Does something with what is stored, where files may be waited for.
+    async fn in_store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let engine = self.shared.server.engine.clone();
+        let done = tokio::task::spawn_blocking(move || work(engine.artifacts())).await;
+        done.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 }
 
@@ -85,6 +133,9 @@ impl ServerHandler for Handler {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_logging()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
             .build();
         let mut about = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
         about.title = Some("bashd".to_owned());
@@ -99,13 +150,12 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(vec![
-            self.shared.bash.clone(),
-        ]))
+        Ok(ListToolsResult::with_all_items(self.shared.tools.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        (name == self.shared.bash.name).then(|| self.shared.bash.clone())
+        let mut tools = self.shared.tools.iter();
+        tools.find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -113,9 +163,14 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if request.name != self.shared.bash.name {
+        if self.get_tool(&request.name).is_none() {
             let text = format!("there is no tool `{}`", request.name);
             return Err(ErrorData::invalid_params(text, None));
+        }
+        if request.name != self.shared.bash.name {
+            let arguments = request.arguments.unwrap_or_default();
+            let answer = self.in_store(move |store| artifact::answer(store, arguments));
+            return Ok(answer.await?.into());
         }
         let calls = Calls {
             shared: &self.shared,
@@ -125,11 +180,94 @@ impl ServerHandler for Handler {
         Box::pin(calls.run(request, context)).await
     }
 
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        self.in_store(move |store| resources::list(store, cursor.as_deref()))
+            .await?
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = self.in_store(move |store| resources::read(store, &request.uri));
+        Ok(read.await??.into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if self.subscriptions.add(request.uri) {
+            Ok(())
+        } else {
+            Err(ErrorData::invalid_request("too many subscriptions", None))
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&request.uri);
+        Ok(())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.subscriptions.begin(&self.shared.news, context.peer);
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(news::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.shared.news.pass_on(&context).await;
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if is_stateless(&context) {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
         self.log.set(request.level);
         Ok(())
     }
@@ -137,10 +275,12 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        Err(if KNOWN.contains(&method.as_str()) {
+        let is_known = KNOWN.contains(&method.as_str())
+            || !is_stateless(&context) && KNOWN_WITH_HANDSHAKE.contains(&method.as_str());
+        Err(if is_known {
             ErrorData::invalid_params(format!("the parameters of {method} can't be read"), None)
         } else {
             let text = format!("there is no method {method}");

@@ -110,6 +110,10 @@ impl Cleaner {
         seen.then_some(character)
     }
 
+    #[expect(
+        clippy::match_same_arms,
+        reason = "one arm a rule, in the order in which they hold"
+    )]
     fn step(self, character: char) -> (Self, bool) {
         match (self, character) {
             (_, '\u{1b}') => (Self::Escape, false),

@@ -29,6 +29,12 @@ fn naive(bytes: &[u8], cap: Cap) -> String {
     text
 }
 
+/// A thousand lines of five bytes.
+fn numbered() -> String {
+    let line = |number: u32| format!("{number:04}\n");
+    (1..=1000).map(line).collect()
+}
+
 #[test]
 fn a_short_text_is_whole_and_its_lines_are_counted() {
     for (raw, text, lines) in [
@@ -55,7 +61,7 @@ fn a_short_text_is_whole_and_its_lines_are_counted() {
 
 #[test]
 fn of_a_longer_one_the_last_bytes_and_their_lines() {
-    let text: String = (1..=1000).map(|number| format!("{number:04}\n")).collect();
+    let text = numbered();
     let capture = shown(&Fixed::text(&text), &window(52, 0, 52), Some(768));
     assert!(
         capture.text.starts_with("<4948,989>0\n0991\n"),
@@ -67,7 +73,7 @@ fn of_a_longer_one_the_last_bytes_and_their_lines() {
 
 #[test]
 fn a_head_window_is_a_setting() {
-    let text: String = (1..=1000).map(|number| format!("{number:04}\n")).collect();
+    let text = numbered();
     let capture = shown(&Fixed::text(&text), &window(30, 10, 20), None);
     assert_eq!(
         capture.text,

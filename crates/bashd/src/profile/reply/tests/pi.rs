@@ -9,7 +9,8 @@ fn seconds(run: Ran) -> Ran {
 }
 
 fn lines(count: usize) -> String {
-    (1..=count).map(|number| format!("{number:05}\n")).collect()
+    let line = |number| format!("{number:05}\n");
+    (1..=count).map(line).collect()
 }
 
 fn stored(mut run: Ran, dropped: u64) -> Ran {

@@ -258,7 +258,7 @@ fn limits_that_were_asked_for_are_no_limit_of_bytes() {
 #[test]
 fn what_was_asked_for_and_what_held_are_both_there() {
     let mut run = ran("pi", "", "");
-    run.finished.timeout = Duration::from_secs(3600);
+    run.finished.timeout = Duration::from_hours(1);
     run.finished.requested_timeout = Some(Duration::from_secs(5000));
     let details = reply_of(&run).result["details"].clone();
     assert_eq!(
@@ -268,7 +268,7 @@ fn what_was_asked_for_and_what_held_are_both_there() {
         ),
         (&json!(3600), &json!(5000))
     );
-    run.finished.requested_timeout = Some(Duration::from_secs(3600));
+    run.finished.requested_timeout = Some(Duration::from_hours(1));
     assert_eq!(
         reply_of(&run).result["details"].get("requestedTimeoutSeconds"),
         None

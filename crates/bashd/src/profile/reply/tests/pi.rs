@@ -35,7 +35,7 @@ fn windowed(out: &str, max: usize, head: usize) -> Ran {
 fn text_of(run: &Ran) -> String {
     reply(
         &run.profile,
-        &Ending::Ran(Box::new(finished_of(run))),
+        &Ending::Ran(Box::new(run.finished.clone())),
         Duration::ZERO,
     )
     .text
@@ -44,29 +44,9 @@ fn text_of(run: &Ran) -> String {
 fn reply_of(run: &Ran) -> Reply {
     reply(
         &run.profile,
-        &Ending::Ran(Box::new(finished_of(run))),
+        &Ending::Ran(Box::new(run.finished.clone())),
         Duration::ZERO,
     )
-}
-
-/// What a test made of the run, once more.
-fn finished_of(run: &Ran) -> Finished {
-    let finished = &run.finished;
-    Finished {
-        exit: finished.exit,
-        ended_by: finished.ended_by,
-        timeout: finished.timeout,
-        requested_timeout: finished.requested_timeout,
-        ran_for: finished.ran_for,
-        captured: finished.captured.clone(),
-        hidden: finished.hidden,
-        written: finished.written,
-        dropped_bytes: finished.dropped_bytes,
-        artifact: finished.artifact,
-        notices: finished.notices.clone(),
-        left_behind: finished.left_behind.clone(),
-        terminal: finished.terminal.clone(),
-    }
 }
 
 #[test]

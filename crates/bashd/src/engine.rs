@@ -7,8 +7,9 @@ use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
+use crate::event::{Event, Snapshot};
 use crate::exec::keeper::KeeperSource;
+use crate::exec::snapshots::Slot;
 use crate::exec::{self, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
@@ -86,13 +87,33 @@ impl Engine {
         let (shared, call) = (Arc::clone(&self.0), call.into());
         let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
-            let mut watch = Watch::new(sender, strokes);
+            let mut watch = Watch::new(sender).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
         Running {
             state: State::Running(Box::pin(reply)),
             keyboard,
             events,
+            snapshots: None,
+        }
+    }
+
+    /// The same, but of the output only its end is told, every 50 ms at most: whoever looks gets the
+    /// newest [`Event::Snapshot`], and the last one always comes.
+    pub fn follow(&self, call: impl Into<Call>) -> Running {
+        let (sender, events) = mpsc::channel(EVENTS_AHEAD);
+        let slot = Arc::new(Slot::default());
+        let (shared, call, filled) = (Arc::clone(&self.0), call.into(), Arc::clone(&slot));
+        let (keyboard, strokes) = Keyboard::new();
+        let reply = async move {
+            let mut watch = Watch::of_the_end(sender, filled).typed_by(strokes);
+            shared.perform(&call, Some(&mut watch)).await
+        };
+        Running {
+            state: State::Running(Box::pin(reply)),
+            events,
+            keyboard,
+            snapshots: Some(slot),
         }
     }
 
@@ -308,6 +329,7 @@ pub struct Running {
     state: State,
     keyboard: Keyboard,
     events: mpsc::Receiver<Event>,
+    snapshots: Option<Arc<Slot>>,
 }
 
 enum State {
@@ -328,13 +350,25 @@ impl Running {
                 State::Running(reply) => tokio::select! {
                     biased;
                     Some(event) = self.events.recv() => return Some(event),
+                    snapshot = next_snapshot(self.snapshots.as_deref()) => {
+                        return Some(Event::Snapshot(snapshot));
+                    }
                     reply = reply => self.state = State::Finished(Some(Box::new(reply))),
                 },
                 State::Finished(reply) => {
-                    let waiting = self.events.try_recv().ok();
+                    let newest = || self.snapshots.as_ref()?.take().map(Event::Snapshot);
+                    let waiting = self.events.try_recv().ok().or_else(newest);
                     return waiting.or_else(|| reply.take().map(Event::Finished));
                 }
             }
         }
+    }
+}
+
+/// The next snapshot, if there are any.
+async fn next_snapshot(slot: Option<&Slot>) -> Snapshot {
+    match slot {
+        Some(slot) => slot.next().await,
+        None => std::future::pending().await,
     }
 }

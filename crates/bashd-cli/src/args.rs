@@ -134,6 +134,10 @@ impl Subcommand {
 /// The exit status is the command's own; 124 when it timed out, 125 when bashd itself failed or
 /// the request is bad, 126 when a rule denied it, 130 on Ctrl-C, 128+N when signal N ended it.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a flag is a switch, and a command line has many"
+)]
 pub(crate) struct Run {
     /// Reply as this profile does; the configured one by default.
     #[arg(long, value_name = "PROFILE")]

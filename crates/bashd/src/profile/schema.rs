@@ -177,6 +177,7 @@ For complex scripts, write them to a file first and then execute the file.
             "background",
             "stdin",
             "pty",
+            "session",
             "stdin_open",
         ];
         assert_eq!(names, expected);

@@ -189,7 +189,7 @@ async fn the_end_of_the_shell_hangs_up() {
 
 #[tokio::test]
 async fn a_child_that_keeps_the_terminal_open_holds_nothing_up() {
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["runs"]);
     let default = default(&home);
     let script = "(trap '' HUP; exec sleep 300) & echo $! > pid; echo out";
     let reply = default.engine.run(default.request(script).pty()).await;

@@ -21,6 +21,7 @@ use crate::reply::Reply;
 use crate::request::{self, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
+use crate::urls::{self, Expanded, Places};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -169,14 +170,26 @@ impl Shared {
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let command = rewrite::apply(&profile.rewrite, &request);
-        let judgement = self.config.judge(profile, &request, &command);
-        self.permit(&judgement, &command, &call.cancel).await?;
+        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
+        let Expanded {
+            request, command, ..
+        } = &expanded;
+        let judgement = self.config.judge(profile, request, command);
+        self.permit(&judgement, command, &call.cancel).await?;
+        expanded
+            .problem
+            .clone()
+            .map_or(Ok(()), Err)
+            .map_err(Ending::Refused)?;
+        let failed = |error| Ending::Failed(error, None);
         let setting = self.setting(&entry.id, &judgement.form);
-        let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
-            .map_err(|error| Ending::Failed(error, None))?;
+        let mut plan =
+            plan::resolve(profile, request, command, accepted.timeout, setting).map_err(failed)?;
+        plan.make_directories.clone_from(&expanded.parents);
+        exec::make_directories(&plan).map_err(failed)?;
         entry.cwd.clone_from(&plan.cwd.path);
         let host = call.terminal.as_ref();
-        let host = host.filter(|_| exec::terminal::suits(&request));
+        let host = host.filter(|_| exec::terminal::suits(request));
         let run = match host {
             Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel).await,
             None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
@@ -216,6 +229,14 @@ impl Shared {
         } else {
             name
         })
+    }
+
+    /// Where internal URLs lead.
+    fn places(&self) -> Places<'_> {
+        Places {
+            directories: &self.config.urls,
+            artifacts: None,
+        }
     }
 
     fn setting<'a>(&'a self, id: &'a RunId, form: &'a Form) -> Setting<'a> {

@@ -42,6 +42,7 @@ pub mod rewrite;
 mod run_id;
 pub mod script;
 mod template;
+pub mod urls;
 
 pub use call::Call;
 pub use config::{Config, Surroundings};

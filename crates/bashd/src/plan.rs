@@ -46,6 +46,8 @@ pub struct Plan {
     pub streams: Streams,
     /// Which lines of the whole output are shown.
     pub lines: LineLimits,
+    /// Directories that are made before anything runs.
+    pub make_directories: Vec<PathBuf>,
     /// When and how the run is ended.
     pub limits: Limits,
     /// How much output is kept.
@@ -199,6 +201,7 @@ pub(crate) fn resolve(
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
         streams: profile.output.streams,
         lines: command.lines,
+        make_directories: Vec::new(),
         limits,
         quota: config.quota,
         directory: config.runs_dir().join(id.as_str()),

@@ -74,6 +74,24 @@ pub struct Config {
     pub interceptor_rules: Vec<InterceptorRule>,
     /// Whether a call may ask to run in the background.
     pub async_enabled: bool,
+    /// Where internal URLs lead.
+    pub urls: UrlPlaces,
+}
+
+/// Where internal URLs lead; `None` is not set up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UrlPlaces {
+    /// Root of `local://`.
+    pub local: Option<PathBuf>,
+    /// A directory of skills: a directory with a `SKILL.md` each.
+    pub skills: Option<PathBuf>,
+    /// A directory of what agents wrote: `ID.md` each.
+    pub agents: Option<PathBuf>,
+    /// Root of `memory://root`.
+    pub memory: Option<PathBuf>,
+    /// A directory of rules: `NAME.md` each.
+    pub rules: Option<PathBuf>,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -150,6 +168,7 @@ impl Config {
 
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
+        let directory = |name| Ok::<_, Error>(values.optional(name)?.map(PathBuf::from));
         Ok(Self {
             state_dir: sources.state_dir.clone(),
             quota: Quota {
@@ -180,6 +199,14 @@ impl Config {
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
+            urls: UrlPlaces {
+                local: directory("urls.local_dir")?
+                    .or_else(|| Some(sources.state_dir.join("local"))),
+                skills: directory("urls.skills_dir")?,
+                agents: directory("urls.agents_dir")?,
+                memory: directory("urls.memory_dir")?,
+                rules: directory("urls.rules_dir")?,
+            },
         })
     }
 }

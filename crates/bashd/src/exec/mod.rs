@@ -25,6 +25,7 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -108,6 +109,19 @@ impl From<Failure> for Error {
             Failure::CancelledBeforeStart => Self::new(ErrorKind::Spawn, "cancelled before start"),
         }
     }
+}
+
+/// Makes the directories that a plan wants, for their owner alone.
+pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
+    for directory in &plan.make_directories {
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            let doing = format!("make {}", directory.display());
+            Error::io(ErrorKind::Io, doing, error)
+        })?;
+    }
+    Ok(())
 }
 
 /// Runs a plan to its end. Dropping the future ends the tree: its keeper sees the socket close.

@@ -119,6 +119,9 @@ pub struct RewriteRules {
     /// What happens to a trailing `| tail -n N`.
     #[serde(default)]
     pub trailing_limits: TrailingLimitsRule,
+    /// Schemes of internal URLs that become paths (`local` for `local://x`).
+    #[serde(default)]
+    pub urls: Vec<String>,
 }
 
 /// What happens to a leading `cd DIR &&`.

@@ -1,6 +1,7 @@
 //! The `bashd` binary: parses, calls a front end, turns the result into an exit status.
 
 mod args;
+mod artifact;
 mod check;
 mod completions;
 mod config;
@@ -15,6 +16,7 @@ mod log;
 mod man;
 mod mcp;
 mod print;
+mod rpc;
 mod run;
 mod schema;
 mod serve;

@@ -3,6 +3,7 @@
 //! [`Shared::stages`] spells the pipeline in order and holds no stage's logic. Every future of an
 //! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
 
+use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, Result};
@@ -43,6 +44,7 @@ struct Shared {
     keepers: Keepers,
     profiles: Library,
     ledger: Ledger,
+    artifacts: Store,
     /// Who is asked where a rule says so.
     approver: OnceLock<Approver>,
     /// Said once, for people: nobody's reply is the place for it.
@@ -55,6 +57,7 @@ impl Engine {
         let keepers = Keepers::new(source, config.storage())?;
         let profiles = Library::new(config.profiles_dir.clone());
         let ledger = Ledger::new(config.ledger, config.ledger_dir());
+        let artifacts = Store::of(&config);
         let warnings = Mutex::default();
         Ok(Self(Arc::new(Shared {
             config,
@@ -62,6 +65,7 @@ impl Engine {
             keepers,
             profiles,
             ledger,
+            artifacts,
             approver: OnceLock::new(),
             warnings,
         })))
@@ -114,6 +118,11 @@ impl Engine {
     /// An engine asks one approver for its whole life: a second one is handed back.
     pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
         self.0.approver.set(approver)
+    }
+
+    /// The stored outputs of this engine's state directory.
+    pub fn artifacts(&self) -> &Store {
+        &self.0.artifacts
     }
 
     /// The configuration that holds.
@@ -194,7 +203,7 @@ impl Shared {
             Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel).await,
             None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
         };
-        Ok(conclude(profile, &plan, run, &accepted))
+        Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.

@@ -5,6 +5,7 @@
 
 use super::Profile;
 use super::shape::{self, Shaped};
+use crate::artifact::{self, Kept};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
 use crate::notice::Notice;
@@ -51,6 +52,8 @@ pub struct Finished {
     pub written: Written,
     /// Bytes that the spool no longer holds.
     pub dropped_bytes: u64,
+    /// The whole output, if it was stored.
+    pub(crate) artifact: Option<Kept>,
     /// Things to tell about the request or the run.
     pub notices: Vec<Notice>,
     /// Processes that outlived the run.
@@ -138,6 +141,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         output_lines: finished.written.lines,
         stderr_bytes: finished.written.stderr_bytes,
         dropped_bytes: finished.dropped_bytes,
+        artifact: finished.artifact.map(|kept| artifact::address(kept.id)),
         left_behind: finished.left_behind.clone(),
         ..from_shaped(shaped)
     }

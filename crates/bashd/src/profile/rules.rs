@@ -2,7 +2,7 @@
 
 use crate::guard::safe_mode::SafeMode;
 use crate::output::joined::Joined;
-use crate::output::window::{self, Window};
+use crate::output::window::{self, Keep, Window};
 use crate::output::{Captured, Source};
 use crate::plan::{Limits, Shell, Streams, Survivors};
 use serde::Deserialize;
@@ -264,8 +264,22 @@ pub struct OutputRules {
     /// What stands between stdout and stderr when both are shown in one text.
     #[serde(default)]
     pub separator: String,
+    /// When the whole output is stored.
+    #[serde(default)]
+    pub artifacts: Artifacts,
     /// The window that each shown text passes.
     pub window: Window,
+}
+
+/// When a run's output is stored as an artifact.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Artifacts {
+    /// Never.
+    #[default]
+    Never,
+    /// When the reply does not show all of it.
+    WhenCut,
 }
 
 /// Whether stdout and stderr are shown in one text or in two.
@@ -280,18 +294,25 @@ pub enum Show {
 
 impl OutputRules {
     /// Cuts a run's streams to what the profile shows.
-    pub fn capture(&self, out: &dyn Source, err: Option<&dyn Source>) -> io::Result<Captured> {
+    pub(crate) fn capture(
+        &self,
+        out: &dyn Source,
+        err: Option<&dyn Source>,
+        keep: &mut Keep<'_>,
+    ) -> io::Result<Captured> {
         let window = &self.window;
         Ok(match (self.show, err) {
             (Show::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
-                Captured::One(window::capture(&joined, window)?)
+                Captured::One(window::capture(&joined, window, keep)?)
             }
             (Show::Apart, Some(err)) => Captured::Apart {
-                out: window::capture(out, window)?,
-                err: window::capture(err, window)?,
+                out: window::capture(out, window, keep)?,
+                err: window::capture(err, window, keep)?,
             },
-            (Show::Together | Show::Apart, None) => Captured::One(window::capture(out, window)?),
+            (Show::Together | Show::Apart, None) => {
+                Captured::One(window::capture(out, window, keep)?)
+            }
         })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `artifacts` | stored output: every byte up to the quota, exact counts beyond it, failures that change no reply |
 //! | `client_terminal` | commands in terminals of a client, which may be slow, deaf, forgetful or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
@@ -37,6 +38,7 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod artifacts;
 mod client_terminal;
 mod client_under_test;
 mod contracts;

@@ -19,7 +19,7 @@ use crate::profile::finished::conclude;
 use crate::profile::library::{Library, Missing};
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
-use crate::request::{self, Request};
+use crate::request::{self, Accepted, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
 use crate::urls::{self, Expanded, Places};
@@ -173,23 +173,15 @@ impl Shared {
         entry: &mut Entry<'_>,
         watch: Option<&mut Watch>,
     ) -> Result<Ending, Ending> {
-        entry.profile.clone_from(&profile.name);
-        let request = call.request(profile).map_err(Ending::Refused)?;
-        entry.command.clone_from(&request.command);
-        let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
-        request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
-        let command = rewrite::apply(&profile.rewrite, &request);
-        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
+        let (accepted, expanded) = self.understand(profile, call, entry)?;
         let Expanded {
             request, command, ..
-        } = &expanded;
+        } = &*expanded;
         let judgement = self.config.judge(profile, request, command);
         self.permit(&judgement, command, &call.cancel).await?;
-        expanded
-            .problem
-            .clone()
-            .map_or(Ok(()), Err)
-            .map_err(Ending::Refused)?;
+        if let Some(problem) = &expanded.problem {
+            return Err(Ending::Refused(problem.clone()));
+        }
         let failed = |error| Ending::Failed(error, None);
         let setting = self.setting(&entry.id, &judgement.form);
         let mut plan =
@@ -204,6 +196,24 @@ impl Shared {
             None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
         };
         Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
+    }
+
+    /// The stages that only read what was said. Apart from the others, so that what they hold is not
+    /// held while the command runs.
+    fn understand(
+        &self,
+        profile: &Profile,
+        call: &Call,
+        entry: &mut Entry<'_>,
+    ) -> Result<(Accepted, Box<Expanded>), Ending> {
+        entry.profile.clone_from(&profile.name);
+        let request = call.request(profile).map_err(Ending::Refused)?;
+        entry.command.clone_from(&request.command);
+        let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
+        request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
+        let command = rewrite::apply(&profile.rewrite, &request);
+        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
+        Ok((accepted, Box::new(expanded)))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.
@@ -244,7 +254,7 @@ impl Shared {
     fn places(&self) -> Places<'_> {
         Places {
             directories: &self.config.urls,
-            artifacts: None,
+            artifacts: Some(&self.artifacts),
         }
     }
 

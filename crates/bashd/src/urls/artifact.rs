@@ -2,6 +2,7 @@
 
 use super::address::listed;
 use super::{Address, Places, Problem, Resolved, Resolver};
+use crate::artifact::Store;
 use std::io;
 use std::path::PathBuf;
 
@@ -12,6 +13,16 @@ pub trait Artifacts {
 
     /// The path of a plain file with all that is kept of one. It is not read here, however large it is.
     fn path(&self, id: u64) -> io::Result<PathBuf>;
+}
+
+impl Artifacts for Store {
+    fn ids(&self) -> io::Result<Vec<u64>> {
+        Self::ids(self)
+    }
+
+    fn path(&self, id: u64) -> io::Result<PathBuf> {
+        Self::path(self, id)
+    }
 }
 
 pub(super) struct ArtifactResolver;

@@ -180,3 +180,22 @@ async fn profiles_without_addresses_pass_them_on() {
         );
     }
 }
+
+#[tokio::test]
+async fn stored_output_is_read_by_its_address() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let stored = engine.run(Request::new("seq 100000")).await;
+    let address = stored.artifact.expect("an artifact");
+    for profile in ["default", "pi"] {
+        let command = format!("wc -l < {address}; sed -n 50000p '{address}'");
+        let reply = engine.run(Request::new(command).profile(profile)).await;
+        assert_eq!(reply.output, "100000\n50000\n", "{profile}");
+        let reply = engine
+            .run(Request::new("cat artifact://987654").profile(profile))
+            .await;
+        let error = reply.error.expect("an error");
+        let text = "Failed to resolve artifact:// URL in bash command: artifact://987654\nArtifact 987654 not found. Available: ";
+        assert!(error.starts_with(text), "{error}");
+    }
+}

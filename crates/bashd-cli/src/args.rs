@@ -74,6 +74,7 @@ pub(crate) enum Subcommand {
     Mcp(Mcp),
     Check(Check),
     Rpc(Rpc),
+    Acp(Acp),
     /// Judge the commands of an agent that has a shell tool of its own.
     #[command(subcommand)]
     Hook(Hook),
@@ -105,6 +106,7 @@ impl Subcommand {
             Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
             Self::Rpc(rpc) => Some(&rpc.everywhere),
+            Self::Acp(acp) => Some(&acp.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Log(log) => Some(&log.everywhere),
             Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
@@ -206,6 +208,21 @@ pub(crate) struct Rpc {
     /// Let calls run for so many seconds more when the client closes its end.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub(crate) linger: Duration,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Serve the Agent Client Protocol: an agent whose prompts are commands.
+///
+/// They run in terminals of the client where it offers them. Speaks on stdin and stdout, and ends when
+/// stdin closes; see `docs/acp.md`.
+#[derive(Debug, Args)]
+pub(crate) struct Acp {
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+    /// End each command after so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -6,7 +6,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
-use crate::{check, completions, config, doctor, hook, log, man, mcp, rpc, run, schema};
+use crate::{acp, check, completions, config, doctor, hook, log, man, mcp, rpc, run, schema};
 use bashd::KeeperSource;
 
 /// Runs the front end that was asked for. Only those that need the configuration read it, and only
@@ -25,6 +25,7 @@ pub(crate) fn dispatch(
         }
         Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),
         Subcommand::Check(arguments) => check::check(arguments, &settings()?, printer),
+        Subcommand::Acp(arguments) => acp::acp(arguments, settings()?, printer),
         Subcommand::Rpc(arguments) => rpc::rpc(arguments, settings()?, printer),
         Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(
             arguments, &settings, printer,

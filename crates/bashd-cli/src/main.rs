@@ -1,5 +1,6 @@
 //! The `bashd` binary: parses, calls a front end, turns the result into an exit status.
 
+mod acp;
 mod args;
 mod artifact;
 mod check;

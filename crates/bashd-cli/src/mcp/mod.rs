@@ -5,12 +5,15 @@
 
 pub(crate) mod access;
 mod approval;
+mod artifact;
 mod bash;
 mod handler;
 mod http;
 mod load;
 mod log;
+mod news;
 mod progress;
+mod resources;
 mod result;
 mod stdio;
 

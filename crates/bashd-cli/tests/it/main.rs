@@ -2,6 +2,7 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
@@ -12,6 +13,7 @@
 //! | `check` | `check`: verdicts for people and programs; safe mode, interceptor and tools on `run`, too |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
+//! | `parity` | the same requests through every front end and the library |
 //! | `readme` | the README's snippets, executed |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
@@ -28,6 +30,7 @@
     reason = "test code: a panic is how a test fails"
 )]
 
+mod acp;
 mod alone;
 mod artifact;
 mod check;
@@ -38,6 +41,7 @@ mod hook;
 mod ledger;
 mod log;
 mod mcp;
+mod parity;
 mod readme;
 mod rpc;
 mod rpc_examples;

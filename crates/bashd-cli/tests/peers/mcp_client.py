@@ -81,6 +81,14 @@ async def main(mode, workspace, kind, *rest):
         go.touch()
         await call
         seen["progress"] = told[0]
+        long = await client.call_tool("bash", {"command": "seq 1 20000"})
+        artifact = long.structured_content["artifact"]
+        part = await client.call_tool("artifact", {"id": artifact, "from_line": 9999, "to_line": 10001})
+        seen["range"] = part.structured_content["text"]
+        found = await client.call_tool("artifact", {"id": artifact, "grep": "^1999[89]$"})
+        seen["found"] = found.structured_content["text"]
+        resource = await client.read_resource(artifact)
+        seen["resource"] = len(resource.contents[0].text)
         seen["cancelled"] = await cancel(client, workspace)
         again = await client.call_tool("bash", {"command": "echo alive"})
         seen["after"] = again.structured_content["output"]

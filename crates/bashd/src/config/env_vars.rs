@@ -60,6 +60,14 @@ pub const URLS_AGENTS_DIR: &str = "BASHD_URLS_AGENTS_DIR";
 pub const URLS_MEMORY_DIR: &str = "BASHD_URLS_MEMORY_DIR";
 /// Overrides `urls.rules_dir`.
 pub const URLS_RULES_DIR: &str = "BASHD_URLS_RULES_DIR";
+/// Overrides `jobs.max`.
+pub const JOBS_MAX: &str = "BASHD_JOBS_MAX";
+/// Overrides `jobs.max_per_owner`.
+pub const JOBS_MAX_PER_OWNER: &str = "BASHD_JOBS_MAX_PER_OWNER";
+/// Overrides `jobs.max_seconds`.
+pub const JOBS_MAX_SECONDS: &str = "BASHD_JOBS_MAX_SECONDS";
+/// Overrides `jobs.output_bytes`.
+pub const JOBS_OUTPUT_BYTES: &str = "BASHD_JOBS_OUTPUT_BYTES";
 /// Overrides `async.enabled`.
 pub const ASYNC_ENABLED: &str = "BASHD_ASYNC_ENABLED";
 /// Overrides `bash.virtualTerminal`.

@@ -15,6 +15,7 @@
 //! | `harness` | `harness`'s document on the real engine |
 //! | `hostile_repository` | strict safe mode where the repository wants to run programs |
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
+//! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
@@ -51,6 +52,7 @@ mod guard_properties;
 mod harness;
 mod hostile_repository;
 mod interceptor;
+mod jobs;
 mod many_calls;
 mod oracle;
 mod phoenix;

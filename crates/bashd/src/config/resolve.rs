@@ -88,7 +88,7 @@ pub(super) struct Values {
 impl Default for Values {
     fn default() -> Self {
         Self {
-            slots: [const { None }; KEYS.len()],
+            slots: std::array::from_fn(|_| None),
             warnings: Vec::new(),
         }
     }

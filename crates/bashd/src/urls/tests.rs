@@ -286,7 +286,7 @@ fn pi_urls_values_and_directories_are_raw() {
         .env("A", "skill://it%27s")
         .env("B", "from local://a b, 'local://c' and https://x")
         .env("C", "no address")
-        .cwd("local://work/dir");
+        .cwd("local://job/dir");
     let expanded = world.expand(request);
     assert_eq!(expanded.problem, None);
     let env: Vec<_> = expanded
@@ -304,7 +304,7 @@ fn pi_urls_values_and_directories_are_raw() {
         ]
     );
     let cwd = expanded.request.cwd.unwrap();
-    assert_eq!(world.short(cwd.to_str().unwrap()), "ROOT/local/work/dir");
+    assert_eq!(world.short(cwd.to_str().unwrap()), "ROOT/local/job/dir");
     let local = world.root.path().join("local");
     assert_eq!(
         expanded.parents,

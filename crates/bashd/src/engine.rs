@@ -7,8 +7,9 @@ use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
+use crate::event::{Event, Snapshot};
 use crate::exec::keeper::KeeperSource;
+use crate::exec::snapshots::Slot;
 use crate::exec::{self, Keepers, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
@@ -96,6 +97,24 @@ impl Engine {
         Running {
             state: State::Running(Box::pin(reply)),
             events,
+            snapshots: None,
+        }
+    }
+
+    /// The same, but of the output only its end is told, every 50 ms at most: whoever looks gets the
+    /// newest [`Event::Snapshot`], and the last one always comes.
+    pub fn follow(&self, call: impl Into<Call>) -> Running {
+        let (sender, events) = mpsc::channel(EVENTS_AHEAD);
+        let slot = Arc::new(Slot::default());
+        let (shared, call, filled) = (Arc::clone(&self.0), call.into(), Arc::clone(&slot));
+        let reply = async move {
+            let mut watch = Watch::of_the_end(sender, filled);
+            shared.perform(&call, Some(&mut watch)).await
+        };
+        Running {
+            state: State::Running(Box::pin(reply)),
+            events,
+            snapshots: Some(slot),
         }
     }
 
@@ -318,6 +337,7 @@ fn default_owner() -> String {
 pub struct Running {
     state: State,
     events: mpsc::Receiver<Event>,
+    snapshots: Option<Arc<Slot>>,
 }
 
 enum State {
@@ -333,13 +353,25 @@ impl Running {
                 State::Running(reply) => tokio::select! {
                     biased;
                     Some(event) = self.events.recv() => return Some(event),
+                    snapshot = next_snapshot(self.snapshots.as_deref()) => {
+                        return Some(Event::Snapshot(snapshot));
+                    }
                     reply = reply => self.state = State::Finished(Some(Box::new(reply))),
                 },
                 State::Finished(reply) => {
-                    let waiting = self.events.try_recv().ok();
+                    let newest = || self.snapshots.as_ref()?.take().map(Event::Snapshot);
+                    let waiting = self.events.try_recv().ok().or_else(newest);
                     return waiting.or_else(|| reply.take().map(Event::Finished));
                 }
             }
         }
+    }
+}
+
+/// The next snapshot, if there are any.
+async fn next_snapshot(slot: Option<&Slot>) -> Snapshot {
+    match slot {
+        Some(slot) => slot.next().await,
+        None => std::future::pending().await,
     }
 }

@@ -13,6 +13,7 @@ mod keepers;
 pub(crate) mod os;
 mod reset;
 mod sessions;
+pub(crate) mod snapshots;
 pub mod terminal;
 mod warm;
 mod watch;
@@ -38,6 +39,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::pin::Pin;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
@@ -365,9 +367,16 @@ impl Call<'_> {
         mut overdue: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Heard> {
         loop {
+            let due = self.watch.as_ref().and_then(|watch| watch.due());
             let frame = tokio::select! {
                 biased;
                 frame = self.connection.receive() => frame,
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.show_held();
+                    }
+                    continue;
+                }
                 () = &mut overdue => return Err(no_answer()),
                 () = self.turn.comes() => {
                     self.ask_for_handover().await?;

@@ -20,6 +20,7 @@
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
+//! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
@@ -59,6 +60,7 @@ mod many_calls;
 mod oracle;
 mod phoenix;
 mod pi_input;
+mod pi_output;
 mod profile_under_test;
 mod refusals;
 mod rewriting;

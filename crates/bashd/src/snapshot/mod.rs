@@ -256,6 +256,7 @@ impl Origin {
             streams: Streams::Apart,
             limits,
             lines: LineLimits::default(),
+            make_directories: Vec::new(),
             session: None,
             snapshot: None,
             wants_snapshot: false,

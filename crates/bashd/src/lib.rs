@@ -44,7 +44,9 @@ pub mod rewrite;
 mod run_id;
 pub mod screen;
 pub mod script;
+pub mod snapshot;
 mod template;
+pub mod urls;
 
 pub use call::Call;
 pub use config::{Config, Surroundings};

@@ -24,6 +24,8 @@ use crate::reply::Reply;
 use crate::request::{self, Accepted, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
+use crate::script::{Script, Shape};
+use crate::snapshot::Snapshots;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +46,7 @@ struct Shared {
     surroundings: Surroundings,
     keepers: Keepers,
     sessions: Sessions,
+    snapshots: Snapshots,
     profiles: Library,
     ledger: Ledger,
     artifacts: Store,
@@ -56,8 +59,9 @@ struct Shared {
 impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
-        let keepers = Keepers::new(source, config.storage())?;
+        let keepers = Keepers::new(source, config.storage())?.with_warm_shells(config.warm_shells);
         let sessions = Sessions::new(config.sessions);
+        let snapshots = Snapshots::new(config.shells_dir());
         let profiles = Library::new(config.profiles_dir.clone());
         let ledger = Ledger::new(config.ledger, config.ledger_dir());
         let artifacts = Store::of(&config);
@@ -67,6 +71,7 @@ impl Engine {
             surroundings,
             keepers,
             sessions,
+            snapshots,
             profiles,
             ledger,
             artifacts,
@@ -124,12 +129,13 @@ impl Engine {
         let accepted = Accepted::within(request.timeout.unwrap_or(limit));
         let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
+        let shape = Script::parse(&command.to_run).shape();
         let mut plan = plan::resolve(
             &profile,
             request,
             &command,
             &accepted,
-            shared.setting(&id, &Form::AsWritten, &owner_of(request)),
+            shared.setting(&id, &Form::AsWritten, &owner_of(request), shape),
         )?;
         plan.streams = streams;
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
@@ -234,8 +240,8 @@ impl Shared {
         self.permit(&judgement, &command, &call.cancel).await?;
         let owner = owner_of(&request);
         self.check_room(&owner, accepted.handover)?;
-        let setting = self.setting(&entry.id, &judgement.form, &owner);
-        let plan = plan::resolve(profile, &request, &command, &accepted, setting)
+        let setting = self.setting(&entry.id, &judgement.form, &owner, judgement.shape);
+        let mut plan = plan::resolve(profile, &request, &command, &accepted, setting)
             .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
         let host = call.terminal.as_ref();
@@ -244,6 +250,7 @@ impl Shared {
             let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
             run.map(Outcome::Ended)
         } else {
+            self.snapshots.take_over(&mut plan, &self.keepers).await;
             let (keepers, cancel) = (&self.keepers, &call.cancel);
             // A large future, and callers hold it on their stack.
             Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
@@ -298,13 +305,20 @@ impl Shared {
         })
     }
 
-    fn setting<'a>(&'a self, id: &'a RunId, form: &'a Form, owner: &'a str) -> Setting<'a> {
+    fn setting<'a>(
+        &'a self,
+        id: &'a RunId,
+        form: &'a Form,
+        owner: &'a str,
+        shape: Shape,
+    ) -> Setting<'a> {
         Setting {
             config: &self.config,
             surroundings: &self.surroundings,
             id,
             form,
             owner,
+            shape,
         }
     }
 }

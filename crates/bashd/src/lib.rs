@@ -43,6 +43,7 @@ pub mod request;
 pub mod rewrite;
 mod run_id;
 pub mod script;
+pub mod snapshot;
 mod template;
 
 pub use call::Call;

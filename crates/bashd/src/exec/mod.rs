@@ -15,6 +15,7 @@ mod reset;
 mod sessions;
 pub(crate) mod snapshots;
 pub mod terminal;
+mod warm;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -197,6 +198,7 @@ pub(crate) async fn run(
     match result {
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
+            keepers.refill_warm(plan);
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
@@ -250,11 +252,18 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
         .into_iter()
         .flatten()
         .collect();
-    let connection = keepers.take().await?;
-    match connection.send(&message, &fds).await {
-        Ok(()) => return Ok(connection),
-        Err(error) if keepers::is_gone(&error) => {}
-        Err(error) => return Err(failed(error)),
+    // A started shell, then the spare; whoever died while it was waiting is passed over.
+    let mut warm = keepers.take_warm(plan);
+    for _ in 0..2 {
+        let connection = match warm.take() {
+            Some(connection) => connection,
+            None => keepers.take().await?,
+        };
+        match connection.send(&message, &fds).await {
+            Ok(()) => return Ok(connection),
+            Err(error) if keepers::is_gone(&error) => {}
+            Err(error) => return Err(failed(error)),
+        }
     }
     let connection = keepers.take().await?;
     match connection.send(&message, &fds).await {
@@ -298,10 +307,11 @@ fn start_message(plan: &Plan) -> Start {
             .chain(&plan.shell.args)
             .map(bytes)
             .collect(),
-        script: plan
-            .script
-            .clone()
-            .map(|script| ByteBuf::from(script.into_bytes())),
+        script: plan.script_of_new_shell().map(ByteBuf::from),
+        warm: plan.suits_warm_shell().then(|| {
+            let script = plan.script.clone().unwrap_or_default();
+            ByteBuf::from(script.into_bytes())
+        }),
         env: plan.env.iter().map(entry).collect(),
         stdin: plan.stdin != Stdin::Null,
         streams: plan.streams,

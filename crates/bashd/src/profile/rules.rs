@@ -20,6 +20,12 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ShellRules {
+    /// Whether the shell takes over what the user's rc file sets up.
+    #[serde(default)]
+    pub snapshot: bool,
+    /// Whether shells that have already started may be used.
+    #[serde(default)]
+    pub warm: bool,
     /// Whether the configured `shell` may stand in for the candidates.
     pub choice: ShellChoice,
     /// Program and arguments before the script; the first that this machine has is taken.
@@ -125,11 +131,13 @@ pub struct SessionRules {
 }
 
 impl SessionRules {
-    /// The name of a call's session, if it has one; empty for that of calls that name none.
+    /// The name of a call's session, if it has one. Calls that name none share that of their owner, whose
+    /// name may be empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
         match &request.session {
             Some(name) => Some(name),
-            None => self.implicit.then_some(""),
+            None if self.implicit => Some(request.owner.as_deref().unwrap_or_default()),
+            None => None,
         }
     }
 }

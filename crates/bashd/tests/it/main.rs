@@ -26,11 +26,13 @@
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
 //! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
+//! | `snapshot` | what the user's rc file sets up is there in shells that never read it; bad rc files |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
 //! | `voice` | `voice`'s document on the real engine, with each shell of its order |
+//! | `warm` | shells that were started ahead: same as new ones, used once, passed over when they don't suit |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(
@@ -64,8 +66,10 @@ mod refusals;
 mod rewriting;
 mod safe_mode;
 mod sessions;
+mod snapshot;
 mod sources;
 mod stopping;
 mod streaming;
 mod tidy;
 mod voice;
+mod warm;

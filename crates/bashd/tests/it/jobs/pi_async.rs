@@ -112,6 +112,10 @@ async fn bad_questions_have_their_texts() {
     ] {
         assert_eq!(tool(&shop, input).await.text, text);
     }
+}
+
+#[tokio::test]
+async fn jobs_that_are_switched_off_are_not_there() {
     let off = Workshop::new();
     let text = "Async execution is disabled; no background jobs are available.";
     assert_eq!(tool(&off, "{}").await.text, text);

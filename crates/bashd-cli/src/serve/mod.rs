@@ -59,6 +59,17 @@ impl Server {
         })
     }
 
+    /// Says which front end this is: its jobs are of this name and user.
+    pub(crate) fn set_front_end(&mut self, name: &str) {
+        let user = rustix::process::getuid().as_raw();
+        self.defaults.owner = Some(format!("{name}:{user}"));
+    }
+
+    /// Whose the jobs of this server's calls are.
+    pub(crate) fn owner(&self) -> &str {
+        self.defaults.owner.as_deref().unwrap_or_default()
+    }
+
     /// A call with a model's arguments, in the profile's spelling.
     pub(crate) fn call(&self, arguments: String) -> Call {
         Call::json(arguments, self.defaults.clone())

@@ -185,6 +185,7 @@ pub(crate) fn of_job(
         notices: Vec::new(),
         left_behind: Vec::new(),
         terminal: None,
+        session_reset: None,
     };
     Ok(reply::reply(profile, &Ending::Ran(Box::new(finished)), Duration::ZERO).text)
 }

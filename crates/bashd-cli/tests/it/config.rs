@@ -48,7 +48,7 @@ fn every_value_is_shown_with_its_origin() {
     ledger.retention_days = 180                    # default
     ledger.max_command_bytes = "64KiB"             # default
     async.enabled = false                          # default
-    bash.virtualTerminal = "off"                   # default (no effect yet)
+    bash.virtualTerminal = "on"                    # default
     bash.autoBackground.enabled = false            # default
     bash.autoBackground.thresholdMs = 60000        # default
     bashInterceptor.enabled = false                # default

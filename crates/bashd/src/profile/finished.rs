@@ -10,6 +10,7 @@ use crate::exec::{EndedBy, Exit, Failure, HandedOver, Outcome, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
+use crate::output::terminal::TerminalText;
 use crate::output::window::Keep;
 use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
@@ -57,6 +58,7 @@ fn finished(
         let text = "variables, functions and directory are gone";
         Notice::request(format!("the session begins anew, since {reset}: {text}"))
     }));
+    notices.extend(plan.notices.iter().cloned());
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
@@ -64,7 +66,13 @@ fn finished(
         artifact = artifact.or_else(|| stored(profile, plan, run, store?));
         artifact
     };
-    let (captured, hidden) = captured(profile, plan, &run.out, err_source, &mut keep)?;
+    let text = plan
+        .terminal
+        .map(|size| TerminalText::of(&run.out, size, profile.terminal.carriage_return));
+    let (captured, hidden) = match text.transpose()? {
+        Some(text) => captured(profile, plan, &text, None, &mut keep)?,
+        None => captured(profile, plan, &run.out, err_source, &mut keep)?,
+    };
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
         .into_iter()

@@ -181,6 +181,52 @@ pub enum TrailingLimitsRule {
     Take,
 }
 
+/// When a command that asks for a terminal gets one, and how its output becomes text.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TerminalRules {
+    /// When there is one.
+    pub when: TerminalWhen,
+    /// What happens where there is none.
+    pub fallback: Fallback,
+    /// What a carriage return inside a line does.
+    pub carriage_return: CarriageReturn,
+}
+
+/// When a command that asks for a terminal gets one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalWhen {
+    /// Always: a program that needs one works for a model, too.
+    #[default]
+    Always,
+    /// Only where somebody watches who could type.
+    WithUi,
+}
+
+/// What happens where there is no terminal for a command that asks for one: it runs without.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// The reply says so.
+    #[default]
+    Told,
+    /// Nothing is said.
+    Silent,
+}
+
+/// What a carriage return inside a line of a terminal's output does to the text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CarriageReturn {
+    /// What follows is written over the line, as on a screen: of a progress bar its last form stays.
+    #[default]
+    Rewrites,
+    /// It ends the line.
+    EndsLine,
+}
+
 /// Which rules decide before anything runs.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -53,8 +53,8 @@ fn every_value_is_shown_with_its_origin() {
     ledger.max_command_bytes = "64KiB"             # default
     async.enabled = false                          # default
     bash.virtualTerminal = "on"                    # default
-    bash.autoBackground.enabled = false            # default (no effect yet)
-    bash.autoBackground.thresholdMs = 60000        # default (no effect yet)
+    bash.autoBackground.enabled = false            # default
+    bash.autoBackground.thresholdMs = 60000        # default
     bashInterceptor.enabled = false                # default
     bashInterceptor.patterns = []                  # default
     shellMinimizer.enabled = true                  # default (no effect yet)

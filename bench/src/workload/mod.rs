@@ -1,5 +1,6 @@
 //! The workloads: one file each, and one line each in this table.
 
+mod artifact;
 mod flood;
 pub(crate) mod idle;
 mod lines;
@@ -54,6 +55,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "whole-zero",
         about: "1 GiB of zeros, all of it kept",
         run: whole::zero,
+    },
+    Workload {
+        name: "artifact",
+        about: "100 lines from the middle of a stored GiB",
+        run: artifact::run,
     },
     Workload {
         name: "lines",

@@ -161,10 +161,9 @@ impl Engine {
             }
         };
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let jobs = self.jobs();
         let answer = tokio::select! {
             biased;
-            answer = tool::answer(&profile, &jobs, &owner, call.raw_text()) => answer,
+            answer = tool::answer(&profile, &self.0.config, &owner, call.raw_text()) => answer,
             () = call.cancel.cancelled() => tool::Answer::cancelled(),
         };
         reply::of_job_tool(answer, begun.elapsed())
@@ -281,6 +280,7 @@ impl Shared {
         entry.is_kept_out = request.by == By::PersonApart;
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
+        let accepted = accepted.with_auto_background(profile, &request, &self.config);
         let command = rewrite::apply(&profile.rewrite, &request);
         let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
         Ok((accepted, Box::new(expanded)))

@@ -215,13 +215,13 @@ pub const KEYS: &[Key] = &[
         Kind::Choice(&["off", "on"]),
     )
     .or("on"),
-    not_yet(
+    now(
         "bash.autoBackground.enabled",
         env_vars::BASH_AUTO_BACKGROUND_ENABLED,
         Kind::Switch,
     )
     .or("false"),
-    not_yet(
+    now(
         "bash.autoBackground.thresholdMs",
         env_vars::BASH_AUTO_BACKGROUND_THRESHOLD_MS,
         Kind::Number {

@@ -1,12 +1,12 @@
 //! From a run to what its profile shows of it: windows, counts, and what got lost.
 
 use super::Profile;
-use super::reply::{Ending, Finished, Handed};
+use super::reply::{self, Ending, Finished, Handed};
 use super::rules::Artifacts;
 use crate::artifact::{Kept, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
-use crate::exec::{Failure, HandedOver, Outcome, Run};
+use crate::exec::{EndedBy, Exit, Failure, HandedOver, Outcome, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
@@ -16,6 +16,7 @@ use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
 use std::io;
+use std::time::Duration;
 
 /// What a run that was carried out, or not, comes to.
 pub(crate) fn conclude(
@@ -168,6 +169,33 @@ fn captured(
         keep();
     }
     Ok((captured, hidden))
+}
+
+/// The text of a job that has ended, as its call would have answered.
+pub(crate) fn of_job(
+    profile: &Profile,
+    out: &dyn Source,
+    exit: Exit,
+    ended_by: Option<EndedBy>,
+) -> io::Result<String> {
+    let captured = profile.output.capture(out, None, &mut || None)?;
+    let finished = Finished {
+        exit,
+        ended_by,
+        timeout: Duration::from_secs(profile.limits.timeout_s),
+        requested_timeout: None,
+        ran_for: Duration::ZERO,
+        captured,
+        hidden: Hidden::default(),
+        written: Written::of(out, None),
+        dropped_bytes: 0,
+        artifact: None,
+        notices: Vec::new(),
+        left_behind: Vec::new(),
+        terminal: None,
+        session_reset: None,
+    };
+    Ok(reply::reply(profile, &Ending::Ran(Box::new(finished)), Duration::ZERO).text)
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

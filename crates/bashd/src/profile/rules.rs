@@ -280,6 +280,23 @@ pub struct BackgroundRules {
     pub handed_over: String,
     /// What the output file says at its end.
     pub file_ends: Option<EndLines>,
+    /// How the parts of the text stand.
+    pub layout: JobLayout,
+    /// Whether a call's timeout holds for its job as well; else only one that was asked for does.
+    pub keeps_timeout: bool,
+    /// Whether long-running calls become jobs by themselves, where that is switched on.
+    pub auto: bool,
+}
+
+/// How output, notices and job stand in a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobLayout {
+    /// A line each.
+    #[default]
+    Lines,
+    /// A blank line between them, the output without blanks at its end.
+    Paragraphs,
 }
 
 impl Default for BackgroundRules {
@@ -290,6 +307,9 @@ impl Default for BackgroundRules {
             handed_over: "[still running after {seconds} s, as job {job}; output in {output_file}]"
                 .into(),
             file_ends: None,
+            layout: JobLayout::Lines,
+            keeps_timeout: false,
+            auto: false,
         }
     }
 }

@@ -120,8 +120,10 @@ pub(crate) fn acp(
     settings: Settings,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
+    let mut server = Server::start(&arguments.serving, settings)?;
+    server.own_jobs_as("acp");
     let shared = Arc::new(Shared {
-        server: Server::start(&arguments.serving, settings)?,
+        server,
         timeout: arguments.timeout,
         has_terminals: AtomicBool::new(false),
         sessions: Mutex::default(),

@@ -47,10 +47,12 @@ pub(crate) fn rpc(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let profiles = Library::new(settings.config.profiles_dir.clone());
+    let mut server = Server::start(&arguments.serving, settings)?;
+    server.own_jobs_as("rpc");
     let host = Host {
         profiles: Arc::new(profiles),
         turns: Arc::new(Semaphore::new(calls::RUN_AT_ONCE)),
-        server: Server::start(&arguments.serving, settings)?,
+        server,
         linger: arguments.linger,
     };
     let engine = host.server.engine.clone();

@@ -59,6 +59,13 @@ impl Server {
         })
     }
 
+    /// Makes the jobs of its calls those of this front end and user, unless the command line says whose.
+    pub(crate) fn own_jobs_as(&mut self, front_end: &str) {
+        let user = rustix::process::getuid().as_raw();
+        let owner = &mut self.defaults.owner;
+        owner.get_or_insert_with(|| format!("{front_end}:{user}"));
+    }
+
     /// A call with a model's arguments, in the profile's spelling.
     pub(crate) fn call(&self, arguments: String) -> Call {
         Call::json(arguments, self.defaults.clone())

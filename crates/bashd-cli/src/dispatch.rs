@@ -6,7 +6,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
-use crate::{acp, check, completions, config, doctor, hook, log, man, mcp, rpc, run, schema};
+use crate::{acp, check, completions, config, doctor, hook, jobs, log, man, mcp, rpc, run, schema};
 use bashd::KeeperSource;
 
 /// Runs the front end that was asked for. Only those that need the configuration read it, and only
@@ -30,6 +30,7 @@ pub(crate) fn dispatch(
         Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(
             arguments, &settings, printer,
         )),
+        Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Artifact(Artifact::List(arguments)) => {
             artifact::list(arguments, &settings()?, printer)

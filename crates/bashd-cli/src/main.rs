@@ -12,6 +12,7 @@ mod exit_status;
 mod failure;
 mod for_people;
 mod hook;
+mod jobs;
 mod judging;
 mod log;
 mod man;

@@ -121,7 +121,7 @@ pub(crate) fn acp(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let mut server = Server::start(&arguments.serving, settings)?;
-    server.own_jobs_as("acp");
+    server.set_front_end("acp");
     let shared = Arc::new(Shared {
         server,
         timeout: arguments.timeout,

@@ -87,6 +87,11 @@ impl Calls<'_> {
             self.shared.news.tell(Change::List);
             self.shared.news.tell(Change::Resource(address.clone()));
         }
+        if let Some(id) = &reply.job {
+            self.shared.news.tell(Change::List);
+            let address = format!("{}{id}", super::job::SCHEME);
+            self.shared.news.tell(Change::Resource(address));
+        }
         let warnings = self.shared.server.engine.take_warnings();
         self.log.tell(&context, &reply, warnings).await;
         Ok(result::of(reply).into())

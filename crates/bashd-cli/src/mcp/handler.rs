@@ -8,6 +8,7 @@
 use super::approval::{self, Seal};
 use super::artifact;
 use super::bash::{self, Calls};
+use super::job;
 use super::load::Load;
 use super::log::Log;
 use super::news::{self, News, Subscriptions};
@@ -68,6 +69,7 @@ pub(super) struct Shared {
     pub(super) turns: Semaphore,
     pub(super) news: News,
     bash: Tool,
+    job: Option<Tool>,
     /// Every tool, in the order in which clients see them.
     tools: Vec<Tool>,
 }
@@ -78,12 +80,15 @@ impl Shared {
         // An engine has one approver for its life; whom it asks follows from the call.
         let _ = server.engine.ask(approval::approver());
         let bash = bash::tool(&server);
+        let job = job::tool(&server);
         let mut tools = vec![bash.clone()];
+        tools.extend(job.clone());
         if stores_output(&server) {
             tools.push(artifact::tool());
         }
         Arc::new(Self {
             bash,
+            job,
             tools,
             news: News::new(),
             server,
@@ -167,14 +172,23 @@ impl ServerHandler for Handler {
             let text = format!("there is no tool `{}`", request.name);
             return Err(ErrorData::invalid_params(text, None));
         }
-        if request.name != self.shared.bash.name {
+        let (shared, load) = (&self.shared, &self.load);
+        if shared
+            .job
+            .as_ref()
+            .is_some_and(|job| job.name == request.name)
+        {
+            let answer = job::answer(&shared.server, load, request, context);
+            return Ok(Box::pin(answer).await.into());
+        }
+        if request.name != shared.bash.name {
             let arguments = request.arguments.unwrap_or_default();
             let answer = self.in_store(move |store| artifact::answer(store, arguments));
             return Ok(answer.await?.into());
         }
         let calls = Calls {
-            shared: &self.shared,
-            load: &self.load,
+            shared,
+            load,
             log: &self.log,
         };
         Box::pin(calls.run(request, context)).await
@@ -186,8 +200,14 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        self.in_store(move |store| resources::list(store, cursor.as_deref()))
-            .await?
+        let is_first = cursor.is_none();
+        let listed = self.in_store(move |store| resources::list(store, cursor.as_deref()));
+        let mut listed = listed.await??;
+        if is_first {
+            let jobs = job::list(&self.shared.server);
+            listed.resources.splice(..0, jobs);
+        }
+        Ok(listed)
     }
 
     async fn list_resource_templates(
@@ -203,6 +223,9 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(read) = job::read(&self.shared.server, &request.uri).await {
+            return Ok(read?.into());
+        }
         let read = self.in_store(move |store| resources::read(store, &request.uri));
         Ok(read.await??.into())
     }
@@ -229,7 +252,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.subscriptions.begin(&self.shared.news, context.peer);
+        self.subscriptions.begin(&self.shared, context.peer);
     }
 
     fn accepted_subscription_filter(
@@ -240,7 +263,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.shared.news.pass_on(&context).await;
+        news::pass_on(&self.shared, &context).await;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
-//! What clients may read by address: stored output.
+//! What clients may read by address: stored output, and jobs.
 
+use super::job;
 use bashd::artifact::{self, Selection, Store, Summary};
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
@@ -50,7 +51,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     let artifact = ResourceTemplate::new("artifact://{id}", "stored output")
         .with_description("The output of a command, whose reply names its address")
         .with_mime_type("text/plain");
-    ListResourceTemplatesResult::with_all_items(vec![artifact])
+    ListResourceTemplatesResult::with_all_items(vec![artifact, job::template()])
 }
 
 /// Reads one. Reads files: not for the runtime's own thread.

@@ -290,8 +290,7 @@ impl Connection {
 
     fn ends_of_jobs(&self) -> Option<Completions> {
         let server = &self.host.server;
-        let owner = server.defaults.owner.clone()?;
-        server.engine.jobs().completions(owner).ok()
+        server.engine.jobs().completions(server.owner()).ok()
     }
 
     fn start(&mut self, asked: Asked) -> Result<Option<Value>, String> {

@@ -48,7 +48,7 @@ pub(crate) fn rpc(
 ) -> Result<ExitStatus, Failure> {
     let profiles = Library::new(settings.config.profiles_dir.clone());
     let mut server = Server::start(&arguments.serving, settings)?;
-    server.own_jobs_as("rpc");
+    server.set_front_end("rpc");
     let host = Host {
         profiles: Arc::new(profiles),
         turns: Arc::new(Semaphore::new(calls::RUN_AT_ONCE)),

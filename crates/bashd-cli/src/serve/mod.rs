@@ -59,11 +59,15 @@ impl Server {
         })
     }
 
-    /// Makes the jobs of its calls those of this front end and user, unless the command line says whose.
-    pub(crate) fn own_jobs_as(&mut self, front_end: &str) {
+    /// Says which front end this is: its jobs are of this name and user.
+    pub(crate) fn set_front_end(&mut self, name: &str) {
         let user = rustix::process::getuid().as_raw();
-        let owner = &mut self.defaults.owner;
-        owner.get_or_insert_with(|| format!("{front_end}:{user}"));
+        self.defaults.owner = Some(format!("{name}:{user}"));
+    }
+
+    /// Whose the jobs of this server's calls are.
+    pub(crate) fn owner(&self) -> &str {
+        self.defaults.owner.as_deref().unwrap_or_default()
     }
 
     /// A call with a model's arguments, in the profile's spelling.

@@ -7,6 +7,7 @@
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
+//! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
@@ -38,6 +39,7 @@ mod config;
 mod doctor;
 mod documents;
 mod hook;
+mod jobs;
 mod ledger;
 mod log;
 mod mcp;

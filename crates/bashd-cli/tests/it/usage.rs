@@ -9,6 +9,7 @@ const SUBCOMMANDS: &[&str] = &[
     "rpc",
     "run",
     "log",
+    "jobs",
     "schema",
     "config",
     "doctor",

@@ -98,6 +98,14 @@ const found = await call(client, "artifact", { id: artifact, grep: "^1999[89]$" 
 seen.found = found.structuredContent.text;
 const resource = await client.readResource({ uri: artifact });
 seen.resource = resource.contents[0].text.length;
+const script = "echo starting; sleep 0.2; echo listening on 80; sleep 300";
+const started = await call(client, "bash", { command: script, background: true });
+const job = started.structuredContent.job;
+const wanted = { action: "wait", job, regex: "listening on [0-9]+", timeout: 50 };
+seen.waited = (await call(client, "job", wanted)).content[0].text;
+const state = await client.readResource({ uri: `job://${job}` });
+seen.job = JSON.parse(state.contents[0].text).state;
+await call(client, "job", { action: "kill", job });
 seen.cancelled = await cancel(client);
 seen.after = (await bash(client, "echo alive")).structuredContent.output;
 await client.close();

@@ -186,6 +186,11 @@ impl Jobs {
     }
 }
 
+/// The number of a signal by its name, with or without `SIG`, or by its number.
+pub fn signal_number(name: &str) -> Option<i32> {
+    crate::profile::signal::number(name)
+}
+
 /// What comes after input that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterInput {

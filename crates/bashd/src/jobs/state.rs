@@ -15,7 +15,6 @@ const LAST_LINE_BYTES: u64 = 400;
 /// Where a job is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum State {
     /// It runs.
     Running,

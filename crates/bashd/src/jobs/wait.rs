@@ -8,6 +8,7 @@ use super::{Jobs, directory};
 use crate::error::Result;
 use crate::event::Stream;
 use regex::Regex;
+use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -252,12 +253,13 @@ impl Jobs {
         false
     }
 
-    /// Follows a job's output from an offset: hands out its text as it comes, until the job has ended.
+    /// Follows a job's output from an offset: hands out its text as it comes, until the job has ended or
+    /// whoever is shown it has seen enough.
     pub async fn follow(
         &self,
         job: &Job,
         mut from: u64,
-        mut show: impl FnMut(&str),
+        mut show: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Job> {
         let query = |from| super::OutputQuery::since(from).at_most(FOLLOWED_AT_ONCE);
         loop {
@@ -269,7 +271,9 @@ impl Jobs {
             }
             loop {
                 let output = self.output(job, &query(from)).await?;
-                show(&output.text);
+                if !output.text.is_empty() && show(&output.text).is_break() {
+                    return Ok(output.job);
+                }
                 from = output.next_offset;
                 if from < output.output_bytes {
                     continue;

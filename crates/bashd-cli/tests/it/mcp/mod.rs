@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `stdio` | tools, results, progress, cancellation, approval and logging on stdin and stdout |
 //! | `stateless` | the same without a handshake |
+//! | `jobs` | background jobs: the tool, what waits, resources and news of them |
 //! | `resources` | stored output, as a tool and by address, and news of it |
 //! | `http` | the token, Host and Origin, and a call |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
@@ -12,6 +13,7 @@
 mod client;
 mod hostile;
 mod http;
+mod jobs;
 mod peers;
 mod resources;
 mod stateless;

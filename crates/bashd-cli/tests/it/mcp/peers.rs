@@ -90,6 +90,9 @@ fn is_right(peer: &str, told: &str) {
         "{peer}: {seen}"
     );
     assert_eq!(seen["resource"], 108_894, "{peer}: {seen}");
+    let waited = seen["waited"].as_str().unwrap_or_default();
+    assert!(waited.contains("listening on 80"), "{peer}: {seen}");
+    assert_eq!(seen["job"], "running", "{peer}: {seen}");
     assert_eq!(seen["cancelled"], 2, "{peer}: {seen}");
     assert_eq!(seen["after"], "alive\n", "{peer}: {seen}");
 }

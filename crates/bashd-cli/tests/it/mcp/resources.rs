@@ -100,8 +100,9 @@ fn what_is_stored_is_listed_and_read_by_address() {
         .collect();
     assert_eq!(addresses, [&second, &first]);
     let templates = client.ask("resources/templates/list", &json!({}));
-    let template = &templates["result"]["resourceTemplates"][0]["uriTemplate"];
-    assert_eq!(template, "artifact://{id}");
+    let templates = &templates["result"]["resourceTemplates"];
+    assert_eq!(templates[0]["uriTemplate"], "artifact://{id}");
+    assert_eq!(templates[1]["uriTemplate"], "job://{id}");
     let read = client.ask("resources/read", &json!({"uri": first}));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("1\n2\n") && text.ends_with("\n20000\n"));

@@ -23,7 +23,8 @@ fn it_introduces_itself_and_its_tools() {
     assert_eq!(bash["annotations"]["destructiveHint"], true);
     assert_eq!(bash["annotations"]["openWorldHint"], true);
     assert_eq!(bash["outputSchema"]["type"], "object");
-    let artifact = &tools["result"]["tools"][1];
+    assert_eq!(tools["result"]["tools"][1]["name"], "job");
+    let artifact = &tools["result"]["tools"][2];
     assert_eq!(artifact["name"], "artifact");
     assert_eq!(artifact["annotations"]["readOnlyHint"], true);
     let (rest, status) = client.finish();

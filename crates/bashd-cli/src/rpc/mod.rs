@@ -58,7 +58,7 @@ pub(crate) fn rpc(
     let engine = host.server.engine.clone();
     // The first to say so, since the engine is ours.
     let _ = engine.ask(asking::approver());
-    let (served, signal) = if let Some(path) = &arguments.socket {
+    let (ended, signal) = if let Some(path) = &arguments.socket {
         let listening = socket::Listening::at(path)?;
         serve::until_done(|stop| socket::serve(host, listening, stop))?
     } else {
@@ -71,6 +71,6 @@ pub(crate) fn rpc(
     for warning in engine.take_warnings() {
         printer.warn(&warning);
     }
-    served?;
+    ended?;
     Ok(signal.unwrap_or(ExitStatus::Success))
 }

@@ -28,6 +28,8 @@ pub const PROFILES_DIR: &str = "BASHD_PROFILES_DIR";
 pub const SHELL: &str = "BASHD_SHELL";
 /// Overrides `prefix`.
 pub const COMMAND_PREFIX: &str = "BASHD_PREFIX";
+/// Overrides `snapshot`.
+pub const SNAPSHOT: &str = "BASHD_SNAPSHOT";
 /// Overrides `survivors`.
 pub const SURVIVORS: &str = "BASHD_SURVIVORS";
 /// Overrides `safe_mode`.
@@ -36,6 +38,8 @@ pub const SAFE_MODE: &str = "BASHD_SAFE_MODE";
 pub const SESSIONS_LIMIT: &str = "BASHD_SESSIONS_LIMIT";
 /// Overrides `sessions.idle_seconds`.
 pub const SESSIONS_IDLE_SECONDS: &str = "BASHD_SESSIONS_IDLE_SECONDS";
+/// Overrides `sessions.warm_shells`.
+pub const SESSIONS_WARM_SHELLS: &str = "BASHD_SESSIONS_WARM_SHELLS";
 /// Overrides `guard.enable`.
 pub const GUARD_ENABLE: &str = "BASHD_GUARD_ENABLE";
 /// Overrides `guard.disable`.

@@ -123,6 +123,12 @@ pub const KEYS: &[Key] = &[
     now("shell", env_vars::SHELL, Kind::Text),
     now("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
     now(
+        "snapshot",
+        env_vars::SNAPSHOT,
+        Kind::Choice(&["profile", "on", "off"]),
+    )
+    .or("profile"),
+    now(
         "survivors",
         env_vars::SURVIVORS,
         Kind::Choice(&["profile", "keep", "end"]),
@@ -149,6 +155,12 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("1800"),
+    now(
+        "sessions.warm_shells",
+        env_vars::SESSIONS_WARM_SHELLS,
+        Kind::Number { min: 0, max: 32 },
+    )
+    .or("0"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),

@@ -60,6 +60,10 @@ pub struct Config {
     pub shell: Option<String>,
     /// Words put before every command.
     pub prefix: Option<String>,
+    /// Overrides what profiles say about taking over the user's rc file.
+    pub snapshot: Option<bool>,
+    /// How many started shells wait for a call without a session.
+    pub warm_shells: usize,
     /// How many sessions there may be, and how long they wait for a call.
     pub sessions: SessionLimits,
     /// How much jobs may take.
@@ -132,6 +136,11 @@ impl Config {
         }
     }
 
+    /// Where shells find what they start with: their name, and snapshots of the user's rc file.
+    pub fn shells_dir(&self) -> PathBuf {
+        self.state_dir.join("shells")
+    }
+
     /// Where the ledger's files live.
     pub fn ledger_dir(&self) -> PathBuf {
         self.state_dir.join("ledger")
@@ -190,6 +199,12 @@ impl Config {
                 .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
+            snapshot: match values.text("snapshot")? {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            },
+            warm_shells: values.number("sessions.warm_shells")? as usize,
             sessions: SessionLimits {
                 most: values.number("sessions.limit")? as usize,
                 idle: unless_zero(values.number("sessions.idle_seconds")?).map(Duration::from_secs),

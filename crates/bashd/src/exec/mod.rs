@@ -13,7 +13,9 @@ mod keepers;
 pub(crate) mod os;
 mod reset;
 mod sessions;
+pub(crate) mod snapshots;
 pub mod terminal;
+mod warm;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -37,6 +39,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::pin::Pin;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
@@ -195,6 +198,7 @@ pub(crate) async fn run(
     match result {
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
+            keepers.refill_warm(plan);
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
@@ -248,11 +252,18 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
         .into_iter()
         .flatten()
         .collect();
-    let connection = keepers.take().await?;
-    match connection.send(&message, &fds).await {
-        Ok(()) => return Ok(connection),
-        Err(error) if keepers::is_gone(&error) => {}
-        Err(error) => return Err(failed(error)),
+    // A started shell, then the spare; whoever died while it was waiting is passed over.
+    let mut warm = keepers.take_warm(plan);
+    for _ in 0..2 {
+        let connection = match warm.take() {
+            Some(connection) => connection,
+            None => keepers.take().await?,
+        };
+        match connection.send(&message, &fds).await {
+            Ok(()) => return Ok(connection),
+            Err(error) if keepers::is_gone(&error) => {}
+            Err(error) => return Err(failed(error)),
+        }
     }
     let connection = keepers.take().await?;
     match connection.send(&message, &fds).await {
@@ -296,10 +307,11 @@ fn start_message(plan: &Plan) -> Start {
             .chain(&plan.shell.args)
             .map(bytes)
             .collect(),
-        script: plan
-            .script
-            .clone()
-            .map(|script| ByteBuf::from(script.into_bytes())),
+        script: plan.script_of_new_shell().map(ByteBuf::from),
+        warm: plan.suits_warm_shell().then(|| {
+            let script = plan.script.clone().unwrap_or_default();
+            ByteBuf::from(script.into_bytes())
+        }),
         env: plan.env.iter().map(entry).collect(),
         stdin: plan.stdin != Stdin::Null,
         streams: plan.streams,
@@ -355,9 +367,16 @@ impl Call<'_> {
         mut overdue: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Heard> {
         loop {
+            let due = self.watch.as_ref().and_then(|watch| watch.due());
             let frame = tokio::select! {
                 biased;
                 frame = self.connection.receive() => frame,
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.show_held();
+                    }
+                    continue;
+                }
                 () = &mut overdue => return Err(no_answer()),
                 () = self.turn.comes() => {
                     self.ask_for_handover().await?;

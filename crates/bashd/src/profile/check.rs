@@ -3,6 +3,8 @@
 use super::Profile;
 use super::parameters::Sets;
 use super::rules::LimitRules;
+use super::rules::{OutputRules, TextForm};
+use super::texts::TruncationTexts;
 use crate::guard;
 use crate::output::window::Window;
 use crate::template::unknown_placeholder;
@@ -13,6 +15,7 @@ pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_limits(profile)?;
     check_guard(profile)?;
     check_window(&profile.output.window)?;
+    check_lines(&profile.output)?;
     check_texts(profile)
 }
 
@@ -97,6 +100,16 @@ fn check_window(window: &Window) -> Result<(), String> {
     )
 }
 
+fn check_lines(output: &OutputRules) -> Result<(), String> {
+    match (output.text, output.line_bytes) {
+        (_, None) | (TextForm::Rendered, Some(16..)) => Ok(()),
+        (TextForm::Decoded, Some(_)) => {
+            Err("output.line_bytes needs output.text = \"rendered\"".to_owned())
+        }
+        (TextForm::Rendered, Some(_)) => Err("output.line_bytes must be 16 or more".to_owned()),
+    }
+}
+
 fn check_texts(profile: &Profile) -> Result<(), String> {
     let texts = &profile.reply.texts;
     let process = ["pid", "command", "reason"];
@@ -133,7 +146,33 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     let limits = &profile.limits;
     placeholders("limits.raised", &limits.raised, &LimitRules::PLACEHOLDERS)?;
     placeholders("limits.lowered", &limits.lowered, &LimitRules::PLACEHOLDERS)?;
+    placeholders("reply.texts.wall_time", &texts.wall_time, &["seconds"])?;
+    check_truncation(&profile.reply.truncation)?;
     placeholders("tool.description", &profile.tool.description, &["pwd"])
+}
+
+fn check_truncation(texts: &TruncationTexts) -> Result<(), String> {
+    let range = ["first", "last", "total"];
+    let middle = [
+        "head",
+        "first",
+        "last",
+        "total",
+        "omitted_lines",
+        "omitted_size",
+    ];
+    placeholders("reply.truncation.range", &texts.range, &range)?;
+    placeholders("reply.truncation.count", &texts.count, &["shown", "total"])?;
+    placeholders("reply.truncation.by_bytes", &texts.by_bytes, &["limit"])?;
+    placeholders("reply.truncation.middle", &texts.middle, &middle)?;
+    placeholders("reply.truncation.lines_cut", &texts.lines_cut, &["max"])?;
+    placeholders("reply.truncation.stored", &texts.stored, &["address"])?;
+    let partly = ["address", "dropped"];
+    placeholders(
+        "reply.truncation.stored_partly",
+        &texts.stored_partly,
+        &partly,
+    )
 }
 
 fn placeholders(key: &str, text: &str, allowed: &[&str]) -> Result<(), String> {

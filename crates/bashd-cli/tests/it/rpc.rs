@@ -326,3 +326,15 @@ fn jobs_outlive_the_client_that_started_them_and_the_next_one_finds_them() {
     );
     client.close();
 }
+
+#[test]
+fn a_session_keeps_its_shell_from_call_to_call() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["--session", "s"]);
+    for (id, command) in [("1", "A=kept; cd /"), ("2", "echo $A $PWD")] {
+        client.ask(&json!({"id": id, "type": "call", "arguments": {"command": command}}));
+    }
+    let answer = client.ask(&json!({"id": "3", "type": "bash", "command": "echo $A $PWD"}));
+    assert_eq!(answer["data"]["output"], "kept /\n");
+    client.close();
+}

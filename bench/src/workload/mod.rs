@@ -7,6 +7,7 @@ mod many;
 mod one_shot;
 mod process;
 mod survivor;
+mod terminal;
 mod timeout;
 mod verdict;
 mod whole;
@@ -63,6 +64,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "many",
         about: "100 calls at once",
         run: many::run,
+    },
+    Workload {
+        name: "terminal",
+        about: "`true`, and 64 MiB of lines, in a terminal",
+        run: terminal::run,
     },
     Workload {
         name: "timeout-obeys",

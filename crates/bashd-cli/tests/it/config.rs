@@ -48,9 +48,9 @@ fn every_value_is_shown_with_its_origin() {
     ledger.retention_days = 180                    # default
     ledger.max_command_bytes = "64KiB"             # default
     async.enabled = false                          # default
-    bash.virtualTerminal = "off"                   # default (no effect yet)
-    bash.autoBackground.enabled = false            # default (no effect yet)
-    bash.autoBackground.thresholdMs = 60000        # default (no effect yet)
+    bash.virtualTerminal = "on"                    # default
+    bash.autoBackground.enabled = false            # default
+    bash.autoBackground.thresholdMs = 60000        # default
     bashInterceptor.enabled = false                # default
     bashInterceptor.patterns = []                  # default
     shellMinimizer.enabled = true                  # default (no effect yet)

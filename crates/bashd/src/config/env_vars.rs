@@ -58,6 +58,16 @@ pub const LEDGER_ENABLED: &str = "BASHD_LEDGER_ENABLED";
 pub const LEDGER_RETENTION_DAYS: &str = "BASHD_LEDGER_RETENTION_DAYS";
 /// Overrides `ledger.max_command_bytes`.
 pub const LEDGER_MAX_COMMAND_BYTES: &str = "BASHD_LEDGER_MAX_COMMAND_BYTES";
+/// Overrides `urls.local_dir`.
+pub const URLS_LOCAL_DIR: &str = "BASHD_URLS_LOCAL_DIR";
+/// Overrides `urls.skills_dir`.
+pub const URLS_SKILLS_DIR: &str = "BASHD_URLS_SKILLS_DIR";
+/// Overrides `urls.agents_dir`.
+pub const URLS_AGENTS_DIR: &str = "BASHD_URLS_AGENTS_DIR";
+/// Overrides `urls.memory_dir`.
+pub const URLS_MEMORY_DIR: &str = "BASHD_URLS_MEMORY_DIR";
+/// Overrides `urls.rules_dir`.
+pub const URLS_RULES_DIR: &str = "BASHD_URLS_RULES_DIR";
 /// Overrides `jobs.max`.
 pub const JOBS_MAX: &str = "BASHD_JOBS_MAX";
 /// Overrides `jobs.max_per_owner`.

@@ -84,6 +84,28 @@ pub struct Config {
     pub interceptor_rules: Vec<InterceptorRule>,
     /// Whether a call may ask to run in the background.
     pub async_enabled: bool,
+    /// When a long-running call becomes a job by itself, in profiles that do that; `None` for never.
+    pub auto_background: Option<Duration>,
+    /// Whether a call may ask for a terminal.
+    pub virtual_terminal: bool,
+    /// Where internal URLs lead.
+    pub urls: UrlPlaces,
+}
+
+/// Where internal URLs lead; `None` is not set up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UrlPlaces {
+    /// Root of `local://`.
+    pub local: Option<PathBuf>,
+    /// A directory of skills: a directory with a `SKILL.md` each.
+    pub skills: Option<PathBuf>,
+    /// A directory of what agents wrote: `ID.md` each.
+    pub agents: Option<PathBuf>,
+    /// Root of `memory://root`.
+    pub memory: Option<PathBuf>,
+    /// A directory of rules: `NAME.md` each.
+    pub rules: Option<PathBuf>,
 }
 
 /// How much jobs may take.
@@ -155,6 +177,9 @@ impl Config {
 
     /// Everything that decides about a call of a profile before it runs.
     pub fn gate(&self, profile: &Profile, request: &Request) -> Gate {
+        if request.by.is_person() {
+            return Gate::default();
+        }
         let profile_intercepts = profile.guard.interceptor || self.interceptor;
         let intercepts = request.interceptor.unwrap_or(profile_intercepts);
         let mode = request.safe_mode.or(self.safe_mode);
@@ -177,6 +202,7 @@ impl Config {
 
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
+        let directory = |name| Ok::<_, Error>(values.optional(name)?.map(PathBuf::from));
         Ok(Self {
             state_dir: sources.state_dir.clone(),
             quota: Quota {
@@ -225,6 +251,20 @@ impl Config {
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
+            auto_background: values
+                .switch("bash.autoBackground.enabled")?
+                .then(|| values.number("bash.autoBackground.thresholdMs"))
+                .transpose()?
+                .map(Duration::from_millis),
+            virtual_terminal: values.text("bash.virtualTerminal")? == "on",
+            urls: UrlPlaces {
+                local: directory("urls.local_dir")?
+                    .or_else(|| Some(sources.state_dir.join("local"))),
+                skills: directory("urls.skills_dir")?,
+                agents: directory("urls.agents_dir")?,
+                memory: directory("urls.memory_dir")?,
+                rules: directory("urls.rules_dir")?,
+            },
         })
     }
 }

@@ -7,9 +7,11 @@
 //! the spool and reads windows of it.
 
 pub(crate) mod connection;
+mod guardian;
 mod handover;
 pub mod keeper;
 mod keepers;
+mod keyboard;
 pub(crate) mod os;
 mod reset;
 mod sessions;
@@ -23,11 +25,14 @@ use crate::output::spool::SpoolReader;
 use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
+pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
 pub(crate) use handover::HandedOver;
 use handover::Turn;
 use keeper::job_messages::Detached;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
+pub use keyboard::Keyboard;
+pub(crate) use keyboard::Strokes;
 pub use reset::Reset;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
@@ -37,6 +42,7 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -159,6 +165,19 @@ impl From<Failure> for Error {
     }
 }
 
+/// Makes the directories that a plan wants, for their owner alone.
+pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
+    for directory in &plan.make_directories {
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            let doing = format!("make {}", directory.display());
+            Error::io(ErrorKind::Io, doing, error)
+        })?;
+    }
+    Ok(())
+}
+
 /// Runs a plan to its end, or until it is handed over to go on as a job. Dropping the future ends the tree: its keeper sees the socket close.
 pub(crate) async fn run(
     plan: &Plan,
@@ -176,6 +195,8 @@ pub(crate) async fn run(
             return Err(no_answer().into());
         }
     };
+    let mut watch = watch;
+    let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Call {
         keepers,
         connection: &connection,
@@ -193,6 +214,7 @@ pub(crate) async fn run(
     let result = tokio::select! {
         biased;
         never = end_when_cancelled(cancel, &connection) => match never {},
+        never = Strokes::pass_on(strokes, &connection) => match never {},
         result = call.until_exited(overdue) => result,
     };
     match result {
@@ -321,6 +343,7 @@ fn start_message(plan: &Plan) -> Start {
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
         survivors: plan.limits.survivors,
+        terminal: plan.terminal,
         stdin_open: plan.stdin_open,
     }
 }

@@ -8,11 +8,13 @@ use super::texts::TruncationTexts;
 use crate::guard;
 use crate::output::window::Window;
 use crate::template::unknown_placeholder;
+use crate::urls;
 
 /// Says what is wrong with a profile, if something is.
 pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_parameters(profile)?;
     check_limits(profile)?;
+    check_rewrite(profile)?;
     check_guard(profile)?;
     check_window(&profile.output.window)?;
     check_lines(&profile.output)?;
@@ -77,6 +79,14 @@ fn check_limits(profile: &Profile) -> Result<(), String> {
             Err("limits.timeout_range_s must be [least, most], least above 0".to_owned())
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+fn check_rewrite(profile: &Profile) -> Result<(), String> {
+    let is_unknown = |scheme: &&String| !urls::is_known(scheme);
+    match profile.rewrite.urls.iter().find(is_unknown) {
+        Some(scheme) => Err(format!("rewrite.urls: there is no scheme `{scheme}`")),
+        None => Ok(()),
     }
 }
 
@@ -213,6 +223,11 @@ mod tests {
                 "no rule `no_fun`",
             ),
             ("grace_ms", "timeout_range_s = [5, 1]\ngrace_ms", "least"),
+            (
+                "[limits]",
+                "[rewrite]\nurls = [\"ftp\"]\n[limits]",
+                "no scheme `ftp`",
+            ),
         ];
         for (good, bad, message) in misfits {
             assert!(HARNESS.contains(good), "{good}");

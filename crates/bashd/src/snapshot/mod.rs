@@ -240,6 +240,8 @@ impl Origin {
             survivors: Survivors::End,
         };
         Ok(Plan {
+            terminal: None,
+            notices: Vec::new(),
             shell: Shell {
                 program: self.program.clone(),
                 name: "bash".into(),
@@ -256,6 +258,7 @@ impl Origin {
             streams: Streams::Apart,
             limits,
             lines: LineLimits::default(),
+            make_directories: Vec::new(),
             session: None,
             snapshot: None,
             wants_snapshot: false,

@@ -151,6 +151,9 @@ pub(crate) struct Run {
     /// Print one JSON object instead of the reply's text.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Not here: sessions live in a server.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) session: Option<String>,
     /// Let the command read this file; `-` is bashd's own stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,

@@ -88,6 +88,7 @@ impl Call {
                     safe_mode: defaults.safe_mode,
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
+                    session: said.session.or_else(|| defaults.session.clone()),
                     background: said.background || defaults.background,
                     on_timeout: said.on_timeout.or(on_timeout_default(profile, defaults)),
                     wait_max: said.wait_max.or(wait_max_default(profile, defaults)),

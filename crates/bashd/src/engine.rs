@@ -9,7 +9,7 @@ use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
-use crate::exec::{self, Keepers, Outcome, Run, Watch};
+use crate::exec::{self, Keepers, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
@@ -42,6 +42,7 @@ struct Shared {
     config: Config,
     surroundings: Surroundings,
     keepers: Keepers,
+    sessions: Sessions,
     profiles: Library,
     ledger: Ledger,
     artifacts: Store,
@@ -55,6 +56,7 @@ impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
         let keepers = Keepers::new(source, config.storage())?;
+        let sessions = Sessions::new(config.sessions);
         let profiles = Library::new(config.profiles_dir.clone());
         let ledger = Ledger::new(config.ledger, config.ledger_dir());
         let artifacts = Store::of(&config);
@@ -63,6 +65,7 @@ impl Engine {
             config,
             surroundings,
             keepers,
+            sessions,
             profiles,
             ledger,
             artifacts,
@@ -218,11 +221,13 @@ impl Shared {
         entry.cwd.clone_from(&plan.cwd.path);
         let host = call.terminal.as_ref();
         let host = host.filter(|_| exec::terminal::suits(&request));
-        let run = match host {
-            Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel)
-                .await
-                .map(Outcome::Ended),
-            None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
+        let run = if let Some(host) = host {
+            let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
+            run.map(Outcome::Ended)
+        } else {
+            let (keepers, cancel) = (&self.keepers, &call.cancel);
+            // A large future, and callers hold it on their stack.
+            Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
         };
         Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
     }

@@ -39,6 +39,8 @@ pub struct Request {
     pub interceptor: Option<bool>,
     /// The names of the caller's other tools.
     pub tools: Vec<String>,
+    /// The session in whose shell the command runs; `None` means as the profile says.
+    pub session: Option<String>,
     /// Whether the call returns at once, and the command goes on as a job.
     pub background: bool,
     /// What happens when the limit comes; `None` means that it ends the command.
@@ -137,6 +139,13 @@ impl Request {
     pub fn intercept_for<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.interceptor = Some(true);
         self.tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Runs the command in the shell of this session, where earlier calls left it.
+    #[must_use]
+    pub fn session(mut self, name: impl Into<String>) -> Self {
+        self.session = Some(name.into());
         self
     }
 

@@ -32,6 +32,10 @@ pub const COMMAND_PREFIX: &str = "BASHD_PREFIX";
 pub const SURVIVORS: &str = "BASHD_SURVIVORS";
 /// Overrides `safe_mode`.
 pub const SAFE_MODE: &str = "BASHD_SAFE_MODE";
+/// Overrides `sessions.limit`.
+pub const SESSIONS_LIMIT: &str = "BASHD_SESSIONS_LIMIT";
+/// Overrides `sessions.idle_seconds`.
+pub const SESSIONS_IDLE_SECONDS: &str = "BASHD_SESSIONS_IDLE_SECONDS";
 /// Overrides `guard.enable`.
 pub const GUARD_ENABLE: &str = "BASHD_GUARD_ENABLE";
 /// Overrides `guard.disable`.

@@ -121,7 +121,7 @@ pub const KEYS: &[Key] = &[
     now("profile", env_vars::PROFILE, Kind::Text).or("default"),
     now("profiles_dir", env_vars::PROFILES_DIR, Kind::Path),
     now("shell", env_vars::SHELL, Kind::Text),
-    not_yet("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
+    now("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
     now(
         "survivors",
         env_vars::SURVIVORS,
@@ -134,6 +134,21 @@ pub const KEYS: &[Key] = &[
         Kind::Choice(&["profile", "off", "compat", "strict"]),
     )
     .or("profile"),
+    now(
+        "sessions.limit",
+        env_vars::SESSIONS_LIMIT,
+        Kind::Number { min: 0, max: 1000 },
+    )
+    .or("16"),
+    now(
+        "sessions.idle_seconds",
+        env_vars::SESSIONS_IDLE_SECONDS,
+        Kind::Number {
+            min: 0,
+            max: 31_536_000,
+        },
+    )
+    .or("1800"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),

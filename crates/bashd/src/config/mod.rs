@@ -21,6 +21,7 @@ pub use resolve::{ConfigFile, REFERENCE, Sources, resolve};
 pub use value::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::SessionLimits;
 use crate::guard::interceptor::{Interceptor, InterceptorRule};
 use crate::guard::safe_mode::SafeMode;
 use crate::guard::{self, Gate, Guard, Judgement, UserRule};
@@ -59,6 +60,8 @@ pub struct Config {
     pub shell: Option<String>,
     /// Words put before every command.
     pub prefix: Option<String>,
+    /// How many sessions there may be, and how long they wait for a call.
+    pub sessions: SessionLimits,
     /// How much jobs may take.
     pub jobs: JobSettings,
     /// Overrides what profiles say about processes that outlive their shell.
@@ -187,6 +190,10 @@ impl Config {
                 .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
+            sessions: SessionLimits {
+                most: values.number("sessions.limit")? as usize,
+                idle: unless_zero(values.number("sessions.idle_seconds")?).map(Duration::from_secs),
+            },
             jobs: JobSettings {
                 limits: JobLimits {
                     in_all: values.number("jobs.max")? as usize,

@@ -68,6 +68,11 @@ impl Keepers {
         Ok(keepers)
     }
 
+    /// Whether there is just one keeper, for a process that ends after its call.
+    pub(super) fn is_for_one_call(&self) -> bool {
+        self.source.is_none()
+    }
+
     /// Takes the spare, or has a keeper forked. Its socket listens already.
     pub(super) async fn take(&self) -> Result<Connection> {
         let spare = self.pool().spare.take();

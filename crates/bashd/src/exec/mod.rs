@@ -1,7 +1,8 @@
 //! Carrying out a plan: the only place that makes processes.
 //!
 //! `keeper` is the process between us and the shell, `keepers` where the engine gets one,
-//! `connection` the socket to it, `watch` the growth of its output, `terminal` a run that is the client's. This file asks one keeper to
+//! `connection` the socket to it, `watch` the growth of its output, `sessions` the shells that live from
+//! call to call, `terminal` a run that is the client's. This file asks one keeper to
 //! run one plan and waits for its report. The engine never holds the output: it gets descriptors of
 //! the spool and reads windows of it.
 
@@ -10,6 +11,8 @@ mod handover;
 pub mod keeper;
 mod keepers;
 pub(crate) mod os;
+mod reset;
+mod sessions;
 pub mod terminal;
 mod watch;
 
@@ -23,8 +26,11 @@ use handover::Turn;
 use keeper::job_messages::Detached;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
+pub use reset::Reset;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
+pub use sessions::SessionLimits;
+pub(crate) use sessions::Sessions;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -75,6 +81,10 @@ pub struct Run {
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Why the session's shell is gone, or why it is another one than before.
+    pub session_reset: Option<Reset>,
+    /// What the caller should know about how it was run.
+    pub notes: Vec<String>,
     /// Where it ran, if in a terminal of the client's.
     pub terminal: Option<ClientRun>,
     /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
@@ -97,6 +107,8 @@ impl Run {
             err,
             ran_for,
             left_behind: Vec::new(),
+            session_reset: None,
+            notes: Vec::new(),
             terminal: None,
             link: None,
         }
@@ -170,6 +182,7 @@ pub(crate) async fn run(
         plan,
         turn: Turn::new(plan),
         pid: 0,
+        place: Place::Alone,
     };
     if call.turn.is_at_once() {
         call.ask_for_handover().await?;
@@ -263,15 +276,20 @@ fn failure(frame: &Frame) -> std::io::Result<Error> {
     Ok(Error::io(ErrorKind::Spawn, doing, error))
 }
 
+/// A variable as it stands in an environment.
+fn entry((name, value): &(OsString, OsString)) -> ByteBuf {
+    let mut entry = name.clone();
+    entry.push("=");
+    entry.push(value);
+    ByteBuf::from(entry.into_vec())
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
 fn start_message(plan: &Plan) -> Start {
     let bytes = |string: &OsString| ByteBuf::from(string.clone().into_vec());
-    let entry = |(name, value): &(OsString, OsString)| {
-        let mut entry = name.clone();
-        entry.push("=");
-        entry.push(value);
-        ByteBuf::from(entry.into_vec())
-    };
-    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     Start {
         program: plan.shell.program.clone().into_os_string().into_vec(),
         argv: std::iter::once(&plan.shell.name)
@@ -316,6 +334,17 @@ struct Call<'a> {
     turn: Turn,
     /// The shell, once it runs.
     pid: i32,
+    /// Whether the keeper is this call's alone.
+    place: Place,
+}
+
+/// Whether a call has a keeper of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It has: what it leaves running can be made a job.
+    Alone,
+    /// It shares one with the other calls of its session.
+    Session,
 }
 
 impl Call<'_> {
@@ -418,7 +447,11 @@ impl Call<'_> {
             watch.pass_on(&spools).await;
             watch.finish().await;
         }
-        if !exited.left_behind.is_empty() && !self.keep_survivors(&mut exited.left_behind).await {
+        let is_kept = match self.place {
+            Place::Alone => self.keep_survivors(&mut exited.left_behind).await,
+            Place::Session => false,
+        };
+        if !exited.left_behind.is_empty() && !is_kept {
             let directory = plan.directory.clone();
             let _ = self.connection.send(&Release { directory }, &[]).await;
         }
@@ -438,6 +471,8 @@ impl Call<'_> {
             err,
             ran_for: Duration::from_micros(exited.ran_for_us),
             left_behind: exited.left_behind,
+            session_reset: None,
+            notes: Vec::new(),
             terminal: None,
             link: None,
         })

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The variable by which a command learns the id of its run, in profiles that say so.
-const RUN_VARIABLE: &str = "BASHD_RUN";
+pub(crate) const RUN_VARIABLE: &str = "BASHD_RUN";
 
 /// The surroundings' variables, the profile's over them, the call's own over all.
 pub(super) fn of(

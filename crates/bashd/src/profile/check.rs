@@ -37,6 +37,7 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
         Sets::Env,
         Sets::Timeout,
         Sets::Stdin,
+        Sets::Session,
         Sets::Mode,
         Sets::Background,
         Sets::OnTimeout,

@@ -51,6 +51,11 @@ fn finished(
     store: Option<&Store>,
 ) -> io::Result<Finished> {
     let mut notices = accepted.notices.clone();
+    notices.extend(plan.notes.iter().chain(&run.notes).map(Notice::request));
+    notices.extend(run.session_reset.map(|reset| {
+        let text = "variables, functions and directory are gone";
+        Notice::request(format!("the session begins anew, since {reset}: {text}"))
+    }));
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
@@ -83,6 +88,7 @@ fn finished(
         artifact,
         notices,
         left_behind: run.left_behind.clone(),
+        session_reset: run.session_reset,
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     })
 }

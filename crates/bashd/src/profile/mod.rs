@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Sets, Tool};
 use rules::{
     BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
-    RewriteRules, ShellRules,
+    RewriteRules, SessionRules, ShellRules,
 };
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
@@ -65,6 +65,9 @@ pub struct Profile {
     /// Which rules decide before anything runs.
     #[serde(default)]
     pub guard: GuardRules,
+    /// Which calls share a shell, and when.
+    #[serde(default)]
+    pub session: SessionRules,
     /// When and how runs are ended.
     pub limits: LimitRules,
     /// How a call answers whose command goes on as a job.

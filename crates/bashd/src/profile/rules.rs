@@ -5,7 +5,8 @@ use crate::jobs::EndLines;
 use crate::output::joined::Joined;
 use crate::output::window::{self, Keep, Window};
 use crate::output::{Captured, Source};
-use crate::plan::{Limits, Shell, Streams, Survivors};
+use crate::plan::{Limits, Overlap, Shell, Streams, Survivors};
+use crate::request::Request;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -106,6 +107,29 @@ impl EnvironmentRules {
                 Some(start) => name.starts_with(start.as_bytes()),
                 None => name == pattern.as_bytes(),
             })
+    }
+}
+
+/// Which calls share a shell, and when.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SessionRules {
+    /// Whether calls that name no session share one.
+    #[serde(default)]
+    pub implicit: bool,
+    /// What happens to a call while another one of its session runs.
+    #[serde(default)]
+    pub overlap: Overlap,
+}
+
+impl SessionRules {
+    /// The name of a call's session, if it has one; empty for that of calls that name none.
+    pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
+        match &request.session {
+            Some(name) => Some(name),
+            None => self.implicit.then_some(""),
+        }
     }
 }
 

@@ -87,6 +87,9 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     for (name, value) in &request.env {
         refuse_bad_variable(name, value)?;
     }
+    if let Some(name) = &request.session {
+        refuse_bad_session(name)?;
+    }
     let mode = mode_of(profile, request.mode.as_deref())?;
     let mut accepted = settle_timeout(profile, mode, request.timeout)?;
     let is_background_mode = mode.is_some_and(|mode| mode.runs == Runs::Background);
@@ -131,6 +134,17 @@ fn settle_handover(
         }
         Some(OnTimeout::Kill) | None => {}
     }
+}
+
+/// A name must be one that people can read in a list.
+fn refuse_bad_session(name: &str) -> Result<(), Refusal> {
+    /// Longer than anybody's name or id.
+    const LONGEST: usize = 128;
+    if name.trim().is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
+        let detail = format!("`session` must be a name of 1 to {LONGEST} bytes on one line");
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    Ok(())
 }
 
 fn refuse_nul(what: &str, value: &OsStr) -> Result<(), Refusal> {

@@ -24,6 +24,7 @@
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
+//! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
@@ -60,6 +61,7 @@ mod profile_under_test;
 mod refusals;
 mod rewriting;
 mod safe_mode;
+mod sessions;
 mod sources;
 mod stopping;
 mod streaming;

@@ -19,6 +19,7 @@ pub(crate) mod protocol;
 mod pump;
 mod report;
 mod serve;
+pub(crate) mod session;
 mod source;
 mod start;
 mod waiting;

@@ -6,7 +6,8 @@
 //! descriptor. Fields that a receiver does not know are ignored, so that an addition raises the
 //! minor version; a message that it does not know is refused by name.
 
-use crate::exec::{EndedBy, Exit};
+use crate::exec::keeper::session::Directory;
+use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::Storage;
 use crate::plan::{Quota, Streams, Survivors};
 use crate::reply::LeftBehind;
@@ -53,9 +54,9 @@ macro_rules! messages {
 
 messages! {
     Hello = "hello", Welcome = "welcome", Fork = "fork",
-    Start = "start", Query = "query", End = "end", Release = "release",
+    Start = "start", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
     Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
-    Failed = "failed", Refused = "refused",
+    Gone = "gone", Failed = "failed", Refused = "refused",
 }
 
 /// Engine to fork server, once: who is asking, and where runs are kept.
@@ -100,6 +101,40 @@ pub(crate) struct Start {
     /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
     #[serde(default)]
     pub(crate) stdin_open: bool,
+}
+
+/// Engine to keeper, with the working directory: start a session's shell, which waits for calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Open {
+    #[serde(with = "serde_bytes")]
+    pub(crate) program: Vec<u8>,
+    /// `NAME=VALUE` entries.
+    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    /// The working directory by name.
+    #[serde(with = "serde_bytes")]
+    pub(crate) directory: Vec<u8>,
+    /// A script that is sourced first.
+    pub(crate) snapshot: Option<PathBuf>,
+    /// After so long without a call the shell is ended; 0 for never.
+    pub(crate) idle_us: u64,
+}
+
+/// Engine to keeper, with the text to evaluate and, if `stdin` says so, what the command reads: run a
+/// command in the session's shell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) number: u64,
+    /// Whether a descriptor for stdin follows the text's.
+    pub(crate) stdin: bool,
+    /// Where the shell is after the call.
+    pub(crate) directory: Directory,
+    pub(crate) streams: Streams,
+    pub(crate) quota: Quota,
+    pub(crate) timeout_us: u64,
+    pub(crate) grace_us: u64,
+    pub(crate) drain_silence_us: u64,
+    pub(crate) drain_total_us: u64,
+    pub(crate) survivors: Survivors,
 }
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
@@ -162,6 +197,15 @@ pub(crate) struct Exited {
     /// Bytes and newlines of each stream.
     pub(crate) counts: Vec<(u64, u64)>,
     pub(crate) left_behind: Vec<LeftBehind>,
+    /// Why the session's shell is gone, if this was a call in a session and it is.
+    #[serde(default)]
+    pub(crate) reset: Option<Reset>,
+}
+
+/// Keeper to engine: the session's shell is gone, and no call that comes after this is run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Gone {
+    pub(crate) reset: Reset,
 }
 
 /// Keeper (or fork server, on the keeper's socket) to engine: the shell could not be started.

@@ -43,8 +43,8 @@ pub(super) fn start(
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> Result<Shell, Failed> {
-    let (pumps, writers) =
-        open_streams(message, runs, prepared).map_err(failed("open the pipes"))?;
+    let (pumps, writers) = open_streams(message.streams, message.quota, runs, prepared)
+        .map_err(failed("open the pipes"))?;
     let cwd = fds
         .first()
         .ok_or_else(|| missing("the working directory"))?;
@@ -125,18 +125,20 @@ pub(super) fn rehearse() {
     let _ = (open_null(), rustix::pipe::pipe_with(PipeFlags::CLOEXEC));
 }
 
-fn open_streams(
-    message: &Start,
+/// Opens a pump for each stream; also returns what the command writes to.
+pub(super) fn open_streams(
+    streams: Streams,
+    quota: Quota,
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
-    let (count, quota) = match message.streams {
-        Streams::Merged => (1, message.quota),
+    let (count, quota) = match streams {
+        Streams::Merged => (1, quota),
         Streams::Apart => (
             2,
             Quota {
-                head: message.quota.head / 2,
-                ring: message.quota.ring / 2,
+                head: quota.head / 2,
+                ring: quota.ring / 2,
             },
         ),
     };
@@ -191,7 +193,7 @@ fn open_null() -> io::Result<OwnedFd> {
     )?)
 }
 
-fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
+pub(super) fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
     let doing = doing.to_owned();
     move |error| Failed {
         doing,
@@ -199,7 +201,7 @@ fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
     }
 }
 
-fn missing(what: &str) -> Failed {
+pub(super) fn missing(what: &str) -> Failed {
     Failed {
         doing: format!("find {what} in the message"),
         errno: libc::EBADMSG,

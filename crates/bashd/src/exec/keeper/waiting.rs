@@ -1,8 +1,8 @@
 //! A keeper before its run: it waits for `start`, with a spool opened ahead.
 
-use super::life::Run;
-use super::protocol::{self, Failed, Frame, Hello, Start};
-use super::start;
+use super::life::{Run, Terms};
+use super::protocol::{self, Failed, Frame, Hello, Open, Start};
+use super::{session, start};
 use crate::exec::os::signals::SignalFd;
 use crate::output::spool::{self, SpoolWriter, Storage};
 use crate::plan::Quota;
@@ -19,9 +19,9 @@ pub(crate) struct Keeper {
     pub(super) engine: Option<OwnedFd>,
     pub(super) signals: SignalFd,
     /// Where output is kept; not known before `hello` to one that was forked early.
-    storage: Option<Storage>,
+    pub(super) storage: Option<Storage>,
     /// A spool opened ahead, for this quota.
-    prepared: Option<(Quota, SpoolWriter)>,
+    pub(super) prepared: Option<(Quota, SpoolWriter)>,
 }
 
 impl Keeper {
@@ -71,6 +71,7 @@ impl Keeper {
             }
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
+                Ok(Some(frame)) if frame.is::<Open>() => return session::live(self, &frame),
                 Ok(Some(frame)) if frame.is::<Hello>() => {
                     let hello: Hello = frame.body()?;
                     self = self.prepare(hello.storage);
@@ -94,7 +95,7 @@ impl Keeper {
         Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
     }
 
-    fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
+    pub(super) fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
         self.tell_failure(&Failed {
             doing: doing.to_owned(),
             errno: errno.unwrap_or(libc::EBADMSG),
@@ -113,13 +114,13 @@ impl Keeper {
             Err(failed) => return self.tell_failure(&failed),
         };
         drop(frame); // the shell has its directory and its input now
-        let run = Run::new(shell, &message, started, storage);
+        let run = Run::new(shell, &Terms::from(&message), started, storage);
         // An engine that is gone already shows on the socket, which ends the run properly.
         let _ = run.tell_started(self.link.as_ref());
         run.live(&mut self)
     }
 
-    fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
+    pub(super) fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
         self.link
             .as_ref()
             .map_or(Ok(()), |link| protocol::send(link, failed, &[]))

@@ -46,6 +46,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         artifact: None,
         notices: Vec::new(),
         left_behind: Vec::new(),
+        session_reset: None,
         terminal: None,
     };
     Ran { profile, finished }

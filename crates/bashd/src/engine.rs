@@ -7,8 +7,9 @@ use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
+use crate::event::{Event, Snapshot};
 use crate::exec::keeper::KeeperSource;
+use crate::exec::snapshots::Slot;
 use crate::exec::{self, Keepers, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
@@ -23,6 +24,9 @@ use crate::reply::Reply;
 use crate::request::{self, Accepted, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
+use crate::script::{Script, Shape};
+use crate::snapshot::Snapshots;
+use crate::urls::{self, Expanded, Places};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,6 +47,7 @@ struct Shared {
     surroundings: Surroundings,
     keepers: Keepers,
     sessions: Sessions,
+    snapshots: Snapshots,
     profiles: Library,
     ledger: Ledger,
     artifacts: Store,
@@ -55,8 +60,9 @@ struct Shared {
 impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
-        let keepers = Keepers::new(source, config.storage())?;
+        let keepers = Keepers::new(source, config.storage())?.with_warm_shells(config.warm_shells);
         let sessions = Sessions::new(config.sessions);
+        let snapshots = Snapshots::new(config.shells_dir());
         let profiles = Library::new(config.profiles_dir.clone());
         let ledger = Ledger::new(config.ledger, config.ledger_dir());
         let artifacts = Store::of(&config);
@@ -66,6 +72,7 @@ impl Engine {
             surroundings,
             keepers,
             sessions,
+            snapshots,
             profiles,
             ledger,
             artifacts,
@@ -91,6 +98,24 @@ impl Engine {
         Running {
             state: State::Running(Box::pin(reply)),
             events,
+            snapshots: None,
+        }
+    }
+
+    /// The same, but of the output only its end is told, every 50 ms at most: whoever looks gets the
+    /// newest [`Event::Snapshot`], and the last one always comes.
+    pub fn follow(&self, call: impl Into<Call>) -> Running {
+        let (sender, events) = mpsc::channel(EVENTS_AHEAD);
+        let slot = Arc::new(Slot::default());
+        let (shared, call, filled) = (Arc::clone(&self.0), call.into(), Arc::clone(&slot));
+        let reply = async move {
+            let mut watch = Watch::of_the_end(sender, filled);
+            shared.perform(&call, Some(&mut watch)).await
+        };
+        Running {
+            state: State::Running(Box::pin(reply)),
+            events,
+            snapshots: Some(slot),
         }
     }
 
@@ -105,12 +130,13 @@ impl Engine {
         let accepted = Accepted::within(request.timeout.unwrap_or(limit));
         let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
+        let shape = Script::parse(&command.to_run).shape();
         let mut plan = plan::resolve(
             &profile,
             request,
             &command,
             &accepted,
-            shared.setting(&id, &Form::AsWritten, &owner_of(request)),
+            shared.setting(&id, &Form::AsWritten, &owner_of(request), shape),
         )?;
         plan.streams = streams;
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
@@ -205,31 +231,54 @@ impl Shared {
         entry: &mut Entry<'_>,
         watch: Option<&mut Watch>,
     ) -> Result<Ending, Ending> {
+        let (accepted, expanded) = self.understand(profile, call, entry)?;
+        let Expanded {
+            request, command, ..
+        } = &*expanded;
+        let judgement = self.config.judge(profile, request, command);
+        self.permit(&judgement, command, &call.cancel).await?;
+        if let Some(problem) = &expanded.problem {
+            return Err(Ending::Refused(problem.clone()));
+        }
+        let owner = owner_of(request);
+        self.check_room(&owner, accepted.handover)?;
+        let failed = |error| Ending::Failed(error, None);
+        let setting = self.setting(&entry.id, &judgement.form, &owner, judgement.shape);
+        let mut plan =
+            plan::resolve(profile, request, command, &accepted, setting).map_err(failed)?;
+        plan.make_directories.clone_from(&expanded.parents);
+        exec::make_directories(&plan).map_err(failed)?;
+        entry.cwd.clone_from(&plan.cwd.path);
+        let host = call.terminal.as_ref();
+        let host = host.filter(|_| exec::terminal::suits(request));
+        let run = if let Some(host) = host {
+            let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
+            run.map(Outcome::Ended)
+        } else {
+            self.snapshots.take_over(&mut plan, &self.keepers).await;
+            let (keepers, cancel) = (&self.keepers, &call.cancel);
+            // A large future, and callers hold it on their stack.
+            Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
+        };
+        Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
+    }
+
+    /// The stages that only read what was said. Apart from the others, so that what they hold is not
+    /// held while the command runs.
+    fn understand(
+        &self,
+        profile: &Profile,
+        call: &Call,
+        entry: &mut Entry<'_>,
+    ) -> Result<(Accepted, Box<Expanded>), Ending> {
         entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let command = rewrite::apply(&profile.rewrite, &request);
-        let judgement = self.config.judge(profile, &request, &command);
-        self.permit(&judgement, &command, &call.cancel).await?;
-        let owner = owner_of(&request);
-        self.check_room(&owner, accepted.handover)?;
-        let setting = self.setting(&entry.id, &judgement.form, &owner);
-        let plan = plan::resolve(profile, &request, &command, &accepted, setting)
-            .map_err(|error| Ending::Failed(error, None))?;
-        entry.cwd.clone_from(&plan.cwd.path);
-        let host = call.terminal.as_ref();
-        let host = host.filter(|_| exec::terminal::suits(&request));
-        let run = if let Some(host) = host {
-            let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
-            run.map(Outcome::Ended)
-        } else {
-            let (keepers, cancel) = (&self.keepers, &call.cancel);
-            // A large future, and callers hold it on their stack.
-            Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
-        };
-        Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
+        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
+        Ok((accepted, Box::new(expanded)))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.
@@ -266,6 +315,14 @@ impl Shared {
         })
     }
 
+    /// Where internal URLs lead.
+    fn places(&self) -> Places<'_> {
+        Places {
+            directories: &self.config.urls,
+            artifacts: Some(&self.artifacts),
+        }
+    }
+
     /// Turns a call down that wants a job where there can be no more.
     fn check_room(&self, owner: &str, handover: Option<Handover>) -> Result<(), Ending> {
         let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
@@ -279,13 +336,20 @@ impl Shared {
         })
     }
 
-    fn setting<'a>(&'a self, id: &'a RunId, form: &'a Form, owner: &'a str) -> Setting<'a> {
+    fn setting<'a>(
+        &'a self,
+        id: &'a RunId,
+        form: &'a Form,
+        owner: &'a str,
+        shape: Shape,
+    ) -> Setting<'a> {
         Setting {
             config: &self.config,
             surroundings: &self.surroundings,
             id,
             form,
             owner,
+            shape,
         }
     }
 }
@@ -304,6 +368,7 @@ fn default_owner() -> String {
 pub struct Running {
     state: State,
     events: mpsc::Receiver<Event>,
+    snapshots: Option<Arc<Slot>>,
 }
 
 enum State {
@@ -319,13 +384,25 @@ impl Running {
                 State::Running(reply) => tokio::select! {
                     biased;
                     Some(event) = self.events.recv() => return Some(event),
+                    snapshot = next_snapshot(self.snapshots.as_deref()) => {
+                        return Some(Event::Snapshot(snapshot));
+                    }
                     reply = reply => self.state = State::Finished(Some(Box::new(reply))),
                 },
                 State::Finished(reply) => {
-                    let waiting = self.events.try_recv().ok();
+                    let newest = || self.snapshots.as_ref()?.take().map(Event::Snapshot);
+                    let waiting = self.events.try_recv().ok().or_else(newest);
                     return waiting.or_else(|| reply.take().map(Event::Finished));
                 }
             }
         }
+    }
+}
+
+/// The next snapshot, if there are any.
+async fn next_snapshot(slot: Option<&Slot>) -> Snapshot {
+    match slot {
+        Some(slot) => slot.next().await,
+        None => std::future::pending().await,
     }
 }

@@ -2,7 +2,7 @@
 
 mod client_environment;
 mod directory;
-mod environment;
+pub(crate) mod environment;
 mod globs;
 mod job;
 mod session;
@@ -22,6 +22,7 @@ use crate::request::{Accepted, Ends, Request};
 pub use crate::request::{Handover, Otherwise};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
+use crate::script::Shape;
 pub use job::JobPlan;
 use rustix::fs::Access;
 use std::ffi::{OsStr, OsString};
@@ -51,12 +52,20 @@ pub struct Plan {
     pub streams: Streams,
     /// Which lines of the whole output are shown.
     pub lines: LineLimits,
+    /// Directories that are made before anything runs.
+    pub make_directories: Vec<PathBuf>,
     /// When and how the run is ended.
     pub limits: Limits,
     /// How much output is kept.
     pub quota: Quota,
     /// The session in whose shell the command runs; none for a shell of its own.
     pub session: Option<SessionPlan>,
+    /// A script that the shell sources before the command.
+    pub snapshot: Option<PathBuf>,
+    /// Whether the shell takes over what the user's rc file sets up, where that can be had.
+    pub wants_snapshot: bool,
+    /// Whether a shell that has already started will do.
+    pub warmth: Warmth,
     /// What the caller should know about what was decided.
     pub notes: Vec<String>,
     /// Directory of this run, made when something of it must outlive the call.
@@ -67,6 +76,57 @@ pub struct Plan {
     pub handover: Option<Handover>,
     /// What it would be as a job.
     pub job: JobPlan,
+}
+
+/// Whether a shell that has already started will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warmth {
+    /// It must be a new one.
+    Cold,
+    /// One that has sourced the plan's snapshot will do; without a snapshot a new one is as good, since
+    /// it becomes the one program that it is to run.
+    WarmWithSnapshot,
+    /// It will.
+    Warm,
+}
+
+impl Plan {
+    /// Has the shell source a snapshot before the command.
+    pub(crate) fn source(&mut self, snapshot: PathBuf) {
+        if let Some(session) = &mut self.session {
+            session.key.snapshot = Some(snapshot.clone());
+        }
+        self.snapshot = Some(snapshot);
+    }
+
+    /// What a new shell gets: the script behind what it sources first.
+    pub(crate) fn script_of_new_shell(&self) -> Option<Vec<u8>> {
+        let script = self.script.as_ref()?;
+        let Some(snapshot) = &self.snapshot else {
+            return Some(script.clone().into_bytes());
+        };
+        let mut text = b". ".to_vec();
+        quote(&mut text, snapshot.as_os_str().as_encoded_bytes());
+        text.extend(br" </dev/null >/dev/null 2>&1; \builtin eval ");
+        quote(&mut text, script.as_bytes());
+        Some(text)
+    }
+
+    /// Whether a shell that has already started will do.
+    pub(crate) fn suits_warm_shell(&self) -> bool {
+        let by_kind = match self.warmth {
+            Warmth::Cold => false,
+            Warmth::WarmWithSnapshot => self.snapshot.is_some(),
+            Warmth::Warm => true,
+        };
+        by_kind && self.stdin == Stdin::Null && !self.stdin_open
+    }
+
+    /// The environment without the id of the run, which a shell that waits can't know.
+    pub(crate) fn env_of_shell(&self) -> impl Iterator<Item = &(OsString, OsString)> {
+        let is_run = |(name, _): &&(OsString, OsString)| name == environment::RUN_VARIABLE;
+        self.env.iter().filter(move |variable| !is_run(variable))
+    }
 }
 
 /// The shell of a plan.
@@ -152,6 +212,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) form: &'a Form,
     /// Whose job it would be.
     pub(crate) owner: &'a str,
+    /// What kind of script it is.
+    pub(crate) shape: Shape,
 }
 
 /// Decides everything that is still open: directory, environment, shell, limits, place.
@@ -215,6 +277,9 @@ pub(crate) fn resolve(
     }
     let job = job::plan(profile, request, setting, &cwd.path, timeout);
     Ok(Plan {
+        snapshot: None,
+        wants_snapshot: wants_snapshot(wish, &shell),
+        warmth: warmth(wish, &shell),
         session,
         notes,
         job,
@@ -228,6 +293,7 @@ pub(crate) fn resolve(
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
         streams: profile.output.streams,
         lines: command.lines,
+        make_directories: Vec::new(),
         limits,
         quota: config.quota,
         directory: config.runs_dir().join(id.as_str()),
@@ -256,6 +322,36 @@ fn shell_and_script(
             (plain_bash(env, &cwd.path)?, Some(script))
         }
     })
+}
+
+/// Whether the shell is one that could take over what the rc sets up, and should.
+fn wants_snapshot(wish: Wish<'_>, shell: &Shell) -> bool {
+    let Wish {
+        profile, setting, ..
+    } = wish;
+    let is_wanted = setting.config.snapshot.unwrap_or(profile.shell.snapshot);
+    let may_choose = profile.shell.choice == ShellChoice::Configurable;
+    let is_as_written = matches!(setting.form, Form::AsWritten);
+    is_wanted && may_choose && is_as_written && session::is_possible(shell)
+}
+
+/// Whether a shell that waits could run this as a new one would.
+fn warmth(wish: Wish<'_>, shell: &Shell) -> Warmth {
+    let Wish {
+        profile,
+        request,
+        setting,
+    } = wish;
+    let is_plain = session::is_possible(shell) && shell.args == ["-c"];
+    let is_as_written = matches!(setting.form, Form::AsWritten);
+    if !profile.shell.warm || !is_plain || !is_as_written || !request.env.is_empty() {
+        return Warmth::Cold;
+    }
+    match setting.shape {
+        Shape::Unsound => Warmth::Cold,
+        Shape::OneProgram => Warmth::WarmWithSnapshot,
+        Shape::Other => Warmth::Warm,
+    }
 }
 
 /// The command behind the configured words, in profiles that leave the shell to the configuration.

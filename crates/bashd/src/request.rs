@@ -242,4 +242,6 @@ pub enum RefusalKind {
     BackgroundDisabled,
     /// A background run was asked for where nothing looks after jobs.
     BackgroundUnavailable,
+    /// An internal URL can't be used.
+    InternalUrl,
 }

@@ -123,6 +123,12 @@ pub const KEYS: &[Key] = &[
     now("shell", env_vars::SHELL, Kind::Text),
     now("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
     now(
+        "snapshot",
+        env_vars::SNAPSHOT,
+        Kind::Choice(&["profile", "on", "off"]),
+    )
+    .or("profile"),
+    now(
         "survivors",
         env_vars::SURVIVORS,
         Kind::Choice(&["profile", "keep", "end"]),
@@ -149,6 +155,12 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("1800"),
+    now(
+        "sessions.warm_shells",
+        env_vars::SESSIONS_WARM_SHELLS,
+        Kind::Number { min: 0, max: 32 },
+    )
+    .or("0"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
@@ -191,6 +203,11 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("64KiB"),
+    now("urls.local_dir", env_vars::URLS_LOCAL_DIR, Kind::Path),
+    now("urls.skills_dir", env_vars::URLS_SKILLS_DIR, Kind::Path),
+    now("urls.agents_dir", env_vars::URLS_AGENTS_DIR, Kind::Path),
+    now("urls.memory_dir", env_vars::URLS_MEMORY_DIR, Kind::Path),
+    now("urls.rules_dir", env_vars::URLS_RULES_DIR, Kind::Path),
     now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
     not_yet(
         "bash.virtualTerminal",

@@ -60,6 +60,10 @@ pub struct Config {
     pub shell: Option<String>,
     /// Words put before every command.
     pub prefix: Option<String>,
+    /// Overrides what profiles say about taking over the user's rc file.
+    pub snapshot: Option<bool>,
+    /// How many started shells wait for a call without a session.
+    pub warm_shells: usize,
     /// How many sessions there may be, and how long they wait for a call.
     pub sessions: SessionLimits,
     /// How much jobs may take.
@@ -80,6 +84,24 @@ pub struct Config {
     pub interceptor_rules: Vec<InterceptorRule>,
     /// Whether a call may ask to run in the background.
     pub async_enabled: bool,
+    /// Where internal URLs lead.
+    pub urls: UrlPlaces,
+}
+
+/// Where internal URLs lead; `None` is not set up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UrlPlaces {
+    /// Root of `local://`.
+    pub local: Option<PathBuf>,
+    /// A directory of skills: a directory with a `SKILL.md` each.
+    pub skills: Option<PathBuf>,
+    /// A directory of what agents wrote: `ID.md` each.
+    pub agents: Option<PathBuf>,
+    /// Root of `memory://root`.
+    pub memory: Option<PathBuf>,
+    /// A directory of rules: `NAME.md` each.
+    pub rules: Option<PathBuf>,
 }
 
 /// How much jobs may take.
@@ -132,6 +154,11 @@ impl Config {
         }
     }
 
+    /// Where shells find what they start with: their name, and snapshots of the user's rc file.
+    pub fn shells_dir(&self) -> PathBuf {
+        self.state_dir.join("shells")
+    }
+
     /// Where the ledger's files live.
     pub fn ledger_dir(&self) -> PathBuf {
         self.state_dir.join("ledger")
@@ -168,6 +195,7 @@ impl Config {
 
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
+        let directory = |name| Ok::<_, Error>(values.optional(name)?.map(PathBuf::from));
         Ok(Self {
             state_dir: sources.state_dir.clone(),
             quota: Quota {
@@ -190,6 +218,12 @@ impl Config {
                 .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
+            snapshot: match values.text("snapshot")? {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            },
+            warm_shells: values.number("sessions.warm_shells")? as usize,
             sessions: SessionLimits {
                 most: values.number("sessions.limit")? as usize,
                 idle: unless_zero(values.number("sessions.idle_seconds")?).map(Duration::from_secs),
@@ -210,6 +244,14 @@ impl Config {
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
+            urls: UrlPlaces {
+                local: directory("urls.local_dir")?
+                    .or_else(|| Some(sources.state_dir.join("local"))),
+                skills: directory("urls.skills_dir")?,
+                agents: directory("urls.agents_dir")?,
+                memory: directory("urls.memory_dir")?,
+                rules: directory("urls.rules_dir")?,
+            },
         })
     }
 }

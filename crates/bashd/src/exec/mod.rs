@@ -13,7 +13,9 @@ mod keepers;
 pub(crate) mod os;
 mod reset;
 mod sessions;
+pub(crate) mod snapshots;
 pub mod terminal;
+mod warm;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -35,8 +37,10 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::pin::Pin;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
@@ -156,6 +160,19 @@ impl From<Failure> for Error {
     }
 }
 
+/// Makes the directories that a plan wants, for their owner alone.
+pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
+    for directory in &plan.make_directories {
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            let doing = format!("make {}", directory.display());
+            Error::io(ErrorKind::Io, doing, error)
+        })?;
+    }
+    Ok(())
+}
+
 /// Runs a plan to its end, or until it is handed over to go on as a job. Dropping the future ends the tree: its keeper sees the socket close.
 pub(crate) async fn run(
     plan: &Plan,
@@ -195,6 +212,7 @@ pub(crate) async fn run(
     match result {
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
+            keepers.refill_warm(plan);
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
@@ -248,11 +266,18 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
         .into_iter()
         .flatten()
         .collect();
-    let connection = keepers.take().await?;
-    match connection.send(&message, &fds).await {
-        Ok(()) => return Ok(connection),
-        Err(error) if keepers::is_gone(&error) => {}
-        Err(error) => return Err(failed(error)),
+    // A started shell, then the spare; whoever died while it was waiting is passed over.
+    let mut warm = keepers.take_warm(plan);
+    for _ in 0..2 {
+        let connection = match warm.take() {
+            Some(connection) => connection,
+            None => keepers.take().await?,
+        };
+        match connection.send(&message, &fds).await {
+            Ok(()) => return Ok(connection),
+            Err(error) if keepers::is_gone(&error) => {}
+            Err(error) => return Err(failed(error)),
+        }
     }
     let connection = keepers.take().await?;
     match connection.send(&message, &fds).await {
@@ -296,10 +321,11 @@ fn start_message(plan: &Plan) -> Start {
             .chain(&plan.shell.args)
             .map(bytes)
             .collect(),
-        script: plan
-            .script
-            .clone()
-            .map(|script| ByteBuf::from(script.into_bytes())),
+        script: plan.script_of_new_shell().map(ByteBuf::from),
+        warm: plan.suits_warm_shell().then(|| {
+            let script = plan.script.clone().unwrap_or_default();
+            ByteBuf::from(script.into_bytes())
+        }),
         env: plan.env.iter().map(entry).collect(),
         stdin: plan.stdin != Stdin::Null,
         streams: plan.streams,
@@ -355,9 +381,16 @@ impl Call<'_> {
         mut overdue: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Heard> {
         loop {
+            let due = self.watch.as_ref().and_then(|watch| watch.due());
             let frame = tokio::select! {
                 biased;
                 frame = self.connection.receive() => frame,
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.show_held();
+                    }
+                    continue;
+                }
                 () = &mut overdue => return Err(no_answer()),
                 () = self.turn.comes() => {
                     self.ask_for_handover().await?;

@@ -5,6 +5,7 @@
 //! (`docs/profiles.md`).
 
 mod check;
+mod detailed;
 pub(crate) mod finished;
 pub mod library;
 pub mod parameters;

@@ -56,7 +56,7 @@ pub struct Handed {
 }
 
 /// A run whose output has passed the profile's windows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Finished {
     /// How the shell ended.
     pub exit: Exit,

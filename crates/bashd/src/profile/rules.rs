@@ -3,8 +3,9 @@
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::output::joined::Joined;
+use crate::output::rendered;
 use crate::output::window::{self, Keep, Window};
-use crate::output::{Captured, Source};
+use crate::output::{Capture, Captured, Source};
 use crate::plan::{Limits, Overlap, Shell, Streams, Survivors};
 use crate::request::Request;
 use serde::Deserialize;
@@ -19,6 +20,12 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ShellRules {
+    /// Whether the shell takes over what the user's rc file sets up.
+    #[serde(default)]
+    pub snapshot: bool,
+    /// Whether shells that have already started may be used.
+    #[serde(default)]
+    pub warm: bool,
     /// Whether the configured `shell` may stand in for the candidates.
     pub choice: ShellChoice,
     /// Program and arguments before the script; the first that this machine has is taken.
@@ -124,11 +131,13 @@ pub struct SessionRules {
 }
 
 impl SessionRules {
-    /// The name of a call's session, if it has one; empty for that of calls that name none.
+    /// The name of a call's session, if it has one. Calls that name none share that of their owner, whose
+    /// name may be empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
         match &request.session {
             Some(name) => Some(name),
-            None => self.implicit.then_some(""),
+            None if self.implicit => Some(request.owner.as_deref().unwrap_or_default()),
+            None => None,
         }
     }
 }
@@ -144,6 +153,9 @@ pub struct RewriteRules {
     /// What happens to a trailing `| tail -n N`.
     #[serde(default)]
     pub trailing_limits: TrailingLimitsRule,
+    /// Schemes of internal URLs that become paths (`local` for `local://x`).
+    #[serde(default)]
+    pub urls: Vec<String>,
 }
 
 /// What happens to a leading `cd DIR &&`.
@@ -337,11 +349,29 @@ pub struct OutputRules {
     /// What stands between stdout and stderr when both are shown in one text.
     #[serde(default)]
     pub separator: String,
+    /// What becomes of escape sequences and `\r`.
+    #[serde(default)]
+    pub text: TextForm,
+    /// Bytes of text after which a line is cut; needs rendered text. None: lines stay whole.
+    #[serde(default)]
+    pub line_bytes: Option<usize>,
     /// When the whole output is stored.
     #[serde(default)]
     pub artifacts: Artifacts,
     /// The window that each shown text passes.
     pub window: Window,
+}
+
+/// What becomes of what programs write for terminals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextForm {
+    /// It stays.
+    #[default]
+    Decoded,
+    /// Escape sequences and control characters go, and a line that was written over shows its last
+    /// frame.
+    Rendered,
 }
 
 /// When a run's output is stored as an artifact.
@@ -373,20 +403,24 @@ impl OutputRules {
         err: Option<&dyn Source>,
         keep: &mut Keep<'_>,
     ) -> io::Result<Captured> {
-        let window = &self.window;
         Ok(match (self.show, err) {
             (Show::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
-                Captured::One(window::capture(&joined, window, keep)?)
+                Captured::One(self.window_of(&joined, keep)?)
             }
             (Show::Apart, Some(err)) => Captured::Apart {
-                out: window::capture(out, window, keep)?,
-                err: window::capture(err, window, keep)?,
+                out: self.window_of(out, keep)?,
+                err: self.window_of(err, keep)?,
             },
-            (Show::Together | Show::Apart, None) => {
-                Captured::One(window::capture(out, window, keep)?)
-            }
+            (Show::Together | Show::Apart, None) => Captured::One(self.window_of(out, keep)?),
         })
+    }
+
+    fn window_of(&self, source: &dyn Source, keep: &mut Keep<'_>) -> io::Result<Capture> {
+        match self.text {
+            TextForm::Decoded => window::capture(source, &self.window, keep),
+            TextForm::Rendered => rendered::capture(source, &self.window, self.line_bytes, keep),
+        }
     }
 }
 

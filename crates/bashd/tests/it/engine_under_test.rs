@@ -62,7 +62,7 @@ pub(crate) async fn run_apart(
 }
 
 /// All bytes of a stream, which must be there.
-fn bytes(source: &impl Source) -> Vec<u8> {
+pub(crate) fn bytes(source: &impl Source) -> Vec<u8> {
     let pieces = source.read(0..source.len()).expect("a readable stream");
     let kept = pieces.into_iter().map(|piece| match piece {
         Piece::Kept(bytes) => bytes,

@@ -23,6 +23,7 @@ pub(crate) mod session;
 mod source;
 mod start;
 mod waiting;
+mod warm;
 
 pub use source::{ForkedKeeper, KeeperSource, run_if_asked};
 pub(crate) use source::{socket_pair, start_server};

@@ -54,7 +54,7 @@ macro_rules! messages {
 
 messages! {
     Hello = "hello", Welcome = "welcome", Fork = "fork",
-    Start = "start", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
+    Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
     Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
     Gone = "gone", Failed = "failed", Refused = "refused",
 }
@@ -87,6 +87,9 @@ pub(crate) struct Start {
     pub(crate) argv: Vec<serde_bytes::ByteBuf>,
     /// The last argument; missing where a program is started without a shell.
     pub(crate) script: Option<serde_bytes::ByteBuf>,
+    /// What a started shell gets, where one will do: it has sourced already what `script` sources.
+    #[serde(default)]
+    pub(crate) warm: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
     pub(crate) env: Vec<serde_bytes::ByteBuf>,
     /// Whether a descriptor for stdin follows the working directory's.
@@ -101,6 +104,22 @@ pub(crate) struct Start {
     /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
     #[serde(default)]
     pub(crate) stdin_open: bool,
+}
+
+/// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Warm {
+    #[serde(with = "serde_bytes")]
+    pub(crate) program: Vec<u8>,
+    /// argv[0].
+    #[serde(with = "serde_bytes")]
+    pub(crate) name: Vec<u8>,
+    /// `NAME=VALUE` entries, without the id of the run.
+    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) streams: Streams,
+    pub(crate) quota: Quota,
+    /// A script that is sourced first.
+    pub(crate) snapshot: Option<PathBuf>,
 }
 
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.

@@ -104,6 +104,7 @@ pub(super) fn rehearse() {
         program: b"/bin/sh".to_vec(),
         argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
         script: Some(serde_bytes::ByteBuf::from(b"true".to_vec())),
+        warm: None,
         env: vec![serde_bytes::ByteBuf::from(vec![b'x'; 4096])],
         stdin: false,
         streams: Streams::Merged,
@@ -185,7 +186,7 @@ fn loader_for(program: &[u8]) -> &'static str {
     }
 }
 
-fn open_null() -> io::Result<OwnedFd> {
+pub(super) fn open_null() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(
         "/dev/null",
         OFlags::RDONLY | OFlags::CLOEXEC,

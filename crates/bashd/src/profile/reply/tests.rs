@@ -3,6 +3,7 @@
 mod default;
 mod harness;
 mod phoenix;
+mod pi;
 mod voice;
 
 use super::*;

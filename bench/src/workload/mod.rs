@@ -1,5 +1,6 @@
 //! The workloads: one file each, and one line each in this table.
 
+mod artifact;
 mod flood;
 pub(crate) mod idle;
 mod lines;
@@ -8,6 +9,7 @@ mod mcp;
 mod one_shot;
 mod process;
 mod survivor;
+mod terminal;
 mod timeout;
 mod verdict;
 mod whole;
@@ -56,6 +58,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         run: whole::zero,
     },
     Workload {
+        name: "artifact",
+        about: "100 lines from the middle of a stored GiB",
+        run: artifact::run,
+    },
+    Workload {
         name: "lines",
         about: "2 million short lines, exact counts",
         run: lines::run,
@@ -66,9 +73,15 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         run: many::run,
     },
     Workload {
+<<<<<<< HEAD
         name: "mcp",
         about: "`bashd mcp` on stdin and stdout",
         run: mcp::run,
+=======
+        name: "terminal",
+        about: "`true`, and 64 MiB of lines, in a terminal",
+        run: terminal::run,
+>>>>>>> main
     },
     Workload {
         name: "timeout-obeys",

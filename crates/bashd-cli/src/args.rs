@@ -85,6 +85,7 @@ pub(crate) enum Subcommand {
     Hook(Hook),
     Jobs(Jobs),
     Log(Log),
+    Console(Console),
     /// Read stored output: what replies did not show whole.
     #[command(subcommand)]
     Artifact(Artifact),
@@ -116,6 +117,7 @@ impl Subcommand {
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Jobs(jobs) => Some(jobs.everywhere()),
             Self::Log(log) => Some(&log.everywhere),
+            Self::Console(console) => Some(&console.everywhere),
             Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
             Self::Artifact(Artifact::Read(read)) => Some(&read.everywhere),
             Self::Artifact(Artifact::Rm(rm)) => Some(&rm.everywhere),
@@ -132,6 +134,10 @@ impl Subcommand {
 /// The exit status is the command's own; 124 when it timed out, 125 when bashd itself failed or
 /// the request is bad, 126 when a rule denied it, 130 on Ctrl-C, 128+N when signal N ended it.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a flag is a switch, and a command line has many"
+)]
 pub(crate) struct Run {
     /// Reply as this profile does; the configured one by default.
     #[arg(long, value_name = "PROFILE")]
@@ -157,6 +163,9 @@ pub(crate) struct Run {
     /// Let the command read this file; `-` is bashd's own stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
+    /// Give the command a terminal, of the size of ours, or of 120 columns and 40 rows.
+    #[arg(long)]
+    pub(crate) pty: bool,
     /// Return at once; the command goes on as a job (`bashd jobs`), until --timeout if that is given.
     #[arg(long)]
     pub(crate) background: bool,
@@ -335,6 +344,15 @@ pub(crate) struct Log {
     pub(crate) limit: usize,
     /// Only commands that contain this text, in whatever case.
     pub(crate) pattern: Option<String>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// Run commands at a terminal, watch them and step in.
+///
+/// `!COMMAND` at its prompt runs a command, `/help` says what else there is.
+#[derive(Debug, Args)]
+pub(crate) struct Console {
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -98,6 +98,9 @@ impl Call {
                     stdin_open: said.stdin_open || defaults.stdin_open,
                     owner: defaults.owner.clone(),
                     pty: said.pty || defaults.pty,
+                    terminal_size: defaults.terminal_size,
+                    ui: defaults.ui,
+                    by: defaults.by,
                     head: said.head.or(defaults.head),
                     tail: said.tail.or(defaults.tail),
                 })

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Snapshot};
 use crate::exec::keeper::KeeperSource;
 use crate::exec::snapshots::Slot;
-use crate::exec::{self, Keepers, Outcome, Run, Sessions, Watch};
+use crate::exec::{self, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
@@ -21,7 +21,7 @@ use crate::profile::finished::conclude;
 use crate::profile::library::{Library, Missing};
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
-use crate::request::{self, Accepted, Refusal, RefusalKind, Request};
+use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
 use crate::script::{Script, Shape};
@@ -91,12 +91,14 @@ impl Engine {
     pub fn stream(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let (shared, call) = (Arc::clone(&self.0), call.into());
+        let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
-            let mut watch = Watch::new(sender);
+            let mut watch = Watch::new(sender).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
         Running {
             state: State::Running(Box::pin(reply)),
+            keyboard,
             events,
             snapshots: None,
         }
@@ -108,13 +110,15 @@ impl Engine {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let slot = Arc::new(Slot::default());
         let (shared, call, filled) = (Arc::clone(&self.0), call.into(), Arc::clone(&slot));
+        let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
-            let mut watch = Watch::of_the_end(sender, filled);
+            let mut watch = Watch::of_the_end(sender, filled).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
         Running {
             state: State::Running(Box::pin(reply)),
             events,
+            keyboard,
             snapshots: Some(slot),
         }
     }
@@ -157,10 +161,9 @@ impl Engine {
             }
         };
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let jobs = self.jobs();
         let answer = tokio::select! {
             biased;
-            answer = tool::answer(&profile, &jobs, &owner, call.raw_text()) => answer,
+            answer = tool::answer(&profile, &self.0.config, &owner, call.raw_text()) => answer,
             () = call.cancel.cancelled() => tool::Answer::cancelled(),
         };
         reply::of_job_tool(answer, begun.elapsed())
@@ -274,8 +277,10 @@ impl Shared {
         entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
+        entry.is_kept_out = request.by == By::PersonApart;
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
+        let accepted = accepted.with_auto_background(profile, &request, &self.config);
         let command = rewrite::apply(&profile.rewrite, &request);
         let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
         Ok((accepted, Box::new(expanded)))
@@ -367,6 +372,7 @@ fn default_owner() -> String {
 /// A call that tells what happens while it happens. Dropping it ends the command.
 pub struct Running {
     state: State,
+    keyboard: Keyboard,
     events: mpsc::Receiver<Event>,
     snapshots: Option<Arc<Slot>>,
 }
@@ -377,6 +383,11 @@ enum State {
 }
 
 impl Running {
+    /// The keyboard of the command's terminal, if it has one.
+    pub fn keyboard(&self) -> Keyboard {
+        self.keyboard.clone()
+    }
+
     /// The next event; `None` after [`Event::Finished`].
     pub async fn next(&mut self) -> Option<Event> {
         loop {

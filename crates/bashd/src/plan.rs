@@ -7,6 +7,7 @@ mod globs;
 mod job;
 mod session;
 mod steps;
+mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
 use self::client_environment::Guarded;
@@ -15,6 +16,7 @@ use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::safe_mode::Form;
 use crate::guard::safe_mode::environment::scrub;
+use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
@@ -22,6 +24,7 @@ use crate::request::{Accepted, Ends, Request};
 pub use crate::request::{Handover, Otherwise};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
+use crate::screen::Size;
 use crate::script::Shape;
 pub use job::JobPlan;
 use rustix::fs::Access;
@@ -70,6 +73,10 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Directory of this run, made when something of it must outlive the call.
     pub directory: PathBuf,
+    /// The size of the command's terminal, which it has in place of pipes.
+    pub terminal: Option<Size>,
+    /// What is to be said about the plan.
+    pub notices: Vec<Notice>,
     /// Whether more input may be sent while it runs.
     pub stdin_open: bool,
     /// When it goes on as a job, if it does.
@@ -119,7 +126,7 @@ impl Plan {
             Warmth::WarmWithSnapshot => self.snapshot.is_some(),
             Warmth::Warm => true,
         };
-        by_kind && self.stdin == Stdin::Null && !self.stdin_open
+        by_kind && self.stdin == Stdin::Null && !self.stdin_open && self.terminal.is_none()
     }
 
     /// The environment without the id of the run, which a shell that waits can't know.
@@ -238,7 +245,11 @@ pub(crate) fn resolve(
     let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
     let wanted = directory::wanted(profile, request, lifted, surroundings, home);
     let cwd = directory::open(&wanted)?;
+    let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
     let mut env = environment::of(profile, request, surroundings, id);
+    if terminal.is_some() {
+        terminal::tell(&mut env, request);
+    }
     if wanted.by_shell {
         environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
     }
@@ -269,6 +280,8 @@ pub(crate) fn resolve(
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
+    // A shell that lives on has no terminal: what asks for one runs in a shell of its own.
+    let text = text.filter(|_| terminal.is_none());
     let (session, notes) = session_or_notes(wish, text, &shell, &cwd);
     // A shell that lives on can't become a job: its command ends at the timeout.
     let handover = accepted.handover.filter(|_| session.is_none());
@@ -291,7 +304,12 @@ pub(crate) fn resolve(
         env,
         client_env,
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
-        streams: profile.output.streams,
+        streams: match terminal {
+            Some(_) => Streams::Merged,
+            None => profile.output.streams,
+        },
+        terminal,
+        notices: notice.into_iter().collect(),
         lines: command.lines,
         make_directories: Vec::new(),
         limits,

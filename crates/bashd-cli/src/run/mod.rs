@@ -74,6 +74,8 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     request.profile = arguments.profile.clone().unwrap_or_default();
     request.cwd.clone_from(&arguments.cwd);
     request.timeout = arguments.timeout;
+    request.pty = arguments.pty;
+    request.terminal_size = Printer::size().map(Into::into);
     request.owner = Some(jobs::owner());
     request.background = arguments.background;
     request.stdin_open = arguments.stdin_open;

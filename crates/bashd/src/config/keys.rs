@@ -209,19 +209,19 @@ pub const KEYS: &[Key] = &[
     now("urls.memory_dir", env_vars::URLS_MEMORY_DIR, Kind::Path),
     now("urls.rules_dir", env_vars::URLS_RULES_DIR, Kind::Path),
     now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
-    not_yet(
+    now(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,
         Kind::Choice(&["off", "on"]),
     )
-    .or("off"),
-    not_yet(
+    .or("on"),
+    now(
         "bash.autoBackground.enabled",
         env_vars::BASH_AUTO_BACKGROUND_ENABLED,
         Kind::Switch,
     )
     .or("false"),
-    not_yet(
+    now(
         "bash.autoBackground.thresholdMs",
         env_vars::BASH_AUTO_BACKGROUND_THRESHOLD_MS,
         Kind::Number {

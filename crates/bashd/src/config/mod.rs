@@ -84,6 +84,10 @@ pub struct Config {
     pub interceptor_rules: Vec<InterceptorRule>,
     /// Whether a call may ask to run in the background.
     pub async_enabled: bool,
+    /// When a long-running call becomes a job by itself, in profiles that do that; `None` for never.
+    pub auto_background: Option<Duration>,
+    /// Whether a call may ask for a terminal.
+    pub virtual_terminal: bool,
     /// Where internal URLs lead.
     pub urls: UrlPlaces,
 }
@@ -173,6 +177,9 @@ impl Config {
 
     /// Everything that decides about a call of a profile before it runs.
     pub fn gate(&self, profile: &Profile, request: &Request) -> Gate {
+        if request.by.is_person() {
+            return Gate::default();
+        }
         let profile_intercepts = profile.guard.interceptor || self.interceptor;
         let intercepts = request.interceptor.unwrap_or(profile_intercepts);
         let mode = request.safe_mode.or(self.safe_mode);
@@ -244,6 +251,12 @@ impl Config {
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
+            auto_background: values
+                .switch("bash.autoBackground.enabled")?
+                .then(|| values.number("bash.autoBackground.thresholdMs"))
+                .transpose()?
+                .map(Duration::from_millis),
+            virtual_terminal: values.text("bash.virtualTerminal")? == "on",
             urls: UrlPlaces {
                 local: directory("urls.local_dir")?
                     .or_else(|| Some(sources.state_dir.join("local"))),

@@ -7,9 +7,11 @@
 //! the spool and reads windows of it.
 
 pub(crate) mod connection;
+mod guardian;
 mod handover;
 pub mod keeper;
 mod keepers;
+mod keyboard;
 pub(crate) mod os;
 mod reset;
 mod sessions;
@@ -23,11 +25,14 @@ use crate::output::spool::SpoolReader;
 use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
+pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
 pub(crate) use handover::HandedOver;
 use handover::Turn;
 use keeper::job_messages::Detached;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
+pub use keyboard::Keyboard;
+pub(crate) use keyboard::Strokes;
 pub use reset::Reset;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
@@ -190,6 +195,8 @@ pub(crate) async fn run(
             return Err(no_answer().into());
         }
     };
+    let mut watch = watch;
+    let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Call {
         keepers,
         connection: &connection,
@@ -207,6 +214,7 @@ pub(crate) async fn run(
     let result = tokio::select! {
         biased;
         never = end_when_cancelled(cancel, &connection) => match never {},
+        never = Strokes::pass_on(strokes, &connection) => match never {},
         result = call.until_exited(overdue) => result,
     };
     match result {
@@ -335,6 +343,7 @@ fn start_message(plan: &Plan) -> Start {
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
         survivors: plan.limits.survivors,
+        terminal: plan.terminal,
         stdin_open: plan.stdin_open,
     }
 }

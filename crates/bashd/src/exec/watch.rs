@@ -1,5 +1,6 @@
 //! Following a run's output while it grows: from spool to events.
 
+use super::Strokes;
 use super::keeper::protocol::Query;
 use super::snapshots::{Slot, Snapshots};
 use crate::event::{Event, Stream};
@@ -18,6 +19,8 @@ const CHUNK: u64 = 64 * 1024;
 pub(crate) struct Watch {
     events: mpsc::Sender<Event>,
     streams: Vec<Progress>,
+    /// What is typed meanwhile.
+    pub(super) strokes: Option<Strokes>,
     /// Where only the end of the output is wanted.
     snapshots: Option<Snapshots>,
 }
@@ -37,10 +40,17 @@ impl Watch {
     /// A watch that reports here.
     pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
         Self {
+            strokes: None,
             events,
             streams: vec![Progress::default(), Progress::default()],
             snapshots: None,
         }
+    }
+
+    /// The same, with somebody who types meanwhile.
+    pub(crate) fn typed_by(mut self, strokes: Strokes) -> Self {
+        self.strokes = Some(strokes);
+        self
     }
 
     /// A watch that puts the end of the output here instead of passing on all of it.

@@ -8,6 +8,7 @@ pub mod line_limits;
 mod plain_line;
 pub(crate) mod rendered;
 pub mod spool;
+pub(crate) mod terminal;
 pub mod text;
 mod walk;
 pub mod window;

@@ -19,6 +19,11 @@ pub(super) fn of(
     surroundings: &Surroundings,
     id: &RunId,
 ) -> Vec<(OsString, OsString)> {
+    if request.by.is_person() {
+        let run = (RUN_VARIABLE.into(), id.as_str().into());
+        let own = surroundings.env.iter().cloned().chain([run]);
+        return last_of_each(own.chain(request.env.iter().cloned()));
+    }
     let rules = &profile.environment;
     let inherited = surroundings.env.iter().cloned();
     let inherited = inherited.filter(|(name, _)| rules.inherits(name));

@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Sets, Tool};
 use rules::{
     BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
-    RewriteRules, SessionRules, ShellRules,
+    RewriteRules, SessionRules, ShellRules, TerminalRules,
 };
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
@@ -60,6 +60,9 @@ pub struct Profile {
     /// What is added to the environment.
     #[serde(default)]
     pub environment: EnvironmentRules,
+    /// When a command gets a terminal.
+    #[serde(default)]
+    pub terminal: TerminalRules,
     /// How the text of a command is rewritten.
     #[serde(default)]
     pub rewrite: RewriteRules,

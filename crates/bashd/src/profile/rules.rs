@@ -181,6 +181,52 @@ pub enum TrailingLimitsRule {
     Take,
 }
 
+/// When a command that asks for a terminal gets one, and how its output becomes text.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TerminalRules {
+    /// When there is one.
+    pub when: TerminalWhen,
+    /// What happens where there is none.
+    pub fallback: Fallback,
+    /// What a carriage return inside a line does.
+    pub carriage_return: CarriageReturn,
+}
+
+/// When a command that asks for a terminal gets one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalWhen {
+    /// Always: a program that needs one works for a model, too.
+    #[default]
+    Always,
+    /// Only where somebody watches who could type.
+    WithUi,
+}
+
+/// What happens where there is no terminal for a command that asks for one: it runs without.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// The reply says so.
+    #[default]
+    Told,
+    /// Nothing is said.
+    Silent,
+}
+
+/// What a carriage return inside a line of a terminal's output does to the text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CarriageReturn {
+    /// What follows is written over the line, as on a screen: of a progress bar its last form stays.
+    #[default]
+    Rewrites,
+    /// It ends the line.
+    EndsLine,
+}
+
 /// Which rules decide before anything runs.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -234,6 +280,23 @@ pub struct BackgroundRules {
     pub handed_over: String,
     /// What the output file says at its end.
     pub file_ends: Option<EndLines>,
+    /// How the parts of the text stand.
+    pub layout: JobLayout,
+    /// Whether a call's timeout holds for its job as well; else only one that was asked for does.
+    pub keeps_timeout: bool,
+    /// Whether long-running calls become jobs by themselves, where that is switched on.
+    pub auto: bool,
+}
+
+/// How output, notices and job stand in a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobLayout {
+    /// A line each.
+    #[default]
+    Lines,
+    /// A blank line between them, the output without blanks at its end.
+    Paragraphs,
 }
 
 impl Default for BackgroundRules {
@@ -244,6 +307,9 @@ impl Default for BackgroundRules {
             handed_over: "[still running after {seconds} s, as job {job}; output in {output_file}]"
                 .into(),
             file_ends: None,
+            layout: JobLayout::Lines,
+            keeps_timeout: false,
+            auto: false,
         }
     }
 }

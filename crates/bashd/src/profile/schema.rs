@@ -176,6 +176,7 @@ For complex scripts, write them to a file first and then execute the file.
             "wait_max",
             "background",
             "stdin",
+            "pty",
             "session",
             "stdin_open",
         ];

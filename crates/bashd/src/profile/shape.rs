@@ -5,6 +5,7 @@
 use super::Profile;
 use super::detailed;
 use super::reply::{Finished, Handed};
+use super::rules::JobLayout;
 use super::signal;
 use super::texts::{ErrorWhen, OutcomeTexts, Shape};
 use crate::event::Stream;
@@ -92,15 +93,29 @@ pub(super) fn of_job(profile: &Profile, handed: &Handed) -> Shaped {
         ("command", &handed.command),
         ("seconds", seconds.trim_end_matches(".0")),
     ];
-    let text = if handed.waits {
-        let mut text = partial_output(profile, &handed.so_far);
-        start_line(&mut text);
-        text.push_str(&fill(&rules.handed_over, &values));
-        text
+    let template = if handed.waits {
+        &rules.handed_over
     } else {
-        fill(&rules.started, &values)
+        &rules.started
+    };
+    let told = fill(template, &values);
+    let text = match (rules.layout, handed.waits) {
+        (JobLayout::Lines, false) => told,
+        (JobLayout::Lines, true) => {
+            let mut text = partial_output(profile, &handed.so_far);
+            start_line(&mut text);
+            text + &told
+        }
+        (JobLayout::Paragraphs, _) => {
+            let output = output(&handed.so_far.captured).trim_end().to_owned();
+            let remarks = remarks(profile, &handed.so_far).into_iter().map(|r| r.line);
+            let parts = std::iter::once(output).chain(remarks).chain([told]);
+            let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+            parts.join("\n\n")
+        }
     };
     let result = json!({
+        "async": {"state": "running", "jobId": handed.alias, "type": "bash"},
         "job": handed.id,
         "alias": handed.alias,
         "state": "running",

@@ -27,6 +27,29 @@ pub struct Accepted {
 }
 
 impl Accepted {
+    /// Lets a long-running command go on as a job by itself, where profile and configuration say so. Its
+    /// limit holds all the same, and where there can be no job the call goes on waiting.
+    pub(crate) fn with_auto_background(
+        mut self,
+        profile: &Profile,
+        request: &Request,
+        config: &Config,
+    ) -> Self {
+        /// How long before its limit a command goes on as a job at the latest.
+        const BEFORE_LIMIT: Duration = Duration::from_secs(1);
+        let threshold = config
+            .auto_background
+            .filter(|_| profile.background.auto && !request.pty && self.handover.is_none());
+        if let Some(threshold) = threshold {
+            self.handover = Some(Handover {
+                after: threshold.min(self.timeout.saturating_sub(BEFORE_LIMIT)),
+                waits: true,
+                otherwise: Otherwise::Wait,
+            });
+        }
+        self
+    }
+
     /// What is accepted without any profile's opinion: a limit.
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
@@ -106,6 +129,7 @@ fn settle_handover(
 ) {
     if is_background_mode || request.background {
         let has_limit = is_background_mode
+            || profile.background.keeps_timeout
             || request.timeout.is_some() && request.on_timeout != Some(OnTimeout::Background);
         if !has_limit {
             accepted.ends = Ends::AtJobLimit;

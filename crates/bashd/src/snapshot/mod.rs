@@ -240,6 +240,8 @@ impl Origin {
             survivors: Survivors::End,
         };
         Ok(Plan {
+            terminal: None,
+            notices: Vec::new(),
             shell: Shell {
                 program: self.program.clone(),
                 name: "bash".into(),

@@ -23,7 +23,8 @@ use super::input::Input;
 use super::job::{Job, ended_later};
 use super::job_messages::Detach;
 use super::prompt;
-use super::protocol::{self, End, Exited, Frame, Query, Release, Start};
+use super::protocol::{self, End, Exited, Frame, Query, Release, Start, Typed};
+use super::pty::Terminal;
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
 use super::start::Shell;
@@ -133,6 +134,8 @@ pub(super) struct Run {
     pub(super) unsent: Option<Exited>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
+    /// Its terminal, if it has one.
+    terminal: Option<Terminal>,
     /// Where output is kept.
     storage: Storage,
 }
@@ -166,6 +169,7 @@ impl Run {
             last_grown: None,
             unsent: None,
             linger_until: started,
+            terminal: shell.terminal,
             storage,
         }
     }
@@ -354,13 +358,25 @@ impl Run {
                     self.keep_log(&release);
                 }
             }
-        } else {
+        } else if frame.is::<Typed>() && self.terminal.is_some() {
+            if let (Some(input), Ok(Typed { bytes })) = (&mut self.input, frame.body()) {
+                let _ = input.send(&bytes, false);
+            }
+        } else if !self
+            .terminal
+            .as_ref()
+            .is_some_and(|terminal| terminal.obey(frame))
+        {
             let _ = protocol::refuse(link, &frame.name);
         }
     }
 
     /// Gives the survivors' output a name, if any of them can still write.
     pub(super) fn keep_log(&mut self, release: &Release) {
+        // A terminal whose shell is gone is hung up: nobody can write to it.
+        if self.terminal.is_some() {
+            return;
+        }
         let names = ["output", "stderr"];
         for (pump, name) in self.pumps.iter_mut().zip(names) {
             if pump.pipe().is_some() {

@@ -16,6 +16,7 @@ pub(crate) mod job_messages;
 mod life;
 mod prompt;
 pub(crate) mod protocol;
+mod pty;
 mod pump;
 mod report;
 mod serve;

@@ -11,6 +11,7 @@ use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::Storage;
 use crate::plan::{Quota, Streams, Survivors};
 use crate::reply::LeftBehind;
+use crate::screen::Size;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 2;
+pub(crate) const MINOR: u16 = 3;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -55,6 +56,7 @@ macro_rules! messages {
 messages! {
     Hello = "hello", Welcome = "welcome", Fork = "fork",
     Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
+    Resize = "resize", Typed = "typed",
     Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
     Gone = "gone", Failed = "failed", Refused = "refused",
 }
@@ -101,6 +103,9 @@ pub(crate) struct Start {
     pub(crate) drain_silence_us: u64,
     pub(crate) drain_total_us: u64,
     pub(crate) survivors: Survivors,
+    /// The size of the terminal that the command gets in place of pipes.
+    #[serde(default)]
+    pub(crate) terminal: Option<Size>,
     /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
     #[serde(default)]
     pub(crate) stdin_open: bool,
@@ -180,6 +185,19 @@ impl End {
 
 fn cancelled() -> EndedBy {
     EndedBy::Cancel
+}
+
+/// Engine to keeper: the terminal has another size now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Resize {
+    pub(crate) size: Size,
+}
+
+/// Engine to keeper: this was typed at the terminal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Typed {
+    #[serde(with = "serde_bytes")]
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.

@@ -7,7 +7,7 @@
 use super::protocol::{self, Failed, Start, Warm};
 use super::pump::Pump;
 use super::start::{self, Shell, failed, missing, open_null};
-use crate::exec::os::launch::{Launch, launch};
+use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::SpoolWriter;
 use crate::plan::environment::RUN_VARIABLE;
 use crate::plan::{Quota, quote};
@@ -82,6 +82,7 @@ impl WarmShell {
             cwd: cwd.as_fd(),
             stdio: [null.as_fd(), out.as_fd(), err.as_fd()],
             script: Some(read.as_fd()),
+            controls: Controls::Nothing,
         })
         .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
         Ok(Self {
@@ -107,6 +108,7 @@ impl WarmShell {
             let shell = Shell {
                 pid,
                 pumps,
+                terminal: None,
                 input: None,
             };
             return Ok((shell, text));

@@ -85,6 +85,7 @@ impl Current {
         let shell = Shell {
             pid,
             pumps,
+            terminal: None,
             input: None,
         };
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);

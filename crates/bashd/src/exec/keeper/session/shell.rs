@@ -2,7 +2,7 @@
 
 use crate::exec::keeper::protocol::{Failed, Open};
 use crate::exec::keeper::start::{failed, missing};
-use crate::exec::os::launch::{Launch, launch};
+use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::prepare_runs_directory;
 use crate::plan::quote;
 use rustix::fs::{Mode, OFlags};
@@ -61,6 +61,7 @@ impl SessionShell {
             cwd: names.as_ref().unwrap_or(cwd).as_fd(),
             stdio: [null.as_fd(); 3],
             script: Some(read.as_fd()),
+            controls: Controls::Nothing,
         })
         .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
         let shell = Self {

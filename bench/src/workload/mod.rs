@@ -73,15 +73,14 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         run: many::run,
     },
     Workload {
-<<<<<<< HEAD
         name: "mcp",
         about: "`bashd mcp` on stdin and stdout",
         run: mcp::run,
-=======
+    },
+    Workload {
         name: "terminal",
         about: "`true`, and 64 MiB of lines, in a terminal",
         run: terminal::run,
->>>>>>> main
     },
     Workload {
         name: "timeout-obeys",

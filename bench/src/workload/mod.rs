@@ -1,9 +1,11 @@
 //! The workloads: one file each, and one line each in this table.
 
+mod artifact;
 mod flood;
 pub(crate) mod idle;
 mod lines;
 mod many;
+mod mcp;
 mod one_shot;
 mod process;
 mod survivor;
@@ -56,6 +58,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         run: whole::zero,
     },
     Workload {
+        name: "artifact",
+        about: "100 lines from the middle of a stored GiB",
+        run: artifact::run,
+    },
+    Workload {
         name: "lines",
         about: "2 million short lines, exact counts",
         run: lines::run,
@@ -64,6 +71,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "many",
         about: "100 calls at once",
         run: many::run,
+    },
+    Workload {
+        name: "mcp",
+        about: "`bashd mcp` on stdin and stdout",
+        run: mcp::run,
     },
     Workload {
         name: "terminal",

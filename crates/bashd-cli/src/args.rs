@@ -218,6 +218,9 @@ pub(crate) struct Serving {
     /// Run commands in this directory unless they name another.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Keep one shell for all calls that name no session of their own; its jobs are of this name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) judging: Judging,
 }

@@ -31,9 +31,13 @@ fn every_value_is_shown_with_its_origin() {
     profile = "voice"                              # --set
     profiles_dir = ""                              # default
     shell = "/bin/bash"                            # --set
-    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1 (no effect yet)
+    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1
+    snapshot = "profile"                           # default
     survivors = "profile"                          # default
     safe_mode = "profile"                          # default
+    sessions.limit = 16                            # default
+    sessions.idle_seconds = 1800                   # default
+    sessions.warm_shells = 0                       # default
     guard.enable = []                              # default
     guard.disable = []                             # default
     spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4

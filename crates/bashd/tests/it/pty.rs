@@ -191,7 +191,8 @@ async fn the_end_of_the_shell_hangs_up() {
 async fn a_child_that_keeps_the_terminal_open_holds_nothing_up() {
     let home = Home::new().keeping_in_state(&["runs"]);
     let default = default(&home);
-    let script = "(trap '' HUP; exec sleep 300) & echo $! > pid; echo out";
+    let script = "(trap '' HUP; : > ready; exec sleep 300) & \
+        while ! test -e ready; do sleep 0.01; done; echo out";
     let reply = default.engine.run(default.request(script).pty()).await;
     assert_eq!((reply.output.as_str(), reply.exit_code), ("out\n", Some(0)));
     assert_eq!(reply.left_behind.len(), 1, "{reply:?}");

@@ -5,6 +5,7 @@ mod flood;
 pub(crate) mod idle;
 mod lines;
 mod many;
+mod mcp;
 mod one_shot;
 mod process;
 mod survivor;
@@ -70,6 +71,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "many",
         about: "100 calls at once",
         run: many::run,
+    },
+    Workload {
+        name: "mcp",
+        about: "`bashd mcp` on stdin and stdout",
+        run: mcp::run,
     },
     Workload {
         name: "terminal",

@@ -46,7 +46,7 @@ impl Call {
     }
 
     /// Runs the command in a terminal of the client's, where it is one that needs nothing which only
-    /// a run of our own has (input).
+    /// a run of our own has (input, a terminal of ours, a session, going on as a job).
     #[must_use]
     pub fn in_terminal_of(mut self, client: Arc<dyn ClientTerminal>) -> Self {
         self.terminal = Some(Host(client));
@@ -77,6 +77,9 @@ impl Call {
             Input::Typed(request) => Ok(request.clone()),
             Input::Json { text, defaults } => {
                 let said = request::parse(profile, text)?;
+                let session = said.session.or_else(|| defaults.session.clone());
+                // What may go on as a job has a shell of its own: the session was asked for, the wait was not.
+                let wait_max = wait_max_default(profile, defaults).filter(|_| session.is_none());
                 Ok(Request {
                     profile: said.profile,
                     command: said.command,
@@ -88,10 +91,10 @@ impl Call {
                     safe_mode: defaults.safe_mode,
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
-                    session: said.session.or_else(|| defaults.session.clone()),
+                    session,
                     background: said.background || defaults.background,
                     on_timeout: said.on_timeout.or(on_timeout_default(profile, defaults)),
-                    wait_max: said.wait_max.or(wait_max_default(profile, defaults)),
+                    wait_max: said.wait_max.or(wait_max),
                     stdin_open: said.stdin_open || defaults.stdin_open,
                     owner: defaults.owner.clone(),
                     pty: said.pty || defaults.pty,

@@ -31,6 +31,7 @@ mod event;
 pub mod exec;
 pub mod guard;
 pub mod ledger;
+pub mod minimize;
 pub mod notice;
 pub mod output;
 pub mod plan;

@@ -13,6 +13,8 @@
 //! | `hostile_repository` | strict safe mode where the repository wants to run programs |
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
+//! | `minimize_cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
+//! | `minimize_properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
@@ -43,6 +45,8 @@ mod harness;
 mod hostile_repository;
 mod interceptor;
 mod many_calls;
+mod minimize_cases;
+mod minimize_properties;
 mod oracle;
 mod phoenix;
 mod profile_under_test;

@@ -5,6 +5,7 @@
 
 use clap::{Args, Parser, ValueEnum};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,11 +71,13 @@ pub(crate) enum ColorWhen {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
     Run(Run),
+    Mcp(Mcp),
     Check(Check),
     /// Judge the commands of an agent that has a shell tool of its own.
     #[command(subcommand)]
     Hook(Hook),
     Log(Log),
+    Minimize(Minimize),
     Schema(Schema),
     /// Show the configuration.
     #[command(subcommand)]
@@ -96,9 +99,11 @@ impl Subcommand {
     fn everywhere(&self) -> Option<&Everywhere> {
         match self {
             Self::Run(run) => Some(&run.everywhere),
+            Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Log(log) => Some(&log.everywhere),
+            Self::Minimize(minimize) => Some(&minimize.everywhere),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(Config::Show(show)) => Some(&show.everywhere),
             Self::Doctor(doctor) => Some(&doctor.everywhere),
@@ -141,6 +146,44 @@ pub(crate) struct Run {
     pub(crate) judging: Judging,
     #[command(flatten)]
     everywhere: Everywhere,
+}
+
+/// Serve the tools of a profile to a client of the Model Context Protocol.
+///
+/// Speaks the protocol on stdin and stdout, and ends when stdin closes; with `--http` it is reached under
+/// `/mcp` of an address, and ends by a signal.
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Serve HTTP here instead, on this machine only unless an address is given.
+    #[arg(long, value_name = "[HOST:]PORT", value_parser = crate::mcp::access::parse_address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// The token that clients must bring; one is made and told on stderr by default. `none` lets
+    /// everybody on this machine in.
+    #[arg(long, value_name = "TOKEN", requires = "http")]
+    pub(crate) token: Option<String>,
+    /// Read the token from this file, where other users can't see it in a list of processes.
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A name by which clients may call the server, besides its address; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// What every server is told about the calls that it will make.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Serving {
+    /// Offer the tools of this profile; the configured one by default.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Run commands in this directory unless they name another.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judging: Judging,
 }
 
 /// What decides before a command runs, besides the rules of profile and configuration.
@@ -224,6 +267,47 @@ pub(crate) struct Log {
     pub(crate) pattern: Option<String>,
     #[command(flatten)]
     everywhere: Everywhere,
+}
+
+/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
+///
+/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output that is not to be
+/// touched (short, a machine's format, the content of a file) comes out as it went in. Exit status 0 in every case.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Minimize {
+    /// The command that printed it.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) command: String,
+    /// The command's exit status. Known noise is left out only where it is 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) exit: Option<i32>,
+    /// Leave nothing out.
+    #[arg(long)]
+    pub(crate) lossless: bool,
+    /// Print one JSON object: text, filter, lines left out, or why it stays as it is.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: Option<MinimizeAction>,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum MinimizeAction {
+    /// Run the tests that a file of your own filters carries.
+    ///
+    /// Exit status 1 when one of them fails or the file is wrong.
+    Test {
+        /// The file; the one of the setting `shellMinimizer.settingsPath` by default.
+        file: Option<PathBuf>,
+    },
 }
 
 /// Print a profile's tool definition, ready for an LLM API.

@@ -5,7 +5,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
-use crate::{check, completions, config, doctor, hook, log, man, run, schema};
+use crate::{check, completions, config, doctor, hook, log, man, mcp, minimize, run, schema};
 use bashd::KeeperSource;
 
 /// Runs the front end that was asked for. Only those that need the configuration read it, and only
@@ -22,11 +22,13 @@ pub(crate) fn dispatch(
             let keeper = keeper.unwrap_or_else(run::fork_keeper);
             run::run(keeper, arguments, settings()?, printer)
         }
+        Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),
         Subcommand::Check(arguments) => check::check(arguments, &settings()?, printer),
         Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(
             arguments, &settings, printer,
         )),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
+        Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
         Subcommand::Config(Config::Show(arguments)) => {
             config::show(arguments, &settings()?, printer)

@@ -13,10 +13,14 @@ mod hook;
 mod judging;
 mod log;
 mod man;
+mod mcp;
+mod minimize;
 mod print;
 mod run;
 mod schema;
+mod serve;
 mod settings;
+mod signals;
 mod surroundings;
 
 use args::{Cli, ColorWhen};

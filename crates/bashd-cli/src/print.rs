@@ -7,8 +7,10 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::surroundings::ColorHints;
 use anstyle::{AnsiColor, Style};
+use bashd::render::{Line, Tone};
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::os::fd::AsFd;
 
 /// Writes to stdout and stderr.
 #[derive(Debug)]
@@ -67,9 +69,38 @@ impl Printer {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
+    /// Writes a line for people to stderr, if somebody looks at it.
+    pub(crate) fn err_line(&self, line: &Line) {
+        if io::stderr().is_terminal() {
+            Self::err(&format!("{}\n", self.err_text(line)));
+        }
+    }
+
+    /// A line as it is written to stderr.
+    pub(crate) fn err_text(&self, line: &Line) -> String {
+        let spans = line.0.iter();
+        let painted = spans.map(|span| match paint_of(span.tone) {
+            Some(paint) => painted(self.err, paint, &span.text),
+            None => span.text.clone(),
+        });
+        painted.collect()
+    }
+
+    /// Columns of the terminal behind stderr; `None` where there is none. One that does not say its
+    /// size has the usual one.
+    pub(crate) fn err_columns() -> Option<usize> {
+        let columns = columns_of(rustix::stdio::stderr());
+        io::stderr().is_terminal().then(|| columns.unwrap_or(80))
+    }
+
     /// Writes a warning to stderr.
     pub(crate) fn warn(&self, text: &str) {
         self.remark(Paint::Warning, "warning:", text);
+    }
+
+    /// Tells people something on stderr.
+    pub(crate) fn note(&self, text: &str) {
+        self.remark(Paint::Faint, "bashd:", text);
     }
 
     /// Whether somebody is looking at stdout.
@@ -87,8 +118,7 @@ impl Printer {
 
     /// Columns of the terminal behind stdout; `None` where there is none.
     pub(crate) fn columns() -> Option<usize> {
-        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
-        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+        columns_of(rustix::stdio::stdout())
     }
 
     /// Writes a line to stderr, its first word painted.
@@ -151,6 +181,23 @@ fn failure(error: io::Error) -> Failure {
         kind,
         anyhow::Error::new(error).context("stdout can't be written"),
     )
+}
+
+fn columns_of(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+fn paint_of(tone: Tone) -> Option<Paint> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Command => Some(Paint::Title),
+        Tone::Faint => Some(Paint::Faint),
+        Tone::Good => Some(Paint::Good),
+        Tone::Bad => Some(Paint::Bad),
+        Tone::Warning => Some(Paint::Warning),
+        Tone::Active => Some(Paint::Hint),
+    }
 }
 
 fn painted(colors: Colors, paint: Paint, text: &str) -> String {

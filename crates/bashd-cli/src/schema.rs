@@ -20,7 +20,7 @@ pub(crate) fn schema(
         .unwrap_or(&settings.config.profile);
     let profile = settings.profile(name)?;
     let pwd = surroundings::cwd()?;
-    let definition = schema::definition(&profile, &pwd.to_string_lossy());
+    let definition = schema::definition(&profile, &pwd.to_string_lossy(), &settings.config);
     printer.out(&format!("{definition:#}\n"))?;
     Ok(ExitStatus::Success)
 }

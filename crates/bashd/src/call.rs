@@ -1,7 +1,9 @@
 //! One call as a front end makes it: an input, and the token that stops it.
 
+use crate::exec::terminal::{ClientTerminal, Host};
 use crate::profile::Profile;
 use crate::request::{self, Refusal, Request};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What an engine is asked to do, and how to stop it.
@@ -9,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Call {
     input: Input,
     pub(crate) cancel: CancellationToken,
+    pub(crate) terminal: Option<Host>,
 }
 
 #[derive(Debug, Clone)]
@@ -29,6 +32,7 @@ impl Call {
                 defaults,
             },
             cancel: CancellationToken::new(),
+            terminal: None,
         }
     }
 
@@ -36,6 +40,14 @@ impl Call {
     #[must_use]
     pub fn cancel_by(mut self, token: CancellationToken) -> Self {
         self.cancel = token;
+        self
+    }
+
+    /// Runs the command in a terminal of the client's, where it is one that needs nothing which only
+    /// a run of our own has (input).
+    #[must_use]
+    pub fn in_terminal_of(mut self, client: Arc<dyn ClientTerminal>) -> Self {
+        self.terminal = Some(Host(client));
         self
     }
 
@@ -64,6 +76,10 @@ impl Call {
                     safe_mode: defaults.safe_mode,
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
+                    background: said.background || defaults.background,
+                    pty: said.pty || defaults.pty,
+                    head: said.head.or(defaults.head),
+                    tail: said.tail.or(defaults.tail),
                 })
             }
         }
@@ -83,6 +99,7 @@ impl From<Request> for Call {
         Self {
             input: Input::Typed(request),
             cancel: CancellationToken::new(),
+            terminal: None,
         }
     }
 }

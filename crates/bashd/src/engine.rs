@@ -115,6 +115,11 @@ impl Engine {
         self.0.approver.set(approver)
     }
 
+    /// The configuration that holds.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
     /// What the people who run this engine should know (a ledger that can't be written), each once.
     pub fn take_warnings(&self) -> Vec<String> {
         let mut warnings = self
@@ -162,6 +167,7 @@ impl Shared {
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
+        request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let command = rewrite::apply(&request.command);
         let judgement = self.config.judge(profile, &request, &command);
         self.permit(&judgement, &command, &call.cancel).await?;
@@ -169,8 +175,13 @@ impl Shared {
         let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
             .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
-        let run = exec::run(&plan, &self.keepers, watch, &call.cancel).await;
-        Ok(conclude(profile, &plan, run, accepted.notices))
+        let host = call.terminal.as_ref();
+        let host = host.filter(|_| exec::terminal::suits(&request));
+        let run = match host {
+            Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel).await,
+            None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
+        };
+        Ok(conclude(profile, &plan, run, &accepted))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.

@@ -22,8 +22,12 @@ pub struct Error {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The working directory is missing, not a directory, or not accessible.
+    /// The working directory is not accessible.
     Cwd,
+    /// There is no such working directory.
+    CwdMissing,
+    /// What should be the working directory is something else.
+    CwdNotADirectory,
     /// No shell of the profile's list is on this machine, or not the program that is to run
     /// without one.
     Shell,

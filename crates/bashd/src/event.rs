@@ -11,10 +11,17 @@ pub enum Event {
         /// The shell's process id, which is also its process group and session.
         pid: i32,
     },
+    /// The command runs in a terminal of the client's, instead of `Started`.
+    Terminal {
+        /// The client's name for it.
+        id: String,
+    },
     /// The command wrote something.
     Output {
         /// Which stream.
         stream: Stream,
+        /// Where in the stream the text begins, counted in the bytes that the command wrote.
+        offset: u64,
         /// Decoded text, in order; a character split over two reads arrives whole.
         text: String,
     },

@@ -36,6 +36,7 @@ pub mod notice;
 pub mod output;
 pub mod plan;
 pub mod profile;
+pub mod render;
 mod reply;
 pub mod request;
 pub mod rewrite;
@@ -49,6 +50,9 @@ pub use engine::{Engine, Running};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Stream};
 pub use exec::keeper::{ForkedKeeper, KeeperSource, run_if_asked};
+pub use exec::terminal::{
+    ClientAnswer, ClientTerminal, NewTerminal, Patience, TerminalExit, TerminalOutput,
+};
 pub use profile::Profile;
 pub use reply::{Denied, LeftBehind, LeftReason, Reply};
 pub use request::Request;

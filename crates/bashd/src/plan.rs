@@ -1,8 +1,11 @@
 //! What will happen: everything decided, nothing left open.
 
+mod client_environment;
 mod globs;
 mod steps;
 
+pub use self::client_environment::ClientEnvironment;
+use self::client_environment::Guarded;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::safe_mode::{Form, environment};
@@ -13,6 +16,7 @@ use crate::rewrite::Command;
 use crate::run_id::RunId;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -35,6 +39,8 @@ pub struct Plan {
     pub cwd: Directory,
     /// The whole environment.
     pub env: Vec<(OsString, OsString)>,
+    /// The environment as a client hears of it that runs the command itself.
+    pub client_env: ClientEnvironment,
     /// What the command reads.
     pub stdin: Stdin,
     /// One pipe or two.
@@ -149,6 +155,11 @@ pub(crate) fn resolve(
     } = setting;
     let cwd = open_directory(request, surroundings)?;
     let mut env = own_environment(profile, request, surroundings, id);
+    let guarded = if config.gate(profile, request).is_on() {
+        Guarded::Yes
+    } else {
+        Guarded::No
+    };
     if config.guard(profile).is_on() {
         env.retain(|(name, _)| !slips_code_past_the_guard(name));
     }
@@ -167,6 +178,10 @@ pub(crate) fn resolve(
             (plain_bash(&env, &cwd.path)?, Some(script))
         }
     };
+    if profile.environment.shell_variable && script.is_some() {
+        tell_shell(&mut env, request, &shell);
+    }
+    let client_env = ClientEnvironment::between(&surroundings.env, &env, guarded);
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     Ok(Plan {
@@ -174,6 +189,7 @@ pub(crate) fn resolve(
         script,
         cwd,
         env,
+        client_env,
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
         streams: profile.output.streams,
         limits,
@@ -196,33 +212,80 @@ fn open_directory(request: &Request, surroundings: &Surroundings) -> Result<Dire
         Ok(fd) => Ok(Directory { path, fd }),
         Err(error) => {
             let shown = path.display();
-            let text = match error {
-                Errno::NOENT => format!("working directory does not exist: {shown}"),
-                Errno::NOTDIR => format!("working directory is not a directory: {shown}"),
-                error => format!("working directory is not accessible: {shown}: {error}"),
+            let (kind, text) = match error {
+                Errno::NOENT => (
+                    ErrorKind::CwdMissing,
+                    format!("working directory does not exist: {shown}"),
+                ),
+                Errno::NOTDIR => (
+                    ErrorKind::CwdNotADirectory,
+                    format!("working directory is not a directory: {shown}"),
+                ),
+                error => (
+                    ErrorKind::Cwd,
+                    format!("working directory is not accessible: {shown}: {error}"),
+                ),
             };
-            Err(Error::new(ErrorKind::Cwd, text).about(shown))
+            Err(Error::new(kind, text).about(shown))
         }
     }
 }
 
-/// The surroundings' variables with the call's own over them.
+/// The surroundings' variables, the profile's over them, the call's own over all.
 fn own_environment(
     profile: &Profile,
     request: &Request,
     surroundings: &Surroundings,
     id: &RunId,
 ) -> Vec<(OsString, OsString)> {
-    let mut env = surroundings.env.clone();
-    let own = profile
-        .environment
-        .run_variable
-        .then(|| (RUN_VARIABLE.into(), id.as_str().into()));
-    for (name, value) in own.into_iter().chain(request.env.iter().cloned()) {
-        env.retain(|(known, _)| *known != name);
-        env.push((name, value));
+    let rules = &profile.environment;
+    let inherited = surroundings.env.iter().cloned();
+    let inherited = inherited.filter(|(name, _)| rules.inherits(name));
+    let run = rules.run_variable.then_some((RUN_VARIABLE, id.as_str()));
+    let set = rules.set.iter().map(|(name, value)| (&**name, &**value));
+    let of_profile = set
+        .chain(run)
+        .map(|(name, value)| (name.into(), value.into()));
+    let programs = rules.set_to_program.iter().filter_map(|(name, programs)| {
+        let find = |program: &String| find_program(program, None, &surroundings.cwd);
+        Some((
+            name.into(),
+            programs.iter().find_map(find)?.into_os_string(),
+        ))
+    });
+    last_of_each(
+        inherited
+            .chain(of_profile)
+            .chain(programs)
+            .chain(request.env.iter().cloned()),
+    )
+}
+
+/// Of several variables with one name the last, at its place.
+fn last_of_each(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let variables: Vec<_> = variables.collect();
+    let mut seen = HashSet::with_capacity(variables.len());
+    let is_last = variables
+        .iter()
+        .rev()
+        .map(|(name, _)| seen.insert(name))
+        .collect::<Vec<_>>();
+    let mut is_last = is_last.into_iter().rev();
+    variables
+        .iter()
+        .filter(|_| is_last.next() == Some(true))
+        .cloned()
+        .collect()
+}
+
+/// Has `SHELL` name the program that runs the command, unless the call says otherwise.
+fn tell_shell(env: &mut Vec<(OsString, OsString)>, request: &Request, shell: &Shell) {
+    if request.env.iter().all(|(name, _)| name != "SHELL") {
+        env.retain(|(name, _)| name != "SHELL");
+        env.push(("SHELL".into(), shell.program.clone().into_os_string()));
     }
-    env
 }
 
 /// Whether bash would run code, or read the script differently, because of this variable.

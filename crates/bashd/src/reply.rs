@@ -38,6 +38,10 @@ pub struct Reply {
     pub output_lines: u64,
     /// Bytes on stderr where the streams are apart, else null.
     pub stderr_bytes: Option<u64>,
+    /// Bytes that the command wrote and `output` does not show.
+    pub omitted_bytes: u64,
+    /// Newlines that the command wrote and `output` does not show.
+    pub omitted_lines: u64,
     /// Bytes that the command wrote and the spool no longer holds, exactly.
     pub dropped_bytes: u64,
     /// From request to reply, in milliseconds.
@@ -48,6 +52,8 @@ pub struct Reply {
     pub job: Option<String>,
     /// Processes that outlived the call.
     pub left_behind: Vec<LeftBehind>,
+    /// The client's terminal that the command ran in, or null.
+    pub terminal: Option<String>,
 }
 
 /// Which rule denied a command, and its message.

@@ -6,6 +6,7 @@ mod parse;
 mod validate;
 
 pub use parse::parse;
+pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, validate};
 
 use crate::guard::safe_mode::SafeMode;
@@ -38,6 +39,14 @@ pub struct Request {
     pub interceptor: Option<bool>,
     /// The names of the caller's other tools.
     pub tools: Vec<String>,
+    /// Whether to return at once with a handle, and let the command run on.
+    pub background: bool,
+    /// Whether the command gets a terminal, where there can be one.
+    pub pty: bool,
+    /// Of the whole output, show only the first so many lines; `None` or 0 means all.
+    pub head: Option<u64>,
+    /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.
+    pub tail: Option<u64>,
 }
 
 impl Request {
@@ -151,4 +160,10 @@ pub enum RefusalKind {
     UnknownProfile,
     /// The profile knows it, this version of bashd does not do it yet.
     NotAvailable,
+    /// The name of an environment variable that none can have.
+    InvalidEnvName,
+    /// A background run was asked for, and the configuration has them switched off.
+    BackgroundDisabled,
+    /// A background run was asked for where nothing looks after jobs.
+    BackgroundUnavailable,
 }

@@ -5,12 +5,17 @@
 
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::run::live::Live;
+use crate::signals::Signals;
 use bashd::{
     Call, CancellationToken, Config, Engine, Event, ForkedKeeper, KeeperSource, Reply, Running,
-    Stream, Surroundings,
+    Surroundings,
 };
 use std::io;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use std::time::Duration;
+
+/// How often a person sees that time passes.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A call that is over.
 pub(super) struct Ended {
@@ -25,8 +30,8 @@ pub(super) struct Ended {
 pub(super) enum Watcher<'a> {
     /// Nobody: the output is never read as a whole.
     Nobody,
-    /// Somebody who is told of every piece.
-    Telling(&'a dyn Fn(Stream, &str)),
+    /// Somebody at a terminal, who sees every piece, and that time passes.
+    Person(Box<Live<'a>>),
 }
 
 /// Forks a keeper. Without one the call still gets its reply, in the profile's form, and its record.
@@ -59,9 +64,9 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
     let call = call.cancel_by(token.clone());
     let (reply, signal) = match watcher {
         Watcher::Nobody => signals.heed(&token, engine.run(call)).await,
-        Watcher::Telling(tell) => {
+        Watcher::Person(live) => {
             let (reply, signal) = signals
-                .heed(&token, watched(engine.stream(call), tell))
+                .heed(&token, watched(engine.stream(call), live))
                 .await;
             (reply?, signal)
         }
@@ -73,60 +78,25 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
     })
 }
 
-async fn watched(mut running: Running, tell: &dyn Fn(Stream, &str)) -> io::Result<Reply> {
-    while let Some(event) = running.next().await {
-        match event {
-            Event::Output { stream, text } => tell(stream, &text),
-            Event::Finished(reply) => return Ok(*reply),
-            _ => {}
-        }
-    }
-    Err(io::Error::other("the call ended without a reply"))
-}
-
-/// The signals by which people and systems end a program.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for the call; a signal cancels it, and says by which status bashd ends.
-    async fn heed<T>(
-        mut self,
-        token: &CancellationToken,
-        call: impl Future<Output = T>,
-    ) -> (T, Option<ExitStatus>) {
-        let mut call = std::pin::pin!(call);
-        let mut signal = None;
-        loop {
-            tokio::select! {
-                biased;
-                ended = &mut call => return (ended, signal),
-                status = self.next() => {
-                    signal.get_or_insert(status);
-                    token.cancel();
-                }
+async fn watched(mut running: Running, mut live: Box<Live<'_>>) -> io::Result<Reply> {
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = running.next() => event,
+            _ = ticks.tick() => {
+                live.tick();
+                continue;
             }
-        }
-    }
-
-    /// Waits for one, and gives the exit status that it stands for.
-    async fn next(&mut self) -> ExitStatus {
-        let number = |kind: SignalKind| ExitStatus::Signal(kind.as_raw_value() as u8);
-        tokio::select! {
-            _ = self.interrupt.recv() => ExitStatus::Interrupted,
-            _ = self.terminate.recv() => number(SignalKind::terminate()),
-            _ = self.hang_up.recv() => number(SignalKind::hangup()),
+        };
+        match event {
+            Some(Event::Output { stream, text, .. }) => live.output(stream, &text),
+            Some(Event::Finished(reply)) => {
+                live.end();
+                return Ok(*reply);
+            }
+            Some(_) => {}
+            None => return Err(io::Error::other("the call ended without a reply")),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! `bashd run`: one command from the command line to its reply.
 //!
-//! Here: what the command line asks for. `engine` makes the call, `show` prints its reply.
+//! Here: what the command line asks for. `engine` makes the call, `live` shows it to a person while it
+//! runs, `show` prints its reply.
 
 mod engine;
+mod live;
 mod show;
 
 use crate::args::Run;
@@ -15,6 +17,7 @@ use anyhow::Context;
 use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
 pub(crate) use engine::fork_keeper;
+use live::Live;
 use show::Form;
 use std::fs;
 use std::io::{self, Read};
@@ -38,7 +41,7 @@ pub(crate) fn run(
     let surroundings = surroundings::for_commands(arguments.cwd.as_deref())?;
     let form = Form::of(arguments);
     let watcher = match form {
-        Form::Live => Watcher::Telling(&|stream, text| show::output(stream, text, printer)),
+        Form::Live => Watcher::Person(Box::new(Live::new(printer))),
         Form::Json | Form::Text => Watcher::Nobody,
     };
     let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;

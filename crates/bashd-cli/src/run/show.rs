@@ -3,7 +3,8 @@
 use crate::args::Run;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
-use bashd::{Reply, Stream};
+use bashd::Reply;
+use bashd::render::Outcome;
 
 /// How a reply is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,15 +30,6 @@ impl Form {
     }
 }
 
-/// Shows output while the command runs.
-pub(super) fn output(stream: Stream, text: &str, printer: &Printer) {
-    match stream {
-        // A terminal that is gone is no reason to end the command: its reply is recorded.
-        Stream::Out => drop(printer.out(text)),
-        Stream::Err => Printer::err(text),
-    }
-}
-
 /// Prints the reply.
 pub(super) fn reply(reply: &Reply, form: Form, printer: &Printer) -> Result<(), Failure> {
     match form {
@@ -48,7 +40,11 @@ pub(super) fn reply(reply: &Reply, form: Form, printer: &Printer) -> Result<(), 
         }
         // Byte for byte what a model would get: whoever captures it must not find a newline more.
         Form::Text => printer.out(&reply.text),
-        Form::Live => printer.out(&whole_lines(added(&reply.text, &reply.output))),
+        Form::Live => {
+            printer.out(&whole_lines(added(&reply.text, &reply.output)))?;
+            printer.err_line(&Outcome::of(reply).line());
+            Ok(())
+        }
     }
 }
 

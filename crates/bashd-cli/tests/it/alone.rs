@@ -71,9 +71,44 @@ fn at_a_terminal_output_comes_as_it_is_written_and_once() {
     std::fs::write(home.workspace().join("go"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
     let lines: Vec<_> = seen().lines().skip(1).map(str::to_owned).collect();
-    assert_eq!(
-        lines.get(..3).unwrap(),
-        ["one", "two", "[exit code 3]"],
-        "{lines:?}"
+    // A machine that is slow sees the status line come and go before the second line.
+    let words: Vec<_> = lines
+        .iter()
+        .map(|line| line.rsplit("\u{1b}[K").next())
+        .collect();
+    let expected = ["one", "two", "[exit code 3]"].map(Some);
+    assert_eq!(words.get(..3).unwrap(), expected, "{lines:?}");
+    assert!(lines.get(3).unwrap().contains("failed"), "{lines:?}");
+    assert!(lines.get(3).unwrap().contains("| Exit: 3⟩"), "{lines:?}");
+}
+
+#[test]
+fn at_a_terminal_a_silent_command_shows_that_it_runs_and_for_how_long() {
+    let home = Home::new();
+    let program = env!("CARGO_BIN_EXE_bashd");
+    let inner = "echo one; while ! test -e go; do sleep 0.01; done; echo two";
+    let command = format!("stty cols 60 rows 20; {program} run '{inner}'");
+    let mut child = Command::new("script")
+        .args(["-qfec", &command, "typescript"])
+        .env_clear()
+        .envs(home.env())
+        .current_dir(home.workspace())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let typescript = home.workspace().join("typescript");
+    let begun = Instant::now();
+    let seen = || std::fs::read_to_string(&typescript).unwrap_or_default();
+    while !seen().contains("running") {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}", seen());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::fs::write(home.workspace().join("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
+    let seen = seen();
+    assert!(
+        seen.contains("\r\u{1b}[Ktwo\r\n"),
+        "the line is taken away: {seen:?}"
     );
 }

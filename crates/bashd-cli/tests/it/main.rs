@@ -10,6 +10,8 @@
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `check` | `check`: verdicts for people and programs; safe mode, interceptor and tools on `run`, too |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
+//! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
+//! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
 //! | `readme` | the README's snippets, executed |
 //! | `schema` | `schema`: the tool definition of each profile |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -28,6 +30,8 @@ mod documents;
 mod hook;
 mod ledger;
 mod log;
+mod mcp;
+mod minimize;
 mod readme;
 mod run;
 mod schema;

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 const SUBCOMMANDS: &[&str] = &[
     "run",
     "log",
+    "minimize",
     "schema",
     "config",
     "doctor",

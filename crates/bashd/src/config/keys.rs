@@ -155,7 +155,7 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("64KiB"),
-    not_yet("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
+    now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
     not_yet(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,
@@ -188,28 +188,28 @@ pub const KEYS: &[Key] = &[
         env_vars::BASH_INTERCEPTOR_PATTERNS,
         Kind::Rules,
     ),
-    not_yet(
+    now(
         "shellMinimizer.enabled",
         env_vars::SHELL_MINIMIZER_ENABLED,
         Kind::Switch,
     )
     .or("true"),
-    not_yet(
+    now(
         "shellMinimizer.settingsPath",
         env_vars::SHELL_MINIMIZER_SETTINGS_PATH,
         Kind::Path,
     ),
-    not_yet(
+    now(
         "shellMinimizer.only",
         env_vars::SHELL_MINIMIZER_ONLY,
         Kind::List,
     ),
-    not_yet(
+    now(
         "shellMinimizer.except",
         env_vars::SHELL_MINIMIZER_EXCEPT,
         Kind::List,
     ),
-    not_yet(
+    now(
         "shellMinimizer.maxCaptureBytes",
         env_vars::SHELL_MINIMIZER_MAX_CAPTURE_BYTES,
         Kind::Size {

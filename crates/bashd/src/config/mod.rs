@@ -7,6 +7,7 @@
 
 pub mod env_vars;
 mod keys;
+mod minimizer;
 mod report;
 mod resolve;
 mod rules;
@@ -16,6 +17,7 @@ mod tests;
 mod value;
 
 pub use keys::{Effect, KEYS, Key, Kind, find, nearest};
+pub use minimizer::MinimizerSettings;
 pub use report::{Entry, Origin, Report, Warning};
 pub use resolve::{ConfigFile, REFERENCE, Sources, resolve};
 pub use value::Value;
@@ -72,6 +74,10 @@ pub struct Config {
     pub interceptor: bool,
     /// The interceptor's rules; none means its defaults.
     pub interceptor_rules: Vec<InterceptorRule>,
+    /// Whether a call may ask to run in the background.
+    pub async_enabled: bool,
+    /// Whether and for what output is minimized.
+    pub minimizer: MinimizerSettings,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -177,6 +183,8 @@ impl Config {
             safe_mode: SafeMode::from_name(values.text("safe_mode")?),
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
+            async_enabled: values.switch("async.enabled")?,
+            minimizer: MinimizerSettings::from_values(values)?,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Carrying out a plan: the only place that makes processes.
 //!
 //! `keeper` is the process between us and the shell, `keepers` where the engine gets one,
-//! `connection` the socket to it, `watch` the growth of its output. This file asks one keeper to
+//! `connection` the socket to it, `watch` the growth of its output, `terminal` a run that is the client's. This file asks one keeper to
 //! run one plan and waits for its report. The engine never holds the output: it gets descriptors of
 //! the spool and reads windows of it.
 
@@ -9,6 +9,7 @@ mod connection;
 pub mod keeper;
 mod keepers;
 pub(crate) mod os;
+pub mod terminal;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -70,9 +71,20 @@ pub struct Run {
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Where it ran, if in a terminal of the client's.
+    pub terminal: Option<ClientRun>,
     /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
     /// and not that of the engine's thread.
     link: Option<Connection>,
+}
+
+/// What there is to say about a run in a client's terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRun {
+    /// The client's name for the terminal.
+    pub id: String,
+    /// Whether the client forgot output before it was seen.
+    pub lost_output: bool,
 }
 
 /// Why there is no finished run.
@@ -358,6 +370,7 @@ impl Call<'_> {
             err,
             ran_for: Duration::from_micros(exited.ran_for_us),
             left_behind: exited.left_behind,
+            terminal: None,
             link: None,
         })
     }
@@ -372,6 +385,7 @@ impl Call<'_> {
             err,
             ran_for: Duration::ZERO,
             left_behind: Vec::new(),
+            terminal: None,
             link: None,
         })
     }

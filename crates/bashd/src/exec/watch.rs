@@ -21,6 +21,8 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Progress {
     offset: u64,
+    /// Where the text begins that is told next: behind `offset` by what is held back.
+    told: u64,
     decoder: Decoder,
     /// Bytes of a gap that was not told yet, since it may go on.
     gap: u64,
@@ -41,6 +43,12 @@ impl Watch {
         let _ = self.events.try_send(Event::Started { pid });
     }
 
+    /// The command runs in a terminal of the client's.
+    pub(super) async fn begin_in_terminal(&mut self, id: &str) {
+        let id = id.to_owned();
+        let _ = self.events.send(Event::Terminal { id }).await;
+    }
+
     /// Passes on what there is; the answer asks for what comes after it.
     ///
     /// What is written meanwhile is for the next turn: a flood must not keep the caller from
@@ -59,7 +67,8 @@ impl Watch {
                     Err(error) => format!("\n[bashd: output can't be read: {error}]\n"),
                 };
                 progress.offset = upto;
-                send(&self.events, stream, text).await;
+                let offset = progress.told_upto(upto);
+                send(&self.events, stream, offset, text).await;
             }
         }
         let offset = |stream: usize| {
@@ -77,7 +86,8 @@ impl Watch {
     pub(super) async fn finish(&mut self) {
         for (progress, stream) in self.streams.iter_mut().zip([Stream::Out, Stream::Err]) {
             let text = progress.finish();
-            send(&self.events, stream, text).await;
+            let offset = progress.told_upto(progress.offset);
+            send(&self.events, stream, offset, text).await;
         }
     }
 }
@@ -100,6 +110,13 @@ impl Progress {
         text
     }
 
+    /// Where the text begins that was just decoded, all of what was read up to `upto` but what is
+    /// held back.
+    fn told_upto(&mut self, upto: u64) -> u64 {
+        let held_back = self.decoder.held_back() as u64 + self.gap;
+        std::mem::replace(&mut self.told, upto - held_back)
+    }
+
     fn finish(&mut self) -> String {
         self.take_gap() + &std::mem::take(&mut self.decoder).finish()
     }
@@ -117,8 +134,13 @@ fn gap(count: u64) -> String {
     format!("\n[bashd: {count} bytes of output were lost]\n")
 }
 
-async fn send(events: &mpsc::Sender<Event>, stream: Stream, text: String) {
+async fn send(events: &mpsc::Sender<Event>, stream: Stream, offset: u64, text: String) {
     if !text.is_empty() {
-        let _ = events.send(Event::Output { stream, text }).await;
+        let output = Event::Output {
+            stream,
+            offset,
+            text,
+        };
+        let _ = events.send(output).await;
     }
 }

@@ -44,11 +44,11 @@ pub(super) fn digest(
         (Some(0), Status::Theirs) => Ending::Success,
         _ => Ending::Careful,
     };
-    let mut best = finished(Written::unfiltered(&visible), finish, &work);
+    let mut best = finished(&Written::unfiltered(&visible), finish, &work);
     if settings.reach == Reach::All
         && let Some(written) = chosen.apply(&visible, ending, commands, &work)
     {
-        let filtered = finished(written, finish, &work);
+        let filtered = finished(&written, finish, &work);
         if filtered.text.len() < best.text.len() || matches!(chosen, Chosen::User(_)) {
             best = filtered;
         }
@@ -65,7 +65,7 @@ pub(super) fn digest(
     if work.is_exhausted() {
         return Err(Unchanged::TooMuchWork);
     }
-    best.filter = chosen.name().to_owned();
+    chosen.name().clone_into(&mut best.filter);
     Ok(best)
 }
 
@@ -121,11 +121,11 @@ fn split_last_lines(text: &str) -> (&str, &str) {
 }
 
 /// Adds the visible changes of the lossless tier, and the line that says what was done.
-fn finished(written: Written, finish: Finish, work: &Work) -> Digest {
+fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
     let (text, reshaped) = lossless::reshape(&written.text, finish, work);
     let left_out = written.left_out.iter().map(|(_, lines)| lines).sum();
     let mut text = text.into_owned();
-    let remarks = remarks(&written, reshaped);
+    let remarks = remarks(written, reshaped);
     if !remarks.is_empty() {
         while text.ends_with('\n') {
             text.pop();

@@ -120,7 +120,11 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
     let is_negated = script.constructs.contains(Construct::Negation);
     let mut reading = Reading {
         commands: Vec::new(),
-        status: if is_negated { Status::Unsure } else { Status::Theirs },
+        status: if is_negated {
+            Status::Unsure
+        } else {
+            Status::Theirs
+        },
     };
     for command in leaves.iter().copied().filter(|command| is_shown(command)) {
         let followers = leaves.iter().copied();
@@ -149,8 +153,7 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
             // The body of a loop or group that reads a pipe.
             return Err(Unchanged::UnknownPipeline);
         }
-        let is_quiet_edit = invocation.program == "sed" && !invocation.prints_content();
-        if is_quiet_edit || QUIET.contains(&invocation.program.as_str()) {
+        if invocation.is_quiet() {
             continue;
         }
         if !speaks_for(command, certain_from) {
@@ -301,7 +304,7 @@ impl Invocation {
     /// The tool that a launcher runs: `npx jest`, `python -m pytest`, `uv run ruff`.
     fn unwrapped(self) -> Self {
         let inner = match (self.program.as_str(), self.subcommand()) {
-            ("npx" | "bunx" | "pnpx" | "uvx" | "pipx", _) => self.rest_from(0),
+            ("npx" | "bunx" | "pnpx" | "uvx" | "pipx", _) | ("uv", "pip") => self.rest_from(0),
             ("npm" | "pnpm" | "yarn" | "bun", "exec" | "dlx" | "x")
             | ("uv" | "poetry" | "pipenv" | "rye" | "hatch" | "pdm", "run")
             | ("bundle", "exec") => self.rest_from(1),
@@ -309,7 +312,6 @@ impl Invocation {
                 self.rest_from(0)
             }
             ("python" | "py", _) => self.module(),
-            ("uv", "pip") => self.rest_from(0),
             _ => None,
         };
         match inner {
@@ -344,6 +346,14 @@ impl Invocation {
         })
     }
 
+    /// Whether it prints nothing, or a line.
+    fn is_quiet(&self) -> bool {
+        let program = self.program.as_str();
+        let edits = program == "sed" && !self.prints_content();
+        let cleans = matches!(program, "cargo" | "make" | "ninja" | "go" | "gradle") && self.subcommand() == "clean";
+        edits || cleans || QUIET.contains(&program)
+    }
+
     /// Whether it prints files as they are. Logs are no content in this sense.
     fn prints_content(&self) -> bool {
         let of_git = self.program == "git"
@@ -351,7 +361,10 @@ impl Invocation {
                 || self.subcommand() == "show"
                     && self.operands().skip(1).any(|operand| operand.contains(':')));
         let edits_in_place = matches!(self.program.as_str(), "sed" | "gawk")
-            && self.arguments.iter().any(|argument| argument.starts_with("-i") || argument == "--in-place");
+            && self
+                .arguments
+                .iter()
+                .any(|argument| argument.starts_with("-i") || argument == "--in-place");
         of_git || !edits_in_place && CONTENT.contains(&self.program.as_str()) && !self.reads_log()
     }
 
@@ -423,7 +436,6 @@ fn value_options(program: &str) -> &'static [&'static str] {
         "go" => &["-C"],
         "uv" | "poetry" => &["--directory", "--project", "-C", "--with", "--python", "-p"],
         "npx" | "uvx" => &["-p", "--package", "--from", "--with", "--python"],
-        "terraform" | "tofu" => &[],
         "systemctl" | "journalctl" => &["-u", "-n", "--unit", "-t", "-p"],
         "head" | "tail" => &["-n", "-c"],
         _ => &[],
@@ -466,6 +478,7 @@ mod tests {
             ("for f in *; do tsc -p $f; done", "tsc"),
             ("make > /dev/null; npm ci", "npm"),
             ("sed -i s/a/b/ x && make", "make"),
+            ("make clean; make -j4", "make"),
         ] {
             assert_eq!(programs(command), [program], "{command}");
         }

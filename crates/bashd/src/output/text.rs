@@ -37,6 +37,11 @@ impl Decoder {
         decode(certain)
     }
 
+    /// Bytes at the end that may still become a character.
+    pub fn held_back(&self) -> usize {
+        self.held.len()
+    }
+
     /// Ends the stream; what was held back will never be a character.
     pub fn finish(&mut self) -> String {
         decode(&std::mem::take(&mut self.held))

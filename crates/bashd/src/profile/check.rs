@@ -2,6 +2,7 @@
 
 use super::Profile;
 use super::parameters::Sets;
+use super::rules::LimitRules;
 use crate::guard;
 use crate::output::window::Window;
 use crate::template::unknown_placeholder;
@@ -31,7 +32,17 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
             .filter(|parameter| parameter.sets == sets)
             .count()
     };
-    for sets in [Sets::Cwd, Sets::Env, Sets::Timeout, Sets::Stdin, Sets::Mode] {
+    for sets in [
+        Sets::Cwd,
+        Sets::Env,
+        Sets::Timeout,
+        Sets::Stdin,
+        Sets::Mode,
+        Sets::Background,
+        Sets::Pty,
+        Sets::Head,
+        Sets::Tail,
+    ] {
         if count(sets) > 1 {
             return Err(format!("more than one parameter sets {sets:?}"));
         }
@@ -93,6 +104,9 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     placeholders("reply.texts.left_running", &texts.left_running, &process)?;
     placeholders("reply.texts.left_unended", &texts.left_unended, &process)?;
     placeholders("reply.texts.left_more", &texts.left_more, &["count"])?;
+    let limits = &profile.limits;
+    placeholders("limits.raised", &limits.raised, &LimitRules::PLACEHOLDERS)?;
+    placeholders("limits.lowered", &limits.lowered, &LimitRules::PLACEHOLDERS)?;
     placeholders("tool.description", &profile.tool.description, &["pwd"])
 }
 

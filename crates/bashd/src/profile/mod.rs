@@ -25,11 +25,12 @@ use texts::{ErrorTexts, RefusalTexts, ReplyRules};
 pub const DEFAULT: &str = "default";
 
 /// The compiled-in profiles by name, in the order in which lists show them.
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 5] = [
     (DEFAULT, include_str!("../../profiles/default.toml")),
     ("voice", include_str!("../../profiles/voice.toml")),
     ("harness", include_str!("../../profiles/harness.toml")),
     ("phoenix", include_str!("../../profiles/phoenix.toml")),
+    ("pi", include_str!("../../profiles/pi.toml")),
 ];
 
 /// One document's contract.
@@ -106,26 +107,37 @@ mod tests {
     #[test]
     fn every_builtin_loads_under_its_name() {
         let names: Vec<_> = Profile::names().collect();
-        assert_eq!(names, ["default", "voice", "harness", "phoenix"]);
+        assert_eq!(names, ["default", "voice", "harness", "phoenix", "pi"]);
         for name in names {
             let profile = Profile::builtin(name).unwrap().unwrap();
             assert_eq!(profile.name, name);
             assert_eq!(profile.limits.survivors, Survivors::Keep);
-            assert_eq!(profile.limits.grace_ms, 2000);
-            assert_eq!(profile.limits.drain_silence_ms, 20);
-            assert_eq!(profile.limits.drain_total_ms, 100);
+            let waits = match name {
+                "pi" => [75, 250, 2000],
+                _ => [2000, 20, 100],
+            };
+            let limits = &profile.limits;
+            assert_eq!(
+                [
+                    limits.grace_ms,
+                    limits.drain_silence_ms,
+                    limits.drain_total_ms
+                ],
+                waits,
+                "{name}"
+            );
         }
         assert_eq!(Profile::builtin("").unwrap().unwrap().name, "default");
         assert!(Profile::builtin("nope").unwrap().is_none());
     }
 
     #[test]
-    fn m_14_only_the_default_profile_adds_a_variable() {
+    fn m_14_only_default_and_pi_add_variables() {
         let adding = Profile::names().filter(|name| {
-            let profile = Profile::builtin(name).unwrap().unwrap();
-            profile.environment.run_variable
+            let environment = Profile::builtin(name).unwrap().unwrap().environment;
+            environment.run_variable || environment.shell_variable || !environment.set.is_empty()
         });
-        assert_eq!(adding.collect::<Vec<_>>(), ["default"]);
+        assert_eq!(adding.collect::<Vec<_>>(), ["default", "pi"]);
     }
 
     #[test]
@@ -133,6 +145,7 @@ mod tests {
         let streams = |name| Profile::builtin(name).unwrap().unwrap().output.streams;
         assert_eq!(streams("default"), Streams::Merged);
         assert_eq!(streams("phoenix"), Streams::Merged);
+        assert_eq!(streams("pi"), Streams::Merged);
         assert_eq!(streams("voice"), Streams::Apart);
         assert_eq!(streams("harness"), Streams::Apart);
     }

@@ -76,6 +76,18 @@ pub struct Parameter {
     pub required: bool,
     /// Its description in the schema.
     pub description: String,
+    /// What must be switched on for the schema to show it. It is read in any case, so that a call that
+    /// has it all the same is told what is off, not that it does not exist.
+    #[serde(default)]
+    pub needs: Option<Needs>,
+}
+
+/// What a parameter needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Needs {
+    /// The setting `async.enabled`.
+    Async,
 }
 
 /// What of the request a parameter sets.
@@ -94,6 +106,14 @@ pub enum Sets {
     Stdin,
     /// One of the profile's modes: a string.
     Mode,
+    /// Whether the call returns at once with a handle: a boolean.
+    Background,
+    /// Whether the command gets a terminal: a boolean.
+    Pty,
+    /// Of the whole output, only the first so many lines: a number.
+    Head,
+    /// Of the whole output, or of its head, only the last so many lines: a number.
+    Tail,
 }
 
 impl Parameter {

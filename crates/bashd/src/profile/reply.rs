@@ -38,6 +38,8 @@ pub struct Finished {
     pub ended_by: Option<EndedBy>,
     /// The limit that held, for texts like "timed out after 30s".
     pub timeout: Duration,
+    /// The limit that was asked for, where another held.
+    pub requested_timeout: Option<Duration>,
     /// From the shell's start to the end of its output.
     pub ran_for: Duration,
     /// The text.
@@ -50,6 +52,8 @@ pub struct Finished {
     pub notices: Vec<Notice>,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// The client's terminal that it ran in.
+    pub terminal: Option<String>,
 }
 
 impl Finished {
@@ -117,8 +121,12 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Unknown => (None, None),
     };
+    let (omitted_bytes, omitted_lines) = shape::omitted(&finished.captured);
     Reply {
         output: shape::output(&finished.captured),
+        omitted_bytes,
+        omitted_lines,
+        terminal: finished.terminal.clone(),
         exit_code,
         signal,
         timed_out: finished.ended_by == Some(EndedBy::Timeout),
@@ -147,11 +155,14 @@ fn from_shaped(shaped: Shaped) -> Reply {
         output_bytes: 0,
         output_lines: 0,
         stderr_bytes: None,
+        omitted_bytes: 0,
+        omitted_lines: 0,
         dropped_bytes: 0,
         wall_ms: 0,
         artifact: None,
         job: None,
         left_behind: Vec::new(),
+        terminal: None,
     }
 }
 

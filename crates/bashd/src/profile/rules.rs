@@ -6,6 +6,8 @@ use crate::output::window::{self, Window};
 use crate::output::{Captured, Source};
 use crate::plan::{Limits, Shell, Streams, Survivors};
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,6 +80,32 @@ pub struct EnvironmentRules {
     /// Whether `BASHD_RUN` tells the command the id of its run.
     #[serde(default)]
     pub run_variable: bool,
+    /// Whether `SHELL` is the program that runs the command.
+    #[serde(default)]
+    pub shell_variable: bool,
+    /// Variables that are not inherited; a name that ends in `*` stands for all that begin so.
+    #[serde(default)]
+    pub not_inherited: Vec<String>,
+    /// Variables that are set for every command, over what is inherited and under what the call sets.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// The same, where the value is the first of these programs that exists.
+    #[serde(default)]
+    pub set_to_program: BTreeMap<String, Vec<String>>,
+}
+
+impl EnvironmentRules {
+    /// Whether a variable of the surroundings is passed on.
+    pub(crate) fn inherits(&self, name: &OsStr) -> bool {
+        let name = name.as_encoded_bytes();
+        !self
+            .not_inherited
+            .iter()
+            .any(|pattern| match pattern.strip_suffix('*') {
+                Some(start) => name.starts_with(start.as_bytes()),
+                None => name == pattern.as_bytes(),
+            })
+    }
 }
 
 /// Which rules decide before anything runs.
@@ -130,6 +158,16 @@ pub struct LimitRules {
     /// and the reply says so. Without it, any limit above zero holds.
     #[serde(default)]
     pub timeout_range_s: Option<[u64; 2]>,
+    /// Whether the schema states that range. A client that checks the schema would otherwise turn into
+    /// an error what is only moved inside.
+    #[serde(default)]
+    pub timeout_range_in_schema: RangeInSchema,
+    /// What is said when too short a limit was asked for: `{seconds}`, `{requested}`, `{least}`, `{most}`.
+    #[serde(default = "raised")]
+    pub raised: String,
+    /// What is said when too long a limit was asked for: the same.
+    #[serde(default = "lowered")]
+    pub lowered: String,
     /// From TERM to KILL, in milliseconds.
     pub grace_ms: u64,
     /// Silence that ends the drain while something lives, in milliseconds.
@@ -140,7 +178,29 @@ pub struct LimitRules {
     pub survivors: Survivors,
 }
 
+/// Whether a schema states the range of the timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RangeInSchema {
+    /// As `minimum` and `maximum`.
+    #[default]
+    Stated,
+    /// Only the description tells it.
+    Unstated,
+}
+
+fn raised() -> String {
+    "timeout raised to {least} s, the least allowed".to_owned()
+}
+
+fn lowered() -> String {
+    "timeout lowered to {most} s, the most allowed".to_owned()
+}
+
 impl LimitRules {
+    /// The placeholders of the two texts about a moved limit.
+    pub(super) const PLACEHOLDERS: [&str; 4] = ["seconds", "requested", "least", "most"];
+
     /// The limits of a run that may take `timeout`.
     pub fn with_timeout(&self, timeout: Duration) -> Limits {
         Limits {
@@ -248,12 +308,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_default_profile_lets_the_configuration_choose() {
+    fn only_default_and_pi_let_the_configuration_choose() {
         for name in Profile::names() {
             let choice = Profile::builtin(name).unwrap().unwrap().shell.choice;
             assert_eq!(
                 choice == ShellChoice::Configurable,
-                name == "default",
+                ["default", "pi"].contains(&name),
                 "{name}"
             );
         }

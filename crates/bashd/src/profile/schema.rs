@@ -1,20 +1,22 @@
 //! The tool definition that an LLM API wants: name, description, JSON schema.
 
 use super::Profile;
-use super::parameters::{AdditionalProperties, Parameter, Sets};
+use super::parameters::{AdditionalProperties, Needs, Parameter, Sets};
+use super::rules::RangeInSchema;
+use crate::config::Config;
 use crate::template::fill;
 use serde_json::{Map, Value, json};
 
-/// The tool definition of a profile for calls that run in `pwd`.
-pub fn definition(profile: &Profile, pwd: &str) -> Value {
+/// The tool definition of a profile for calls that run in `pwd`, with what is switched on.
+pub fn definition(profile: &Profile, pwd: &str, config: &Config) -> Value {
     json!({
         "name": profile.tool.name,
         "description": fill(&profile.tool.description, &[("pwd", pwd)]),
-        "input_schema": input_schema(profile),
+        "input_schema": input_schema(profile, config),
     })
 }
 
-fn input_schema(profile: &Profile) -> Value {
+fn input_schema(profile: &Profile, config: &Config) -> Value {
     let required = profile
         .parameters
         .iter()
@@ -23,6 +25,10 @@ fn input_schema(profile: &Profile) -> Value {
     let properties: Map<String, Value> = profile
         .parameters
         .iter()
+        .filter(|parameter| match parameter.needs {
+            Some(Needs::Async) => config.async_enabled,
+            None => true,
+        })
         .map(|parameter| (parameter.name.clone(), property(profile, parameter)))
         .collect();
     let mut schema = json!({
@@ -41,13 +47,18 @@ fn property(profile: &Profile, parameter: &Parameter) -> Value {
     let mut property = match parameter.sets {
         Sets::Command | Sets::Cwd | Sets::Stdin => json!({"type": "string"}),
         Sets::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Sets::Background | Sets::Pty => json!({"type": "boolean", "default": false}),
+        Sets::Head | Sets::Tail => json!({"type": "number"}),
         Sets::Mode => {
             let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
             json!({"type": "string", "enum": names})
         }
         Sets::Timeout => {
             let mut number = json!({"type": "number", "default": profile.limits.timeout_s});
-            if let Some([least, most]) = profile.limits.timeout_range_s {
+            if let (Some([least, most]), RangeInSchema::Stated) = (
+                profile.limits.timeout_range_s,
+                profile.limits.timeout_range_in_schema,
+            ) {
                 number["minimum"] = json!(least);
                 number["maximum"] = json!(most);
             }
@@ -63,7 +74,11 @@ mod tests {
     use super::*;
 
     fn defined(name: &str) -> Value {
-        definition(&Profile::builtin(name).unwrap().unwrap(), "/some place")
+        definition(
+            &Profile::builtin(name).unwrap().unwrap(),
+            "/some place",
+            &Config::new("/state"),
+        )
     }
 
     #[test]

@@ -300,7 +300,7 @@ fn full_result(finished: &Finished) -> Value {
 }
 
 /// Bytes and newlines that the windows left out.
-fn omitted(captured: &Captured) -> (u64, u64) {
+pub(super) fn omitted(captured: &Captured) -> (u64, u64) {
     let texts = match captured {
         Captured::One(both) => vec![both],
         Captured::Apart { out, err } => vec![out, err],

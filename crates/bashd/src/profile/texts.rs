@@ -106,12 +106,25 @@ pub struct RefusalTexts {
     pub nul_byte: String,
     pub unknown_profile: String,
     pub not_available: String,
+    /// Empty: `invalid_value`.
+    #[serde(default)]
+    pub invalid_env_name: String,
+    /// Empty: `not_available`.
+    #[serde(default)]
+    pub background_disabled: String,
+    /// Empty: `not_available`.
+    #[serde(default)]
+    pub background_unavailable: String,
 }
 
 impl RefusalTexts {
     /// The profile's words for a refusal.
     pub fn text(&self, refusal: &Refusal) -> String {
-        let template = match refusal.kind {
+        let detail = &refusal.detail;
+        let own = match refusal.kind {
+            RefusalKind::InvalidEnvName => &self.invalid_env_name,
+            RefusalKind::BackgroundDisabled => &self.background_disabled,
+            RefusalKind::BackgroundUnavailable => &self.background_unavailable,
             RefusalKind::InvalidJson => &self.invalid_json,
             RefusalKind::NotAnObject => &self.not_an_object,
             RefusalKind::MissingCommand => &self.missing_command,
@@ -122,7 +135,18 @@ impl RefusalTexts {
             RefusalKind::UnknownProfile => &self.unknown_profile,
             RefusalKind::NotAvailable => &self.not_available,
         };
-        fill(template, &[("detail", &refusal.detail)])
+        match refusal.kind {
+            RefusalKind::InvalidEnvName if own.is_empty() => {
+                let detail = format!("invalid environment variable name `{detail}`");
+                fill(&self.invalid_value, &[("detail", &detail)])
+            }
+            RefusalKind::BackgroundDisabled | RefusalKind::BackgroundUnavailable
+                if own.is_empty() =>
+            {
+                fill(&self.not_available, &[("detail", detail)])
+            }
+            _ => fill(own, &[("detail", detail)]),
+        }
     }
 }
 
@@ -136,6 +160,12 @@ impl RefusalTexts {
 )]
 pub struct ErrorTexts {
     pub cwd: String,
+    /// Empty: `cwd`.
+    #[serde(default)]
+    pub cwd_missing: String,
+    /// Empty: `cwd`.
+    #[serde(default)]
+    pub cwd_not_a_directory: String,
     pub shell: String,
     pub spawn: String,
     pub keeper: String,
@@ -148,7 +178,11 @@ impl ErrorTexts {
     /// The profile's words for a failure of ours.
     pub fn text(&self, error: &Error) -> String {
         let template = match error.kind() {
-            ErrorKind::Cwd => &self.cwd,
+            ErrorKind::CwdMissing if !self.cwd_missing.is_empty() => &self.cwd_missing,
+            ErrorKind::CwdNotADirectory if !self.cwd_not_a_directory.is_empty() => {
+                &self.cwd_not_a_directory
+            }
+            ErrorKind::Cwd | ErrorKind::CwdMissing | ErrorKind::CwdNotADirectory => &self.cwd,
             ErrorKind::Shell => &self.shell,
             ErrorKind::Spawn => &self.spawn,
             ErrorKind::Keeper => &self.keeper,

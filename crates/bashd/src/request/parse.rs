@@ -91,6 +91,10 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         Sets::Cwd => request.cwd = Some(text()?.into()),
         Sets::Stdin => request.stdin = Some(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
+        Sets::Background => request.background = truth(name, value)?,
+        Sets::Pty => request.pty = truth(name, value)?,
+        Sets::Head => request.head = Some(lines(name, value)?),
+        Sets::Tail => request.tail = Some(lines(name, value)?),
         Sets::Timeout => {
             let seconds = value.as_f64();
             let seconds = seconds.ok_or_else(|| wrong_type(name, "a number", value))?;
@@ -110,6 +114,23 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         }
     }
     Ok(())
+}
+
+fn truth(name: &str, value: &Value) -> Result<bool, Refusal> {
+    value
+        .as_bool()
+        .ok_or_else(|| wrong_type(name, "a boolean", value))
+}
+
+/// A count of lines. JSON knows only numbers: `5.0` is five.
+fn lines(name: &str, value: &Value) -> Result<u64, Refusal> {
+    let number = value.as_f64();
+    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
+    if number < 0.0 || number.fract() != 0.0 {
+        let detail = format!("`{name}` must be a whole number of lines, not {value}");
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    Ok(value.as_u64().unwrap_or(number as u64))
 }
 
 /// Seconds as a duration; what no duration can be becomes the nearest that can, for the clamp.

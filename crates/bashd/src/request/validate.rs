@@ -1,9 +1,12 @@
 //! Whether a request can be carried out as the profile understands it, and within which limit.
 
 use super::{Refusal, RefusalKind, Request};
+use crate::config::Config;
 use crate::notice::Notice;
 use crate::profile::Profile;
+use crate::profile::parameters::{Needs, Parameter, Sets};
 use crate::profile::rules::{Mode, Runs};
+use crate::template::fill;
 use std::ffi::OsStr;
 use std::time::Duration;
 
@@ -13,6 +16,8 @@ use std::time::Duration;
 pub struct Accepted {
     /// How long the command may run: asked for, the mode's, or the profile's, within its range.
     pub timeout: Duration,
+    /// The limit that was asked for, where it is not the one that holds.
+    pub requested_timeout: Option<Duration>,
     /// Where the request was not taken to the letter.
     pub notices: Vec<Notice>,
 }
@@ -51,8 +56,8 @@ fn refuse_bad_variable(name: &OsStr, value: &OsStr) -> Result<(), Refusal> {
     let starts_well = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     let goes_on_well = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     if !bytes.first().is_some_and(starts_well) || !bytes.iter().all(goes_on_well) {
-        let detail = format!("invalid environment variable name `{}`", name.display());
-        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+        let name = name.display().to_string();
+        return Err(Refusal::new(RefusalKind::InvalidEnvName, name));
     }
     refuse_nul(&format!("environment variable `{}`", name.display()), value)
 }
@@ -97,19 +102,50 @@ fn settle_timeout(
         }
         return Ok(Accepted {
             timeout: asked,
+            requested_timeout: None,
             notices: Vec::new(),
         });
     };
     let timeout = asked.clamp(Duration::from_secs(least), Duration::from_secs(most));
-    let notice = match asked.cmp(&timeout) {
-        std::cmp::Ordering::Less => Some(format!("timeout raised to {least} s, the least allowed")),
-        std::cmp::Ordering::Equal => None,
-        std::cmp::Ordering::Greater => {
-            Some(format!("timeout lowered to {most} s, the most allowed"))
-        }
-    };
+    let requested_timeout = Some(asked).filter(|asked| *asked != timeout);
+    let notice = requested_timeout.map(|asked| {
+        let values = [
+            ("seconds", timeout.as_secs_f64().to_string()),
+            ("requested", asked.as_secs_f64().to_string()),
+            ("least", least.to_string()),
+            ("most", most.to_string()),
+        ];
+        let values = values.each_ref().map(|(name, value)| (*name, &**value));
+        let template = if asked < timeout {
+            &profile.limits.raised
+        } else {
+            &profile.limits.lowered
+        };
+        Notice::request(fill(template, &values))
+    });
     Ok(Accepted {
         timeout,
-        notices: notice.into_iter().map(Notice::request).collect(),
+        requested_timeout,
+        notices: notice.into_iter().collect(),
     })
+}
+
+/// Refuses what the profile offers only if the configuration switches it on.
+pub(crate) fn refuse_switched_off(
+    profile: &Profile,
+    request: &Request,
+    config: &Config,
+) -> Result<(), Refusal> {
+    if !request.background {
+        return Ok(());
+    }
+    let needs_switch = |parameter: &Parameter| {
+        parameter.sets == Sets::Background && parameter.needs == Some(Needs::Async)
+    };
+    if profile.parameters.iter().any(needs_switch) && !config.async_enabled {
+        return Err(Refusal::new(RefusalKind::BackgroundDisabled, "async"));
+    }
+    // The seam for jobs: until they exist nothing may run that nobody would wait for.
+    let detail = "running in the background";
+    Err(Refusal::new(RefusalKind::BackgroundUnavailable, detail))
 }

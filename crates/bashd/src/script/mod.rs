@@ -14,6 +14,7 @@ mod constants;
 mod dollar;
 mod escapes;
 mod here_doc;
+mod inner_scripts;
 mod keywords;
 mod parser_limits;
 mod reader;

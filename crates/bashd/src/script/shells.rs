@@ -2,9 +2,12 @@
 
 use super::Context;
 use super::constants::Constants;
-use super::view::{Bound, Command, Construct, Origin, RedirectOperator, Script, Span};
-use super::word::{Part, Word};
-use super::word_reader::HOLE;
+use super::inner_scripts::{
+    SHELLS, ShellScript, echoed, env_string, git_script, here_text, reads_input, script_text,
+    shell_script, trap_script,
+};
+use super::view::{Bound, Command, Construct, Origin, Script, Span};
+use super::word::Word;
 use super::wrappers;
 
 /// How deep scripts may be inside scripts (`bash -c 'bash -c …'`).
@@ -21,10 +24,6 @@ const MOST_FILLED_BYTES: usize = 8 << 20;
 
 /// Scripts inside one script.
 const MOST_INNER_SCRIPTS: usize = 20_000;
-
-const SHELLS: [&str; 9] = [
-    "bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "hush",
-];
 
 /// The view in the making.
 pub(super) struct Lowering<'a> {
@@ -132,8 +131,14 @@ impl Lowering<'_> {
             origin: Origin::StartedBy(at),
         };
         match command.name() {
-            Some("find" | "gfind") => find_commands(command).into_iter().map(start).collect(),
-            Some("fd" | "fdfind") => fd_command(command).into_iter().map(start).collect(),
+            Some("find" | "gfind") => wrappers::find_commands(command)
+                .into_iter()
+                .map(start)
+                .collect(),
+            Some("fd" | "fdfind") => wrappers::fd_command(command)
+                .into_iter()
+                .map(start)
+                .collect(),
             _ => {
                 let Some(inner) = wrappers::inner_start(command) else {
                     return Vec::new();
@@ -346,178 +351,4 @@ impl Lowering<'_> {
             self.script.bound.get_or_insert(bound);
         }
     }
-}
-
-/// The text of a word as a script: what is not known in it becomes a hole.
-fn script_text(word: &Word) -> Option<String> {
-    let mut text = String::new();
-    let mut has_text = false;
-    let [open, close] = HOLE;
-    for part in &word.parts {
-        match part {
-            Part::Text(known) | Part::Glob(known) => {
-                has_text = true;
-                text.push_str(known);
-            }
-            Part::Tilde(user) => {
-                text.push('~');
-                text.push_str(user);
-            }
-            Part::Variable { name, .. } => {
-                let is_plain = name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "_@*".contains(c));
-                text.push(open);
-                text.push_str(if is_plain { name } else { "" });
-                text.push(close);
-            }
-            Part::Unknown { .. } => text.extend(HOLE),
-        }
-    }
-    has_text.then_some(text)
-}
-
-/// Where a shell finds its script.
-enum ShellScript {
-    /// In this argument.
-    Word(usize),
-    /// On stdin.
-    Input,
-    /// In a file.
-    None,
-}
-
-fn shell_script(arguments: &[Word]) -> ShellScript {
-    let mut has_command = false;
-    let mut has_input = false;
-    let mut at = 0;
-    while let Some(word) = arguments.get(at) {
-        let text = word.known_beginning();
-        at += 1;
-        if word.is("--") || word.is("-") {
-            break;
-        } else if text.starts_with("--") {
-            at += usize::from(matches!(text, "--rcfile" | "--init-file"));
-        } else if text.len() > 1 && text.starts_with(['-', '+']) {
-            has_command |= text.starts_with('-') && text.contains('c');
-            has_input |= text.contains('s');
-            at += text.matches(['o', 'O']).count();
-        } else {
-            at -= 1;
-            break;
-        }
-    }
-    match (has_command, arguments.get(at)) {
-        (true, Some(_)) => ShellScript::Word(at),
-        (false, None) => ShellScript::Input,
-        (false, Some(word)) if has_input || is_input(word) => ShellScript::Input,
-        (true, None) | (false, Some(_)) => ShellScript::None,
-    }
-}
-
-fn is_input(word: &Word) -> bool {
-    matches!(
-        word.known(),
-        Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
-    )
-}
-
-fn reads_input(arguments: &[Word]) -> bool {
-    arguments.first().is_some_and(is_input)
-}
-
-fn trap_script(arguments: &[Word]) -> Option<&Word> {
-    let arguments = match arguments.first() {
-        Some(first) if first.is("--") => arguments.get(1..)?,
-        _ => arguments,
-    };
-    match arguments {
-        [script, _, ..] if !script.known_beginning().starts_with('-') => Some(script),
-        _ => None,
-    }
-}
-
-/// The string that `env -S` splits into words.
-fn env_string(arguments: &[Word]) -> Option<Word> {
-    for (index, word) in arguments.iter().enumerate() {
-        let beginning = word.known_beginning();
-        let attached = beginning
-            .strip_prefix("--split-string=")
-            .or_else(|| beginning.strip_prefix("-S"))
-            .or_else(|| beginning.strip_prefix("-vS"));
-        match attached {
-            Some("") if word.parts.len() == 1 => return arguments.get(index + 1).cloned(),
-            Some(rest) => {
-                let mut string = Word::of(rest, word.span);
-                string.parts.extend_from_slice(word.parts.get(1..)?);
-                return Some(string);
-            }
-            None if word.is("--split-string") => return arguments.get(index + 1).cloned(),
-            None if beginning.starts_with('-') || wrappers::is_assignment(beginning) => {}
-            None => return None,
-        }
-    }
-    None
-}
-
-/// The script of `git submodule foreach`, and of an alias given on the spot.
-fn git_script(arguments: &[Word]) -> Option<&Word> {
-    let at = arguments.iter().position(|word| word.is("submodule"))?;
-    let rest = arguments.get(at + 1..)?;
-    let foreach = rest.iter().position(|word| word.is("foreach"))?;
-    let mut words = rest.get(foreach + 1..)?.iter();
-    words.find(|word| !word.known_beginning().starts_with('-'))
-}
-
-/// The commands of `find -exec … ;`, without the words that stand for files.
-fn find_commands(command: &Command) -> Vec<Vec<Word>> {
-    let mut found = Vec::new();
-    let mut current: Option<Vec<Word>> = None;
-    for word in command.arguments() {
-        match (&mut current, word.known()) {
-            (None, Some("-exec" | "-execdir" | "-ok" | "-okdir")) => current = Some(Vec::new()),
-            (Some(_), Some(";" | "+")) => found.extend(current.take()),
-            (Some(words), _) => words.push(wrappers::without_placeholder(word, "{}")),
-            (None, _) => {}
-        }
-    }
-    found.extend(current);
-    found.retain(|words| !words.is_empty());
-    found
-}
-
-fn fd_command(command: &Command) -> Option<Vec<Word>> {
-    let is_exec =
-        |word: &Word| matches!(word.known(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
-    let arguments = command.arguments();
-    let at = arguments.iter().position(is_exec)?;
-    let words = arguments.get(at + 1..)?.iter();
-    let words: Vec<Word> = words
-        .map(|word| wrappers::without_placeholder(word, "{}"))
-        .collect();
-    (!words.is_empty()).then_some(words)
-}
-
-fn here_text(command: &Command) -> Option<(String, Span)> {
-    let redirect = command.redirects.iter().rev().find(|redirect| {
-        use RedirectOperator::{HereDoc, HereString};
-        matches!(redirect.operator, HereDoc | HereString)
-            && matches!(redirect.descriptor.as_deref(), None | Some("0"))
-    })?;
-    Some((script_text(&redirect.target)?, redirect.target.span))
-}
-
-/// What `echo` writes of these words, escapes aside.
-fn echoed(words: &[Word]) -> Option<(String, Span)> {
-    let is_option = |word: &&Word| matches!(word.known(), Some("-e" | "-n" | "-ne" | "-en" | "--"));
-    let words: Vec<&Word> = words.iter().skip_while(is_option).collect();
-    let texts: Vec<String> = words
-        .iter()
-        .map(|word| script_text(word).unwrap_or_default())
-        .collect();
-    let span = Span {
-        start: words.first()?.span.start,
-        end: words.last()?.span.end,
-    };
-    Some((texts.join(" "), span))
 }

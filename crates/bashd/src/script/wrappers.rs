@@ -246,3 +246,31 @@ pub(super) fn without_placeholder(word: &Word, placeholder: &str) -> Word {
     }
     replaced
 }
+
+/// The commands of `find -exec … ;`, without the words that stand for files.
+pub(super) fn find_commands(command: &Command) -> Vec<Vec<Word>> {
+    let mut found = Vec::new();
+    let mut current: Option<Vec<Word>> = None;
+    for word in command.arguments() {
+        match (&mut current, word.known()) {
+            (None, Some("-exec" | "-execdir" | "-ok" | "-okdir")) => current = Some(Vec::new()),
+            (Some(_), Some(";" | "+")) => found.extend(current.take()),
+            (Some(words), _) => words.push(without_placeholder(word, "{}")),
+            (None, _) => {}
+        }
+    }
+    found.extend(current);
+    found.retain(|words| !words.is_empty());
+    found
+}
+
+/// The command of `fd --exec …`, likewise.
+pub(super) fn fd_command(command: &Command) -> Option<Vec<Word>> {
+    let is_exec =
+        |word: &Word| matches!(word.known(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
+    let arguments = command.arguments();
+    let at = arguments.iter().position(is_exec)?;
+    let words = arguments.get(at + 1..)?.iter();
+    let words: Vec<Word> = words.map(|word| without_placeholder(word, "{}")).collect();
+    (!words.is_empty()).then_some(words)
+}

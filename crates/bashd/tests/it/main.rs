@@ -2,6 +2,8 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `client_terminal` | commands in terminals of a client, which may be slow, deaf, forgetful or gone |
+//! | `client_under_test` | (no tests) a client with terminals that run real processes |
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
 //! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
@@ -34,6 +36,8 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod client_terminal;
+mod client_under_test;
 mod contracts;
 mod default_profile;
 mod engine_under_test;

@@ -94,7 +94,11 @@ fn there_are_enough_cases_of_real_runs() {
     sizes.sort_unstable();
     let median = sizes[sizes.len() / 2];
     assert!(cases.len() >= 150, "{} cases", cases.len());
-    assert!(failing * 3 >= cases.len(), "{failing} failing of {}", cases.len());
+    assert!(
+        failing * 3 >= cases.len(),
+        "{failing} failing of {}",
+        cases.len()
+    );
     assert!(median >= 4000, "the median has {median} characters");
 }
 
@@ -109,7 +113,10 @@ fn every_case_shows_what_is_expected() {
             wrong.push(format!("{}/{}", case.tool, case.name));
         }
     }
-    assert!(wrong.is_empty(), "shown otherwise than expected (look, then BASHD_BLESS=1): {wrong:#?}");
+    assert!(
+        wrong.is_empty(),
+        "shown otherwise than expected (look, then BASHD_BLESS=1): {wrong:#?}"
+    );
 }
 
 #[test]
@@ -120,7 +127,9 @@ fn no_fact_is_lost() {
         for reach in [Reach::All, Reach::Lossless] {
             let shown = Shown::new(&case.shown(reach));
             let missing = facts.lines().filter(|fact| !shown.has(fact));
-            lost.extend(missing.map(|fact| format!("{}/{} ({reach:?}): {fact}", case.tool, case.name)));
+            lost.extend(
+                missing.map(|fact| format!("{}/{} ({reach:?}): {fact}", case.tool, case.name)),
+            );
         }
     }
     assert!(lost.is_empty(), "{} facts are lost: {lost:#?}", lost.len());
@@ -135,15 +144,17 @@ struct Shown {
 impl Shown {
     fn new(text: &str) -> Self {
         let mut expanded = String::new();
-        let mut header = "";
+        let mut headers: Vec<&str> = Vec::new();
         let indent = |line: &str| line.len() - line.trim_start().len();
         for line in text.lines() {
-            if indent(line) > indent(header) && !header.is_empty() {
+            while headers.last().is_some_and(|header| indent(header) >= indent(line)) {
+                headers.pop();
+            }
+            if let Some(header) = headers.last() {
                 let rest = line.get(indent(header) + 1..).unwrap_or_default();
                 let _ = writeln!(expanded, "{header}{rest}\n{header} {rest}");
-            } else {
-                header = line;
             }
+            headers.push(line);
         }
         Self {
             text: text.to_owned(),
@@ -161,7 +172,12 @@ fn nothing_grows_and_nothing_changes_when_done_again() {
     for case in cases() {
         for reach in [Reach::All, Reach::Lossless] {
             let shown = case.shown(reach);
-            assert!(shown.len() <= case.raw.len(), "{}/{} grew", case.tool, case.name);
+            assert!(
+                shown.len() <= case.raw.len(),
+                "{}/{} grew",
+                case.tool,
+                case.name
+            );
             let again = Case {
                 raw: shown.clone(),
                 directory: case.directory.clone(),
@@ -170,7 +186,13 @@ fn nothing_grows_and_nothing_changes_when_done_again() {
                 command: case.command.clone(),
                 exit: case.exit,
             };
-            assert_eq!(again.shown(reach), shown, "{}/{} again", case.tool, case.name);
+            assert_eq!(
+                again.shown(reach),
+                shown,
+                "{}/{} again",
+                case.tool,
+                case.name
+            );
         }
     }
 }
@@ -226,13 +248,31 @@ fn tokens_are_saved_as_the_page_says() {
         let raw = tokenizer.count(case.raw.as_str());
         let lossless = tokenizer.count(case.shown(Reach::Lossless).as_str());
         let digest = case.minimized(Reach::All);
-        let family = digest.as_ref().map_or("(as it is)", |digest| digest.filter.as_str());
-        let all = digest.as_ref().map_or(raw, |digest| tokenizer.count(digest.text.as_str()));
-        assert!(all <= raw + 12, "{}/{} has more tokens: {raw} to {all}", case.tool, case.name);
+        let family = digest
+            .as_ref()
+            .map_or("(as it is)", |digest| digest.filter.as_str());
+        let all = digest
+            .as_ref()
+            .map_or(raw, |digest| tokenizer.count(digest.text.as_str()));
+        assert!(
+            all <= raw + 12,
+            "{}/{} has more tokens: {raw} to {all}",
+            case.tool,
+            case.name
+        );
         if std::env::var_os("BASHD_SHOW_TOKENS").is_some() {
-            println!("{:5.1}% {:5.1}% {raw:6} {:4} {}/{}", saved(raw, lossless), saved(raw, all), case.exit, case.tool, case.name);
+            println!(
+                "{:5.1}% {:5.1}% {raw:6} {:4} {}/{}",
+                saved(raw, lossless),
+                saved(raw, all),
+                case.exit,
+                case.tool,
+                case.name
+            );
         }
-        rows.entry(family.to_owned()).or_default().add(raw, lossless, all);
+        rows.entry(family.to_owned())
+            .or_default()
+            .add(raw, lossless, all);
         total.add(raw, lossless, all);
     }
     let mut table = "| family | cases | raw | lossless | shown | lossless saves | saved | median | worst |\n|---|---|---|---|---|---|---|---|---|\n".to_owned();
@@ -241,10 +281,16 @@ fn tokens_are_saved_as_the_page_says() {
     }
     table.push_str(&total.line("**all**"));
     check_page(&table);
-    let (lossless, all) = (saved(total.raw, total.lossless), saved(total.raw, total.all));
+    let (lossless, all) = (
+        saved(total.raw, total.lossless),
+        saved(total.raw, total.all),
+    );
     println!("{table}");
     assert!(all >= 60.0, "only {all:.1}% fewer tokens");
-    assert!(lossless >= 25.0, "the lossless tier saves only {lossless:.1}%");
+    assert!(
+        lossless >= 25.0,
+        "the lossless tier saves only {lossless:.1}%"
+    );
 }
 
 /// The page has this table, or gets it.
@@ -258,6 +304,9 @@ fn check_page(table: &str) {
         let page = format!("{before}{BEGIN}{table}{END}{after}");
         fs::write(sources::root().join("docs/minimizer.md"), page).expect("docs/minimizer.md");
     } else {
-        assert_eq!(found, table, "docs/minimizer.md is out of date: BASHD_BLESS=1");
+        assert_eq!(
+            found, table,
+            "docs/minimizer.md is out of date: BASHD_BLESS=1"
+        );
     }
 }

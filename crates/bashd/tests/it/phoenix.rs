@@ -94,7 +94,7 @@ async fn p_07_the_description_names_the_directory_of_the_commands() {
     let pwd = phoenix(&home).text("pwd").await;
     let profile = Profile::builtin("phoenix").expect("it loads").expect("it");
     let workspace = home.workspace().display().to_string();
-    let definition = schema::definition(&profile, &workspace);
+    let definition = schema::definition(&profile, &workspace, &bashd::Config::new(home.state()));
     let description = definition["description"].as_str().expect("a text");
     let line = format!("\n<pwd>{}</pwd>", pwd.trim_end());
     assert!(description.ends_with(&line), "{description}");

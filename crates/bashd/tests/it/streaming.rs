@@ -21,6 +21,8 @@ struct Told {
     out: String,
     err: String,
     outputs: usize,
+    /// Where the last piece of each stream began.
+    offsets: [u64; 2],
     reply: Option<Box<Reply>>,
 }
 
@@ -33,14 +35,25 @@ impl Told {
                 assert_eq!(self.outputs, 0, "started after output");
                 self.pids.push(pid);
             }
-            Event::Output { stream, text } => {
+            Event::Output {
+                stream,
+                offset,
+                text,
+            } => {
                 assert_eq!(self.pids.len(), 1, "output before the start");
                 assert!(!text.is_empty());
                 self.outputs += 1;
-                match stream {
-                    Stream::Out => self.out.push_str(&text),
-                    Stream::Err => self.err.push_str(&text),
-                }
+                let (so_far, last) = match stream {
+                    Stream::Out => (&mut self.out, &mut self.offsets[0]),
+                    Stream::Err => (&mut self.err, &mut self.offsets[1]),
+                };
+                let is_first = so_far.is_empty();
+                assert!(
+                    offset > *last || (is_first && offset == 0),
+                    "{offset} after {last}"
+                );
+                *last = offset;
+                so_far.push_str(&text);
             }
             Event::Finished(reply) => self.reply = Some(reply),
             other => panic!("an event that nobody knows: {other:?}"),
@@ -301,4 +314,23 @@ async fn a_timeout_is_told_with_what_came_before() {
     assert_eq!(told.out, "part\n");
     assert!(told.reply().timed_out);
     assert_eq!(running(&home), []);
+}
+
+#[tokio::test]
+async fn offsets_count_the_bytes_that_the_command_wrote() {
+    let home = Home::new();
+    let engine = engine(&home);
+    // The character is split over two writes, so that its first byte is held back.
+    let script = "printf 'aé\\303'; sleep 0.1; printf '\\251z'; sleep 0.1; printf end";
+    let mut call = engine.stream(Request::new(script));
+    let mut upto = 0;
+    let mut text_so_far = String::new();
+    while let Some(event) = call.next().await {
+        if let Event::Output { offset, text, .. } = event {
+            assert_eq!(offset, upto, "after {text_so_far:?}");
+            upto += text.len() as u64;
+            text_so_far.push_str(&text);
+        }
+    }
+    assert_eq!(text_so_far, "aéézend");
 }

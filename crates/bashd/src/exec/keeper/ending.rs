@@ -6,14 +6,46 @@
 //! deep tree.
 
 use crate::exec::Exit;
-use crate::exec::os::tree;
+use crate::exec::os::tree::{self, Descend, Member};
 use crate::reply::{LeftBehind, LeftReason};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Processes listed at most; a fork bomb's list helps nobody.
 const MOST_LISTED: usize = 100;
+
+/// What of the processes below a keeper belongs to a run: all of them, but for what was there before
+/// it and the shell that it shares with other calls.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// Processes that are left alone with everything below them; with the time at which each started,
+    /// since a pid may come to mean another process.
+    pub(super) spared: HashMap<Pid, u64>,
+    /// A shell that is left alone itself, while what is below it is not.
+    pub(super) spared_shell: Option<Pid>,
+}
+
+impl Scope {
+    fn spares(&self, pid: Pid) -> bool {
+        self.spared.get(&pid).is_some_and(|&started| {
+            tree::stat(pid).is_some_and(|stat| stat.started_ticks == started)
+        })
+    }
+
+    /// Visits every process of the run, parents first.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(&Member)) {
+        tree::for_each_descendant(|member| {
+            if self.spares(member.pid) {
+                return Descend::No;
+            }
+            if self.spared_shell != Some(member.pid) {
+                visit(member);
+            }
+            Descend::Yes
+        });
+    }
+}
 
 /// What a look at the dead children found.
 pub(super) struct Reaped {
@@ -57,8 +89,8 @@ fn exit_of(status: WaitStatus) -> Exit {
 /// Asks every process below this one to end; those in `asked` already were.
 ///
 /// A stopped process can't act on TERM, so that it is continued.
-pub(super) fn terminate(asked: &mut HashSet<Pid>) {
-    tree::for_each_descendant(|member| {
+pub(super) fn terminate(scope: &Scope, asked: &mut HashSet<Pid>) {
+    scope.for_each(|member| {
         if asked.insert(member.pid) {
             let _ = member.signal(Signal::TERM);
             let _ = member.signal(Signal::CONT);
@@ -67,20 +99,22 @@ pub(super) fn terminate(asked: &mut HashSet<Pid>) {
 }
 
 /// Kills everything below this process, once; whoever needs certainty comes again.
-pub(super) fn kill_round() {
-    tree::for_each_descendant(|member| {
+pub(super) fn kill_round(scope: &Scope) {
+    scope.for_each(|member| {
         let _ = member.signal(Signal::KILL);
     });
     for child in tree::children(rustix::process::getpid()) {
-        let _ = rustix::process::kill_process(child, Signal::KILL);
+        if !scope.spares(child) && scope.spared_shell != Some(child) {
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+        }
     }
 }
 
 /// Whether anything below this process only waits for its turn to die: it has been killed, is ours
 /// to kill, and does not sleep uninterruptibly.
-pub(super) fn something_is_dying() -> bool {
+pub(super) fn something_is_dying(scope: &Scope) -> bool {
     let mut found = false;
-    tree::for_each_descendant(|member| {
+    scope.for_each(|member| {
         let is_stuck = tree::stat(member.pid).is_none_or(|stat| stat.state == 'D');
         let is_ours = rustix::process::test_kill_process(member.pid) != Err(Errno::PERM);
         found |= is_ours && !is_stuck;
@@ -89,9 +123,9 @@ pub(super) fn something_is_dying() -> bool {
 }
 
 /// Lists what lives below this process. `None` as reason: find out why it could not be ended.
-pub(super) fn left_behind(reason: Option<LeftReason>) -> Vec<LeftBehind> {
+pub(super) fn left_behind(scope: &Scope, reason: Option<LeftReason>) -> Vec<LeftBehind> {
     let mut listed = Vec::new();
-    tree::for_each_descendant(|member| {
+    scope.for_each(|member| {
         let is_dead = tree::stat(member.pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
         if is_dead || listed.len() == MOST_LISTED {
             return;

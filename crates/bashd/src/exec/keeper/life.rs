@@ -2,7 +2,7 @@
 //!
 //! A keeper is single-threaded and waits in one `poll`. Its *phase* says where the run is:
 //!
-//! - `Waiting`: no `start` yet. The engine's end means ours.
+//! - `Waiting`: no `start` yet (`waiting.rs`). The engine's end means ours.
 //! - `Running`: the shell lives and the deadline has not come.
 //! - `Draining`: the shell exited by itself, something of its tree lives. Wait for a short silence,
 //!   since a process substitution may still be writing.
@@ -17,17 +17,18 @@
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
-use super::ending::{self, Reaped};
-use super::protocol::{self, End, Exited, Failed, Frame, Hello, Query, Release, Start};
+use super::ending::{self, Reaped, Scope};
+use super::protocol::{self, End, Exited, Frame, Query, Release, Start};
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
-use super::start;
-use crate::exec::os::signals::{Arrived, SignalFd};
+use super::start::Shell;
+use super::waiting::{Keeper, poll};
+use crate::exec::os::signals::Arrived;
 use crate::exec::{EndedBy, Exit};
-use crate::output::spool::{self, SpoolWriter, Storage};
-use crate::plan::{Quota, Survivors};
+use crate::output::spool::{self, Storage};
+use crate::plan::Survivors;
 use crate::reply::LeftReason;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use std::collections::HashSet;
 use std::io;
@@ -42,141 +43,6 @@ const DYING_BOUND: Duration = Duration::from_millis(700);
 
 /// Time between two rounds of KILL.
 const KILL_ROUND: Duration = Duration::from_millis(2);
-
-/// What a keeper is born with.
-pub(crate) struct Keeper {
-    /// The socket to its engine; closed once the custody does not need it.
-    pub(super) link: Option<OwnedFd>,
-    /// A pidfd of its engine.
-    engine: Option<OwnedFd>,
-    signals: SignalFd,
-    /// Where output is kept; not known before `hello` to one that was forked early.
-    storage: Option<Storage>,
-    /// A spool opened ahead, for this quota.
-    prepared: Option<(Quota, SpoolWriter)>,
-}
-
-impl Keeper {
-    /// A keeper on this socket.
-    pub(crate) fn new(link: OwnedFd, engine: Option<OwnedFd>, signals: SignalFd) -> Self {
-        Self {
-            link: Some(link),
-            engine,
-            signals,
-            storage: None,
-            prepared: None,
-        }
-    }
-
-    /// Opens a spool ahead of the run.
-    pub(crate) fn prepare(mut self, storage: Storage) -> Self {
-        // A directory that can't be made is told by the spool, with its reason.
-        let _ = spool::prepare_runs_directory(&storage.runs);
-        let quota = storage.quota;
-        let opened = SpoolWriter::create(&storage.runs, quota).ok();
-        self.prepared = opened.map(|spool| (quota, spool));
-        self.storage = Some(storage);
-        self
-    }
-
-    /// Waits for `start`, then lives through the run.
-    pub(crate) fn live(mut self) -> io::Result<()> {
-        if !self.is_spoken_to()? {
-            start::rehearse();
-        }
-        while let Some(link) = &self.link {
-            let mut fds = vec![
-                PollFd::new(link, PollFlags::IN),
-                PollFd::new(&self.signals, PollFlags::IN),
-            ];
-            if let Some(engine) = &self.engine {
-                fds.push(PollFd::new(engine, PollFlags::IN));
-            }
-            poll(&mut fds, None)?;
-            // A `start` may still be in the socket of a call that nobody waits for any more.
-            let call_is_over = fds
-                .first()
-                .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
-            let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
-            if call_is_over || engine_died || self.signals.take().end {
-                return Ok(());
-            }
-            match protocol::receive(link) {
-                Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
-                Ok(Some(frame)) if frame.is::<Hello>() => {
-                    let hello: Hello = frame.body()?;
-                    self = self.prepare(hello.storage);
-                }
-                Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
-                Ok(None) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return self.fail("hear the engine", error.raw_os_error()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a call waits already: then there is no time to rehearse.
-    fn is_spoken_to(&self) -> io::Result<bool> {
-        let Some(link) = &self.link else {
-            return Ok(true);
-        };
-        let mut fds = [PollFd::new(link, PollFlags::IN)];
-        poll(&mut fds, Some(Instant::now()))?;
-        Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
-    }
-
-    fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
-        self.tell_failure(&Failed {
-            doing: doing.to_owned(),
-            errno: errno.unwrap_or(libc::EBADMSG),
-        })
-    }
-
-    fn run(mut self, frame: Frame) -> io::Result<()> {
-        let message: Start = frame.body()?;
-        let started = Instant::now();
-        let Some(storage) = self.storage.take() else {
-            return self.fail("learn where output is kept", None);
-        };
-        let prepared = self.prepared.take();
-        let shell = match start::start(&message, &frame.fds, &storage.runs, prepared) {
-            Ok(shell) => shell,
-            Err(failed) => return self.tell_failure(&failed),
-        };
-        drop(frame); // the shell has its directory and its input now
-        let run = Run {
-            shell: shell.pid,
-            pumps: shell.pumps,
-            grace: Duration::from_micros(message.grace_us),
-            silence: Duration::from_micros(message.drain_silence_us),
-            drain_total: Duration::from_micros(message.drain_total_us),
-            survivors: message.survivors,
-            started,
-            deadline: started.checked_add(Duration::from_micros(message.timeout_us)),
-            exit: None,
-            ended_by: None,
-            tree_is_empty: false,
-            asked: HashSet::new(),
-            phase: Phase::Running,
-            custody: Custody::Foreground,
-            query: None,
-            last_grown: None,
-            unsent: None,
-            linger_until: started,
-            storage,
-        };
-        // An engine that is gone already shows on the socket, which ends the run properly.
-        let _ = run.tell_started(self.link.as_ref());
-        run.live(&mut self)
-    }
-
-    fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
-        self.link
-            .as_ref()
-            .map_or(Ok(()), |link| protocol::send(link, failed, &[]))
-    }
-}
 
 /// Where the run is; the module's head explains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,6 +78,8 @@ pub(super) struct Run {
     pub(super) exit: Option<Exit>,
     pub(super) ended_by: Option<EndedBy>,
     pub(super) tree_is_empty: bool,
+    /// What below the keeper belongs to this run.
+    pub(super) scope: Scope,
     /// Processes that were asked to end.
     pub(super) asked: HashSet<Pid>,
     pub(super) phase: Phase,
@@ -228,7 +96,34 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
+    /// The run of a shell that has just been started.
+    pub(super) fn new(shell: Shell, message: &Start, started: Instant, storage: Storage) -> Self {
+        Self {
+            shell: shell.pid,
+            pumps: shell.pumps,
+            grace: Duration::from_micros(message.grace_us),
+            silence: Duration::from_micros(message.drain_silence_us),
+            drain_total: Duration::from_micros(message.drain_total_us),
+            survivors: message.survivors,
+            started,
+            deadline: started.checked_add(Duration::from_micros(message.timeout_us)),
+            exit: None,
+            ended_by: None,
+            tree_is_empty: false,
+            scope: Scope::default(),
+            asked: HashSet::new(),
+            phase: Phase::Running,
+            custody: Custody::Foreground,
+            query: None,
+            last_grown: None,
+            unsent: None,
+            linger_until: started,
+            storage,
+        }
+    }
+
+    /// Lives until nothing of the run is left and the engine was told.
+    pub(super) fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
         loop {
             let now = Instant::now();
             let ready = self.wait(keeper, self.next_moment(now))?;
@@ -318,8 +213,10 @@ impl Run {
         self.exit = self.exit.or(exit);
         self.tree_is_empty = tree_is_empty;
         match self.phase {
-            Phase::Ending { kill_at } if now < kill_at => ending::terminate(&mut self.asked),
-            Phase::Reported if !self.asked.is_empty() => ending::kill_round(),
+            Phase::Ending { kill_at } if now < kill_at => {
+                ending::terminate(&self.scope, &mut self.asked);
+            }
+            Phase::Reported if !self.asked.is_empty() => ending::kill_round(&self.scope),
             _ => {}
         }
     }
@@ -410,7 +307,7 @@ impl Run {
         self.phase = Phase::Ending {
             kill_at: now + self.grace,
         };
-        ending::terminate(&mut self.asked);
+        ending::terminate(&self.scope, &mut self.asked);
     }
 
     /// Moves from phase to phase as far as the moment allows.
@@ -426,7 +323,7 @@ impl Run {
             self.end(Some(EndedBy::Timeout), now);
         }
         if matches!(self.phase, Phase::Ending { kill_at } if now >= kill_at) {
-            ending::kill_round();
+            ending::kill_round(&self.scope);
             self.collect(now);
         }
         match self.phase {
@@ -442,7 +339,7 @@ impl Run {
             }
             Phase::Ending { kill_at }
                 if now >= kill_at + DYING_BOUND
-                    || now >= kill_at + KILL_BOUND && !ending::something_is_dying() =>
+                    || now >= kill_at + KILL_BOUND && !ending::something_is_dying(&self.scope) =>
             {
                 self.pump();
                 self.report(keeper, None);
@@ -484,19 +381,4 @@ struct Ready {
     link: bool,
     engine: bool,
     output: bool,
-}
-
-/// Waits for a descriptor or a moment.
-fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
-    let timeout = until.map(|moment| {
-        let left = moment.saturating_duration_since(Instant::now());
-        Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        }
-    });
-    match rustix::event::poll(fds, timeout.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -16,6 +16,7 @@ mod report;
 mod serve;
 mod source;
 mod start;
+mod waiting;
 
 pub use source::{ForkedKeeper, KeeperSource, run_if_asked};
 pub(crate) use source::{socket_pair, start_server};

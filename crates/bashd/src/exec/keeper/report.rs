@@ -1,9 +1,10 @@
 //! What a keeper tells its engine: started, spilled, grown, exited.
 
 use super::ending;
-use super::life::{Keeper, Phase, Run};
+use super::life::{Phase, Run};
 use super::protocol::{self, Exited, Grown, Query, Spilled, Started};
 use super::pump::Pump;
+use super::waiting::Keeper;
 use crate::exec::Exit;
 use crate::reply::LeftReason;
 use rustix::process::PidfdFlags;
@@ -43,7 +44,7 @@ impl Run {
         let left_behind = if self.tree_is_empty {
             Vec::new()
         } else {
-            ending::left_behind(reason)
+            ending::left_behind(&self.scope, reason)
         };
         self.tell_spills(keeper);
         let exited = Exited {

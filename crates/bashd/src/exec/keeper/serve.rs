@@ -3,8 +3,8 @@
 //! It is a subreaper. A child of it that is not a keeper can only be what a killed keeper left, and
 //! nobody else would end that. It leaves when its engine is gone and its last keeper has left.
 
-use super::life::Keeper;
 use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
+use super::waiting::Keeper;
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
 use crate::exec::os::{descriptors, tree};

@@ -1,8 +1,8 @@
 //! Where keepers come from: the host's own program, an installed bashd, or a fork made in time.
 
-use super::life::Keeper;
 use super::protocol::{self, Hello, Welcome};
 use super::serve;
+use super::waiting::Keeper;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::{descriptors, signals, tree};

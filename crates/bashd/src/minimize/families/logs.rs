@@ -30,7 +30,7 @@ impl Filter for Logs {
                 Some((first, again))
                     if sheet.ending() == Ending::Success && says_the_same(first, line) =>
                 {
-                    *again += 1
+                    *again += 1;
                 }
                 _ => {
                     close(before.take(), sheet);

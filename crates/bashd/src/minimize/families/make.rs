@@ -72,11 +72,7 @@ impl Filter for Make {
                     },
                     line,
                 );
-            } else if lines.peek().is_some_and(|next| is_caret(next)) && !is_diagnostic(line) {
-                sheet.leave_known("lines of code", line);
-            } else if is_caret(line) {
-                sheet.leave_known("lines of code", line);
-            } else if super::cargo::is_frame(trimmed) && line.starts_with(' ') {
+            } else if is_code(line, lines.peek().copied()) {
                 sheet.leave_known("lines of code", line);
             } else if trimmed == "|" || line.is_empty() {
                 sheet.skip("");
@@ -93,12 +89,24 @@ fn short_form(trimmed: &str) -> Option<&str> {
     SHORT_FORMS.contains(&form).then(|| item.trim_start())
 }
 
+/// Whether a line is source text that a diagnostic shows.
+fn is_code(line: &str, next: Option<&str>) -> bool {
+    let is_pointed_at = next.is_some_and(is_caret) && !is_diagnostic(line);
+    let is_framed = line.starts_with(' ') && super::cargo::is_frame(line.trim_start());
+    is_pointed_at || is_caret(line) || is_framed
+}
+
 /// `      ~~^~~~`: it points into the line before.
 fn is_caret(line: &str) -> bool {
-    line.contains('^') && line.bytes().all(|byte| matches!(byte, b' ' | b'^' | b'~' | b'\t'))
+    line.contains('^')
+        && line
+            .bytes()
+            .all(|byte| matches!(byte, b' ' | b'^' | b'~' | b'\t'))
 }
 
 /// `src/a.c:3:1: warning: …`
 fn is_diagnostic(line: &str) -> bool {
-    [": warning: ", ": error: ", ": note: ", ": fatal error: "].iter().any(|mark| line.contains(mark))
+    [": warning: ", ": error: ", ": note: ", ": fatal error: "]
+        .iter()
+        .any(|mark| line.contains(mark))
 }

@@ -138,18 +138,13 @@ pub(super) fn is_node_tool(name: &str) -> bool {
     .contains(&name)
 }
 
-/// The names of all filters, in the order of the table.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    FILTERS.iter().map(|filter| filter.name())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_are_unique() {
-        let all: Vec<&str> = names().collect();
+        let all: Vec<&str> = FILTERS.iter().map(|filter| filter.name()).collect();
         let unique: std::collections::BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(all.len(), unique.len());
     }

@@ -47,9 +47,9 @@ impl Filter for NodeTests {
             }
             if in_failure {
                 if line.is_empty() {
-                    sheet.skip(line)
+                    sheet.skip(line);
                 } else {
-                    sheet.keep(line)
+                    sheet.keep(line);
                 }
             } else if !take(line, sheet) {
                 sheet.keep(line);

@@ -2,6 +2,7 @@
 
 use super::super::sheet::{Noise, Sheet};
 use super::{Filter, Input};
+use std::path::Path;
 
 pub(super) struct Pytest;
 
@@ -125,6 +126,10 @@ fn dots(line: &str) -> Option<&str> {
 /// A row of a coverage table that ends in `100%`.
 fn covered(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
-    let file = words.next().filter(|file| file.ends_with(".py"))?;
+    let file = words.next().filter(|file| {
+        Path::new(file)
+            .extension()
+            .is_some_and(|extension| extension == "py")
+    })?;
     (words.next_back()? == "100%").then_some(file)
 }

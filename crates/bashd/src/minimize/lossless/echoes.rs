@@ -26,7 +26,11 @@ pub(super) fn refer(text: &str, work: &Work) -> Option<(String, u64)> {
     while at < all.len() {
         let key = key(&all, at);
         let earlier = *known.entry(key).or_insert(at);
-        let length = if earlier < at { same_lines(&all, earlier, at, work) } else { 0 };
+        let length = if earlier < at {
+            same_lines(&all, earlier, at, work)
+        } else {
+            0
+        };
         let block = all.get(at..at + length).unwrap_or_default();
         let bytes: usize = block.iter().map(|line| line.len() + 1).sum();
         if length < FEWEST_LINES || bytes < FEWEST_BYTES {
@@ -36,8 +40,17 @@ pub(super) fn refer(text: &str, work: &Work) -> Option<(String, u64)> {
         for line in all.get(copied..at).unwrap_or_default() {
             push(&mut written, line);
         }
-        let first = block.iter().map(|line| line.trim()).find(|line| !line.is_empty());
-        push(&mut written, &format!("[{length} lines as above, from: {}]", shortened(first.unwrap_or_default())));
+        let first = block
+            .iter()
+            .map(|line| line.trim())
+            .find(|line| !line.is_empty());
+        push(
+            &mut written,
+            &format!(
+                "[{length} lines as above, from: {}]",
+                shortened(first.unwrap_or_default())
+            ),
+        );
         stood_for += length as u64;
         at += length;
         copied = at;
@@ -68,16 +81,25 @@ fn key(all: &[&str], at: usize) -> u64 {
 
 /// How many lines from here are those from `earlier` on, without overlap and without trouble.
 fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
-    let pairs = all.iter().skip(earlier).zip(all.iter().skip(at)).take(at - earlier);
+    let pairs = all
+        .iter()
+        .skip(earlier)
+        .zip(all.iter().skip(at))
+        .take(at - earlier);
     pairs
-        .take_while(|(one, other)| one == other && work.charge(other.len() + 8) && !is_trouble(other))
+        .take_while(|(one, other)| {
+            one == other && work.charge(other.len() + 8) && !is_trouble(other)
+        })
         .count()
 }
 
 /// The beginning of a line: enough to find it again.
 fn shortened(line: &str) -> &str {
     const ENOUGH: usize = 60;
-    let end = line.char_indices().nth(ENOUGH).map_or(line.len(), |(at, _)| at);
+    let end = line
+        .char_indices()
+        .nth(ENOUGH)
+        .map_or(line.len(), |(at, _)| at);
     line.get(..end).unwrap_or(line)
 }
 
@@ -96,7 +118,9 @@ mod tests {
         let shown = referred(&text).unwrap();
         assert_eq!(
             shown,
-            format!("first\n{block}error: one\nsecond\n[5 lines as above, from: def invoke(self, context):]\nerror: one\n")
+            format!(
+                "first\n{block}error: one\nsecond\n[5 lines as above, from: def invoke(self, context):]\nerror: one\n"
+            )
         );
     }
 

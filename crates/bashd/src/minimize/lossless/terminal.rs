@@ -236,7 +236,10 @@ mod tests {
     fn what_stands_above_wrapped_lines_is_safe() {
         let raw = format!("result one\nresult two\n{}\x1b[2A\rnew\n", "x".repeat(120));
         let shown = Terminal::render(&raw);
-        assert!(shown.contains("result one\nresult two\n") && shown.contains("new"), "{shown}");
+        assert!(
+            shown.contains("result one\nresult two\n") && shown.contains("new"),
+            "{shown}"
+        );
     }
 
     #[test]

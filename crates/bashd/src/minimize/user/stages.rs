@@ -9,6 +9,7 @@ use super::super::trouble::is_trouble;
 use super::super::work::{Work, lines};
 use super::file::Definition;
 use regex::{Regex, RegexSet};
+use std::fmt::Write as _;
 
 #[derive(Debug, Clone)]
 pub(super) struct Stages {
@@ -35,7 +36,7 @@ enum Choice {
 #[derive(Debug, Clone)]
 struct Message {
     pattern: Regex,
-    message: String,
+    says: String,
     unless: Option<Regex>,
 }
 
@@ -64,7 +65,7 @@ impl Stages {
         for stage in definition.match_output {
             match_output.push(Message {
                 pattern: regex(&stage.pattern)?,
-                message: stage.message,
+                says: stage.message,
                 unless: stage.unless.as_deref().map(regex).transpose()?,
             });
         }
@@ -152,7 +153,7 @@ impl Stages {
                     .as_ref()
                     .is_some_and(|unless| unless.is_match(text))
         });
-        found.map(|message| message.message.as_str())
+        found.map(|message| message.says.as_str())
     }
 
     fn stays(&self, line: &str, work: &Work) -> bool {
@@ -215,8 +216,7 @@ impl Kept {
 
     fn close_gap(&mut self) {
         if self.gap > 0 {
-            self.text
-                .push_str(&format!("… {} lines left out …\n", self.gap));
+            let _ = writeln!(self.text, "… {} lines left out …", self.gap);
             self.left_out += std::mem::take(&mut self.gap);
         }
     }

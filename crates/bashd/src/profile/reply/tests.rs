@@ -38,11 +38,13 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         ended_by: None,
         ran_for: Duration::ZERO,
         timeout: Duration::from_secs(profile.limits.timeout_s),
+        requested_timeout: None,
         captured: profile.output.capture(&out, err).unwrap(),
         written: Written::of(&out, err),
         dropped_bytes: 0,
         notices: Vec::new(),
         left_behind: Vec::new(),
+        terminal: None,
     };
     Ran { profile, finished }
 }

@@ -288,7 +288,7 @@ fn environment_names_are_checked() {
         let text = format!("invalid environment variable name `{name}`");
         assert_eq!(
             refused("default", &input),
-            (RefusalKind::InvalidValue, text)
+            (RefusalKind::InvalidEnvName, text)
         );
     }
     parsed("default", r#"{"command":"a","env":{"_a1":"","A_B":"x"}}"#);

@@ -4,12 +4,12 @@ c_project
 record build_warnings 'make'
 record build_quiet_flags 'make clean; make CFLAGS="-Iinclude -w"'
 record color 'make clean; make CC="gcc -fdiagnostics-color=always" -j2'
-quietly 'sed -i "s/return area(0)/return aera(0)/; s/char buffer\[8\];/char buffer[8]/" src/part_7.c src/part_12.c src/part_20.c; sed -i "s/include \"shapes.h\"/include \"shape.h\"/" src/part_25.c'
+quietly 'sed -i "s/return area(0)/return aera(0)/; s/char buffer\[8\];/char buffer[8]/" src/part_7.c src/part_12.c src/part_4.c; sed -i "s/include \"shapes.h\"/include \"shape.h\"/" src/part_9.c'
 record errors 'make clean; make -k'
 record first_error 'make clean; make'
 record sub_make 'make sub; make nothing'
 tool=gcc
-record errors 'gcc -Wall -Iinclude -c src/part_7.c src/part_12.c src/part_20.c src/part_25.c'
+record errors 'gcc -Wall -Iinclude -c src/part_7.c src/part_12.c src/part_4.c src/part_9.c'
 c_project
 record warnings 'for n in 1 2 3 4 5; do gcc -Wall -Wextra -Iinclude -c src/part_$n.c -o /dev/null; done'
 record link_error 'sed -i "s/^double area/double arae/" src/main.c; gcc -w -Iinclude src/*.c -o app'

@@ -31,7 +31,6 @@ fresh
 quietly 'cargo init --lib --name demo .; cargo add serde --features derive; cargo add serde_json regex tokio --features tokio/full; cargo add anyhow clap'
 record add 'cargo add reqwest tracing --features reqwest/json'
 record update 'rm -f Cargo.lock; cargo update -v'
-record fetch_build 'cargo build -v'
 quietly "printf 'use serde::Serialize;\n#[derive(Serialize)]\npub struct A { b: std::rc::Rc<u8>, }\npub fn f(x: &str) -> String { let y = x; x.len() }\npub async fn g() { tokio::spawn(async { let r = std::rc::Rc::new(1); h().await; drop(r); }); }\nasync fn h() {}\npub fn k<'a>(a: &'a str, b: &str) -> &'a str { b }\npub fn m() { let v = vec![1]; let w = v; println!(\"{:?}\", v); undefined(); }\n' > src/lib.rs"
 record check_borrow 'cargo check'
 record run_missing 'cargo run --bin nothing; cargo test --test nothing; cargo build --features nothing,other'

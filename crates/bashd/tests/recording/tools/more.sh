@@ -1,15 +1,19 @@
 # More of what agents run most: whole test suites, verbose builds and installs, with and without a terminal.
 tool=pytest
-for package in packaging==24.2 itsdangerous==2.2.0 marshmallow==3.23.1 humanize==4.11.0; do
-    python_sources $package
-    name=${package%%=*}
-    record suite_$name "PYTHONPATH=src pytest -v -p no:cacheprovider"
-    record quiet_$name "PYTHONPATH=src pytest -p no:cacheprovider"
-done
 python_sources packaging==24.2
-record_terminal suite_terminal 'PYTHONPATH=src pytest -v tests/test_tags.py tests/test_utils.py tests/test_markers.py'
-quietly "perl -pi -e 's/return False/return True/ if \$n++ == 3' src/packaging/specifiers.py"
-record suite_fail 'PYTHONPATH=src pytest -v tests/test_specifiers.py -x'
+record suite_packaging 'PYTHONPATH=src pytest -v tests/test_utils.py tests/test_requirements.py'
+record quiet_packaging 'PYTHONPATH=src pytest tests/test_metadata.py tests/test_utils.py tests/test_requirements.py'
+record_terminal suite_terminal 'PYTHONPATH=src pytest -v tests/test_utils.py tests/test_structures.py'
+quietly "perl -pi -e 's/foo-bar/foo_bar/ if \$n++ < 40' tests/test_utils.py"
+record suite_fail 'PYTHONPATH=src pytest -v tests/test_utils.py'
+python_sources marshmallow==3.23.1
+record suite_marshmallow 'PYTHONPATH=src pytest -v tests/test_fields.py'
+record quiet_marshmallow 'PYTHONPATH=src pytest tests/test_utils.py tests/test_registry.py tests/test_options.py tests/test_error_store.py'
+python_sources humanize==4.11.0
+record suite_humanize 'PYTHONPATH=src pytest -v tests/test_filesize.py'
+record suite_humanize_again 'PYTHONPATH=src pytest -vv tests/test_lists.py tests/test_i18n.py'
+python_sources itsdangerous==2.2.0
+record suite_itsdangerous 'PYTHONPATH=src pytest -v tests/test_itsdangerous/test_signer.py tests/test_itsdangerous/test_timed.py'
 python_sources itsdangerous==2.2.0
 record coverage_suite 'PYTHONPATH=src pytest --cov=itsdangerous --cov-report=term-missing -v'
 quietly "perl -pi -e 's/return True/return False/ if \$n++ == 1' src/itsdangerous/signer.py"

@@ -37,7 +37,7 @@ python_sources humanize==4.11.0
 record check_statistics 'ruff check --select ALL --statistics .'
 record check_grouped 'ruff check --select ALL --output-format grouped src'
 tool=flake8
-record long_lines 'flake8 --max-line-length 60 src tests'
+record long_lines 'flake8 --max-line-length 60 src'
 tool=pylint
 python_sources itsdangerous==2.2.0
 record package 'pylint src/itsdangerous'
@@ -61,7 +61,7 @@ tool=uv
 fresh
 quietly 'uv init --name demo .'
 record add 'uv add flask requests pandas pytest ruff'
-record_terminal sync_terminal 'rm -rf .venv; uv cache clean -q; uv sync'
+record_terminal sync_terminal 'rm -rf .venv; uv sync'
 record pip_install 'uv venv -q .w; VIRTUAL_ENV=.w uv pip install django celery "sqlalchemy[asyncio]" boto3'
 record tree 'uv tree'
 record conflict 'uv add "requests==2.31.0" "urllib3==1.20" "botocore==1.34.0"'

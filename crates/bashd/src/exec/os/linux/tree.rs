@@ -107,11 +107,20 @@ impl Member {
     }
 }
 
+/// Whether a walk goes on below a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Descend {
+    /// What is below it is visited too.
+    Yes,
+    /// It is not.
+    No,
+}
+
 /// Visits every process below this one, parents first.
 ///
 /// A process that moves while we walk (its parent dies, it becomes our own child) may be missed;
 /// whoever needs all of them walks again.
-pub(crate) fn for_each_descendant(mut visit: impl FnMut(&Member)) {
+pub(crate) fn for_each_descendant(mut visit: impl FnMut(&Member) -> Descend) {
     let mut parents = vec![rustix::process::getpid()];
     while let Some(parent) = parents.pop() {
         for pid in children(parent) {
@@ -121,8 +130,7 @@ pub(crate) fn for_each_descendant(mut visit: impl FnMut(&Member)) {
             let still_there = stat(pid).is_some_and(|stat| {
                 stat.parent == parent.as_raw_nonzero().get() || stat.parent == own_pid()
             });
-            if still_there {
-                visit(&Member { pid, fd });
+            if still_there && visit(&Member { pid, fd }) == Descend::Yes {
                 parents.push(pid);
             }
         }

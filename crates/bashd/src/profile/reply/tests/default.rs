@@ -1,6 +1,7 @@
 //! `default`, and what holds in every profile.
 
 use super::*;
+use crate::config::Config;
 use crate::event::Stream;
 use crate::profile::schema::definition;
 use crate::request::RefusalKind;
@@ -168,7 +169,10 @@ fn every_refusal_is_an_error_that_names_its_detail() {
 #[test]
 fn m_01_every_profile_names_its_tool_bash() {
     for name in Profile::names() {
-        assert_eq!(definition(&profile(name), "/")["name"], "bash");
+        assert_eq!(
+            definition(&profile(name), "/", &Config::new("/state"))["name"],
+            "bash"
+        );
     }
 }
 

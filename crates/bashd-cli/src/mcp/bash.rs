@@ -1,0 +1,144 @@
+//! The tool that runs commands: one call from its arguments to its result.
+
+use super::approval::Asked;
+use super::handler::Shared;
+use super::load::Load;
+use super::log::Log;
+use super::progress::Progress;
+use super::result;
+use crate::serve::Server;
+use bashd::{CancellationToken, Event, Reply, Running};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, Tool, ToolAnnotations};
+use rmcp::service::RequestContext;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long a call may take to end when the client has left.
+const LEAVE: Duration = Duration::from_secs(1);
+
+/// The profile's tool as the protocol wants it.
+pub(super) fn tool(server: &Server) -> Tool {
+    let mut definition = server.tool();
+    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    let name = text(definition["name"].take());
+    let description = text(definition["description"].take());
+    let schema = result::object(definition["input_schema"].take());
+    Tool::new(name, description, schema)
+        .with_title("Run a shell command")
+        .with_raw_output_schema(result::schema())
+        .with_annotations(
+            ToolAnnotations::new()
+                .read_only(false)
+                .destructive(true)
+                .idempotent(false)
+                .open_world(true),
+        )
+}
+
+/// What a call needs.
+pub(super) struct Calls<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) load: &'a Load,
+    pub(super) log: &'a Log,
+}
+
+impl Calls<'_> {
+    /// Runs one command for a client.
+    pub(super) async fn run(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = Value::Object(request.arguments.clone().unwrap_or_default()).to_string();
+        let asked = Asked::of(&request, &arguments, &context, &self.shared.seal);
+        let stop = CancellationToken::new();
+        let call = self
+            .shared
+            .server
+            .call(arguments.clone())
+            .cancel_by(stop.clone());
+        let work = async {
+            // Its place in the queue is given back when the command is over.
+            let _turn = self.shared.turns.acquire().await.ok();
+            self.load.room_for_an_answer().await?;
+            match context.meta.get_progress_token() {
+                Some(token) => {
+                    let running = self.shared.server.engine.stream(call);
+                    telling(running, Progress::new(token), &context).await
+                }
+                None => Some(self.shared.server.engine.run(call).await),
+            }
+        };
+        let reply = until_stopped(
+            std::sync::Arc::clone(&asked).scope(work),
+            &stop,
+            &context.ct,
+            &self.load.closing,
+        );
+        let Some(reply) = reply.await else {
+            return Err(ErrorData::internal_error("the client has left", None));
+        };
+        if let Some(question) = asked.question(&arguments, &self.shared.seal) {
+            return Ok(question.into());
+        }
+        let warnings = self.shared.server.engine.take_warnings();
+        self.log.tell(&context, &reply, warnings).await;
+        Ok(result::of(reply).into())
+    }
+}
+
+/// Waits for the reply. When the client cancels, or leaves, the command is ended.
+async fn until_stopped(
+    work: impl Future<Output = Option<Reply>>,
+    stop: &CancellationToken,
+    cancelled: &CancellationToken,
+    closing: &CancellationToken,
+) -> Option<Reply> {
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        biased;
+        reply = &mut work => return reply,
+        () = cancelled.cancelled() => {}
+        () = closing.cancelled() => {}
+    }
+    stop.cancel();
+    tokio::select! {
+        reply = &mut work => reply,
+        // The keeper ends the tree also without us.
+        () = async { closing.cancelled().await; tokio::time::sleep(LEAVE).await } => None,
+    }
+}
+
+/// Waits for the reply, and tells the client how it goes. A client that does not read its
+/// notifications holds up nothing but them.
+async fn telling(
+    mut running: Running,
+    mut progress: Progress,
+    context: &RequestContext<RoleServer>,
+) -> Option<Reply> {
+    let mut telling = None;
+    loop {
+        let due = tokio::time::Instant::from_std(progress.due());
+        tokio::select! {
+            biased;
+            event = running.next() => match event? {
+                Event::Finished(reply) => return Some(*reply),
+                event => progress.take(&event),
+            },
+            () = told(&mut telling) => telling = None,
+            () = tokio::time::sleep_until(due), if telling.is_none() => {
+                let notification = progress.tell();
+                telling = Some(Box::pin(context.peer.notify_progress(notification)));
+            }
+        }
+    }
+}
+
+/// Waits for a notification that is on its way; for ever, if there is none.
+async fn told<F: Future + Unpin>(telling: &mut Option<F>) {
+    match telling {
+        Some(telling) => drop(telling.await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,147 @@
+//! The Streamable HTTP transport: one path, a token before everything else.
+//!
+//! rmcp speaks the protocol, and checks Host and Origin; here is the listener, and who gets through to it.
+
+use super::access::Access;
+use super::handler::{Handler, Shared};
+use super::load::Load;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use anyhow::Context;
+use bashd::CancellationToken;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::WWW_AUTHENTICATE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Where the protocol is spoken.
+const PATH: &str = "/mcp";
+
+/// Bytes of a message at most, as on stdin.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// Connections at the same time; further ones wait to be accepted.
+const CONNECTIONS: usize = 256;
+
+/// Sessions of clients with a handshake at the same time.
+const SESSIONS: usize = 256;
+
+/// How long such a session may be silent: longer than any command may run.
+const SESSION_SILENCE: Duration = Duration::from_mins(65);
+
+/// Pause after the system had no descriptor for a connection.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+type Service = StreamableHttpService<Handler, LocalSessionManager>;
+
+/// Serves until a signal ends it.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    access: Access,
+    stop: CancellationToken,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let listener = TcpListener::bind(access.address)
+        .await
+        .with_context(|| format!("{} can't be listened on", access.address))
+        .map_err(|chain| Failure::of(Kind::System, chain))?;
+    let address = listener.local_addr().unwrap_or(access.address);
+    printer.note(&format!("listening on http://{address}{PATH}"));
+    if let Some(token) = access.news() {
+        printer.note(&format!("bearer token: {token}"));
+    }
+    let service = service(shared, &access, stop.clone());
+    let access = Arc::new(access);
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            return Ok(());
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => return Ok(()),
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = connection(stream, service.clone(), Arc::clone(&access), place);
+                tokio::spawn(connection);
+            }
+            // A client that left at once, or no descriptor left: neither is the end.
+            Err(_) => tokio::time::sleep(EXHAUSTED_PAUSE).await,
+        }
+    }
+}
+
+fn service(shared: Arc<Shared>, access: &Access, stop: CancellationToken) -> Service {
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(access.hosts())
+        .with_allowed_origins(access.origins())
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(LONGEST)
+        .with_cancellation_token(stop);
+    let mut session_config = SessionConfig::default();
+    session_config.keep_alive = Some(SESSION_SILENCE);
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config = session_config;
+    let sessions = Arc::new(sessions);
+    let counted = Arc::clone(&sessions);
+    let handler = move || {
+        let count = counted.sessions.try_read().map(|sessions| sessions.len());
+        if count.is_ok_and(|count| count > SESSIONS) {
+            return Err(io::Error::other("too many sessions"));
+        }
+        Ok(Handler::new(Arc::clone(&shared), Arc::new(Load::default())))
+    };
+    StreamableHttpService::new(handler, sessions, config)
+}
+
+/// Serves one connection to its end.
+async fn connection(
+    stream: TcpStream,
+    service: Service,
+    access: Arc<Access>,
+    _place: OwnedSemaphorePermit,
+) {
+    let _ = stream.set_nodelay(true);
+    let answering = service_fn(move |request| {
+        let (service, access) = (service.clone(), Arc::clone(&access));
+        async move { Ok::<_, Infallible>(answer(&service, &access, request).await) }
+    });
+    // How a connection ends is its client's matter.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .serve_connection(TokioIo::new(stream), answering)
+        .await;
+}
+
+async fn answer(service: &Service, access: &Access, request: Request<Incoming>) -> Answer {
+    if !access.admits(request.headers()) {
+        let mut refusal = plain(StatusCode::UNAUTHORIZED, "a bearer token is needed\n");
+        let scheme = hyper::header::HeaderValue::from_static("Bearer");
+        refusal.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        return refusal;
+    }
+    if request.uri().path() != PATH {
+        return plain(StatusCode::NOT_FOUND, "the path is /mcp\n");
+    }
+    service.handle(request).await
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *answer.status_mut() = status;
+    answer
+}

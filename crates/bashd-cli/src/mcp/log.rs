@@ -1,0 +1,86 @@
+//! Log messages to the client, for people: what the reply is not the place for.
+
+#![expect(
+    deprecated,
+    reason = "clients of the handshake still read them; new ones ask for them request by request"
+)]
+
+use bashd::Reply;
+use rmcp::RoleServer;
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion};
+use rmcp::service::RequestContext;
+use serde_json::json;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The name under which we log.
+const LOGGER: &str = "bashd";
+
+/// From which level on the client wants to hear.
+pub(super) struct Log(AtomicU8);
+
+impl Default for Log {
+    fn default() -> Self {
+        Self(AtomicU8::new(LoggingLevel::Warning as u8))
+    }
+}
+
+impl Log {
+    /// The client said what it wants to hear.
+    pub(super) fn set(&self, level: LoggingLevel) {
+        self.0.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// Tells of a finished call, and of what the engine wants people to know.
+    pub(super) async fn tell(
+        &self,
+        context: &RequestContext<RoleServer>,
+        reply: &Reply,
+        warnings: Vec<String>,
+    ) {
+        for warning in warnings {
+            self.send(context, LoggingLevel::Warning, json!(warning))
+                .await;
+        }
+        if let Some(denied) = &reply.denied {
+            let data = json!({"denied": denied.rule, "message": denied.message});
+            self.send(context, LoggingLevel::Notice, data).await;
+        } else if let Some(error) = &reply.error {
+            self.send(context, LoggingLevel::Error, json!({"error": error}))
+                .await;
+        } else {
+            let data = json!({
+                "exit_code": reply.exit_code,
+                "timed_out": reply.timed_out,
+                "output_bytes": reply.output_bytes,
+                "wall_ms": reply.wall_ms,
+            });
+            self.send(context, LoggingLevel::Debug, data).await;
+        }
+    }
+
+    async fn send(
+        &self,
+        context: &RequestContext<RoleServer>,
+        level: LoggingLevel,
+        data: serde_json::Value,
+    ) {
+        if self.is_wanted(context, level) {
+            let message = LoggingMessageNotificationParam::new(level, data).with_logger(LOGGER);
+            // A client that does not listen loses only this.
+            let _ = context.peer.notify_logging_message(message).await;
+        }
+    }
+
+    /// Requests without a handshake say themselves what they want to hear; silence means nothing.
+    fn is_wanted(&self, context: &RequestContext<RoleServer>, level: LoggingLevel) -> bool {
+        let is_stateless = context
+            .protocol_version()
+            .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let least = if is_stateless {
+            context.meta.log_level().map(|level| level as u8)
+        } else {
+            Some(self.0.load(Ordering::Relaxed))
+        };
+        least.is_some_and(|least| level as u8 >= least)
+    }
+}

@@ -1,0 +1,81 @@
+//! `bashd mcp`: the tools of a profile for clients of the Model Context Protocol.
+//!
+//! Both lifecycles are served: the handshake up to 2025-11-25, and the stateless requests of 2026-07-28;
+//! rmcp tells them apart. Here: which transport. `handler` answers requests, `bash` runs commands.
+
+pub(crate) mod access;
+mod approval;
+mod bash;
+mod handler;
+mod http;
+mod load;
+mod log;
+mod progress;
+mod result;
+mod stdio;
+
+use crate::args::Mcp;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use crate::serve::{self, Server};
+use crate::settings::Settings;
+use access::Access;
+use bashd::CancellationToken;
+use handler::{Handler, Shared};
+use load::Load;
+use rmcp::service::{QuitReason, ServerInitializeError};
+use std::sync::Arc;
+
+/// Serves until the client is gone, or a signal ends it.
+pub(crate) fn mcp(
+    arguments: &Mcp,
+    settings: Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let server = Server::start(&arguments.serving, settings)?;
+    let (outcome, signal) = match arguments.http {
+        Some(address) => {
+            let access = Access::of(arguments, address)?;
+            let shared = Shared::new(server);
+            serve::until_done(|stop| http::serve(shared, access, stop, printer))?
+        }
+        None => serve::until_done(|stop| on_stdio(server, stop))?,
+    };
+    if let Err(failure) = outcome {
+        return Ok(failure.show(printer));
+    }
+    Ok(signal.unwrap_or(ExitStatus::Success))
+}
+
+/// One client on stdin and stdout.
+async fn on_stdio(server: Server, stop: CancellationToken) -> Result<(), Failure> {
+    let load = Arc::new(Load::default());
+    let transport = stdio::Stdio::new(
+        serve::stdio::reader(),
+        serve::stdio::writer(),
+        Arc::clone(&load),
+    );
+    let handler = Handler::new(Shared::new(server), Arc::clone(&load));
+    let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
+    let running = match Box::pin(connecting).await {
+        Ok(running) => running,
+        // Nobody was there, or somebody who left before he asked for anything.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            return gave_up(&load);
+        }
+        Err(error) => return Err(Failure::new(Kind::System, error)),
+    };
+    match running.waiting().await {
+        Ok(QuitReason::JoinError(error)) | Err(error) => Err(Failure::new(Kind::System, error)),
+        Ok(_) => gave_up(&load),
+    }
+}
+
+/// Whether it was us who ended the connection.
+fn gave_up(load: &Load) -> Result<(), Failure> {
+    match load.complaint() {
+        Some(complaint) => Err(Failure::new(Kind::System, complaint)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,118 @@
+//! What a client hears while a command runs: how long, how much, and the end of its output.
+
+use bashd::Event;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use std::time::{Duration, Instant};
+
+/// When a command has run for so long, its client hears of it for the first time.
+const FIRST: Duration = Duration::from_millis(300);
+
+/// How often the client hears of new output.
+const OFTEN: Duration = Duration::from_secs(1);
+
+/// How often it hears that nothing happens: clients give up on silent requests.
+const SELDOM: Duration = Duration::from_secs(5);
+
+/// Lines of the tail at most.
+const LINES: usize = 5;
+
+/// Bytes of the tail at most.
+const BYTES: usize = 1024;
+
+/// The end of a command's output, and when it was last told.
+pub(super) struct Progress {
+    token: ProgressToken,
+    begun: Instant,
+    told: Option<Instant>,
+    bytes: u64,
+    told_bytes: u64,
+    tail: String,
+}
+
+impl Progress {
+    /// Nothing has happened yet.
+    pub(super) fn new(token: ProgressToken) -> Self {
+        Self {
+            token,
+            begun: Instant::now(),
+            told: None,
+            bytes: 0,
+            told_bytes: 0,
+            tail: String::new(),
+        }
+    }
+
+    /// Something has.
+    pub(super) fn take(&mut self, event: &Event) {
+        let Event::Output { text, .. } = event else {
+            return;
+        };
+        self.bytes += text.len() as u64;
+        self.tail.push_str(end_of(text));
+        if self.tail.len() > 2 * BYTES {
+            self.tail = end_of(&self.tail).to_owned();
+        }
+    }
+
+    /// When there may be something to tell.
+    pub(super) fn due(&self) -> Instant {
+        match self.told {
+            None => self.begun + FIRST,
+            Some(told) if self.bytes > self.told_bytes => told + OFTEN,
+            Some(told) => told + SELDOM,
+        }
+    }
+
+    /// What is told now. The number grows each time: it is the seconds since the start.
+    pub(super) fn tell(&mut self) -> ProgressNotificationParam {
+        self.told = Some(Instant::now());
+        self.told_bytes = self.bytes;
+        let elapsed = self.begun.elapsed().as_secs_f64();
+        let mut message = format!("running for {elapsed:.1} s, {} bytes of output", self.bytes);
+        let tail = end_of(&self.tail).trim_end();
+        let lines: Vec<&str> = tail.lines().rev().take(LINES).collect();
+        for line in lines.into_iter().rev() {
+            message.push('\n');
+            message.push_str(line);
+        }
+        ProgressNotificationParam::new(self.token.clone(), elapsed).with_message(message)
+    }
+}
+
+/// The last bytes of a text, from a character's start.
+fn end_of(text: &str) -> &str {
+    let start = text.len().saturating_sub(BYTES);
+    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at));
+    start.and_then(|at| text.get(at..)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::NumberOrString;
+
+    fn output(text: &str) -> Event {
+        let stream = bashd::Stream::Out;
+        let text = text.to_owned();
+        Event::Output {
+            stream,
+            offset: 0,
+            text,
+        }
+    }
+
+    #[test]
+    fn the_tail_is_short_and_whole_characters() {
+        let mut progress = Progress::new(ProgressToken(NumberOrString::Number(1)));
+        for _ in 0..1000 {
+            progress.take(&output("ééééééééé\n"));
+        }
+        progress.take(&output("last\n"));
+        let told = progress.tell();
+        let message = told.message.unwrap();
+        assert!(message.ends_with("ééééééééé\nlast"), "{message}");
+        assert_eq!(message.lines().count(), 1 + LINES);
+        assert!(message.contains("19005 bytes"), "{message}");
+        assert!(progress.tell().progress > told.progress);
+    }
+}

@@ -1,0 +1,253 @@
+//! The transport on stdin and stdout: one JSON-RPC message a line, in bounded memory.
+//!
+//! rmcp's own ignores what it can't read. Here every message gets an answer: also what is no JSON, what is
+//! too long, and an id that is in use.
+
+use super::load::Load;
+use crate::serve::stdio::{Reader, Writer};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// Bytes of a message at most.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// A line buffer that grew larger than this for one message is let go.
+const KEPT: usize = 256 * 1024;
+
+/// How long the last answers may take at the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// One client on two streams.
+pub(super) struct Stdio {
+    read: BufReader<Reader>,
+    line: Vec<u8>,
+    /// The rest of this line belongs to a message that was too long.
+    is_skipping: bool,
+    /// Whether there was a request: before it, nothing else means anything.
+    has_begun: bool,
+    answers: Option<mpsc::UnboundedSender<Answer>>,
+    writing: Option<JoinHandle<()>>,
+    load: Arc<Load>,
+}
+
+/// A message on its way out, and who wants to know that it is out.
+struct Answer {
+    line: Vec<u8>,
+    done: Option<oneshot::Sender<()>>,
+}
+
+/// What was read.
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+impl Stdio {
+    /// Starts to write; reading starts with the first `receive`.
+    pub(super) fn new(read: Reader, write: Writer, load: Arc<Load>) -> Self {
+        // Its length is bounded by the load.
+        let (answers, queue) = mpsc::unbounded_channel();
+        let writing = tokio::spawn(write_all(write, queue, Arc::clone(&load)));
+        Self {
+            read: BufReader::new(read),
+            line: Vec::new(),
+            is_skipping: false,
+            has_begun: false,
+            answers: Some(answers),
+            writing: Some(writing),
+            load,
+        }
+    }
+
+    /// Reads up to the end of a line. May be dropped and called again at any time.
+    async fn read_line(&mut self) -> Line {
+        loop {
+            let available = match self.read.fill_buf().await {
+                Ok(available) if !available.is_empty() => available,
+                _ => return Line::End,
+            };
+            let newline = memchr::memchr(b'\n', available);
+            let length = newline.map_or(available.len(), |at| at + 1);
+            let is_too_long = self.line.len() + length > LONGEST;
+            if !self.is_skipping && !is_too_long {
+                let (ours, _) = available.split_at(length);
+                self.line.extend_from_slice(ours);
+            }
+            self.read.consume(length);
+            match (newline, self.is_skipping, is_too_long) {
+                (Some(_), false, false) => return Line::Whole,
+                (None, false, false) | (None, true, _) => {}
+                (Some(_), true, _) => self.is_skipping = false,
+                (newline, false, true) => {
+                    self.is_skipping = newline.is_none();
+                    self.line = Vec::new();
+                    return Line::TooLong;
+                }
+            }
+        }
+    }
+
+    /// The message of a line; what is none is answered here.
+    fn message(&self) -> Option<ClientJsonRpcMessage> {
+        let line = self.line.trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        let message = match serde_json::from_slice(line) {
+            Ok(message) => message,
+            Err(error) => {
+                self.refuse(&error, line);
+                return None;
+            }
+        };
+        match &message {
+            JsonRpcMessage::Request(request)
+                if self.load.begin(&request.id, self.line.len()).is_err() =>
+            {
+                let text = format!("request id {} is in use", request.id);
+                self.answer_error(ErrorData::invalid_request(text, None), None);
+                return None;
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.load.end(id);
+                }
+            }
+            _ => {}
+        }
+        Some(message)
+    }
+
+    /// Says why a line is no message; with its id, where it has one.
+    fn refuse(&self, error: &serde_json::Error, line: &[u8]) {
+        if error.is_syntax() || error.is_eof() {
+            let text = format!("not JSON: {error}");
+            self.answer_error(ErrorData::parse_error(text, None), None);
+            return;
+        }
+        let value: Value = serde_json::from_slice(line).unwrap_or_default();
+        let id = value.get("id").cloned();
+        let id: Option<RequestId> = id.and_then(|id| serde_json::from_value(id).ok());
+        let is_message = value.get("method").is_some_and(Value::is_string);
+        if is_message && id.is_none() && value.get("id").is_none() {
+            return; // A notification that we do not know concerns us not.
+        }
+        let text = "not a JSON-RPC 2.0 message of this protocol";
+        self.answer_error(ErrorData::invalid_request(text, None), id);
+    }
+
+    fn answer_error(&self, error: ErrorData, id: Option<RequestId>) {
+        let message = ServerJsonRpcMessage::error(error, id);
+        self.push(&message, None);
+    }
+
+    fn push(&self, message: &ServerJsonRpcMessage, done: Option<oneshot::Sender<()>>) {
+        let Ok(mut line) = serde_json::to_vec(message) else {
+            return;
+        };
+        line.push(b'\n');
+        self.load.queue(line.len());
+        if let Some(answers) = &self.answers {
+            let _ = answers.send(Answer { line, done });
+        }
+    }
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let (done, written) = oneshot::channel();
+        self.push(&item, Some(done));
+        let id = match item {
+            JsonRpcMessage::Response(response) => Some(response.id),
+            JsonRpcMessage::Error(error) => error.id,
+            _ => None,
+        };
+        if let Some(id) = &id {
+            self.load.end(id);
+        }
+        async move {
+            written
+                .await
+                .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        let load = Arc::clone(&self.load);
+        loop {
+            load.room().await?;
+            let line = tokio::select! {
+                line = self.read_line() => line,
+                () = load.gone.cancelled() => Line::End,
+            };
+            match line {
+                Line::End => {
+                    load.closing.cancel();
+                    return None;
+                }
+                Line::TooLong => {
+                    let text = format!("message of more than {LONGEST} bytes");
+                    self.answer_error(ErrorData::new(ErrorCode::INVALID_REQUEST, text, None), None);
+                }
+                Line::Whole => {
+                    let message = self.message();
+                    self.line.clear();
+                    self.line.shrink_to(KEPT);
+                    let Some(message) = message else { continue };
+                    self.has_begun |= matches!(message, JsonRpcMessage::Request(_));
+                    if self.has_begun {
+                        return Some(message);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.load.closing.cancel();
+        self.answers = None;
+        if let Some(writing) = self.writing.take() {
+            let _ = tokio::time::timeout(LAST_WORDS, writing).await;
+        }
+        Ok(())
+    }
+}
+
+/// Writes answers in their order, as many at a time as there are.
+async fn write_all(mut write: Writer, mut queue: mpsc::UnboundedReceiver<Answer>, load: Arc<Load>) {
+    while let Some(answer) = queue.recv().await {
+        let written = write.write_all(&answer.line).await;
+        load.written(answer.line.len());
+        let flushed = match (&written, queue.is_empty()) {
+            (Ok(()), true) => write.flush().await,
+            _ => Ok(()),
+        };
+        if written.and(flushed).is_err() {
+            load.give_up(None);
+            return;
+        }
+        if let Some(done) = answer.done {
+            let _ = done.send(());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What every server has in common: its options, its engine, its runtime, and the end by signal.
+//!
+//! A server is an engine that lives on: the fork server of its keepers runs before the first request
+//! is read. Here nothing speaks a protocol; that is what `mcp`, `rpc` and `acp` do.
+
+pub(crate) mod stdio;
+
+use crate::args::Serving;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::settings::Settings;
+use crate::signals::Signals;
+use crate::surroundings;
+use bashd::profile::schema;
+use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What a server stands on.
+#[derive(Clone)]
+pub(crate) struct Server {
+    /// Runs the calls.
+    pub(crate) engine: Engine,
+    /// The contract that this server's tools keep.
+    pub(crate) profile: Arc<Profile>,
+    /// Where calls run that name no directory.
+    pub(crate) cwd: PathBuf,
+    /// What every call has unless it says otherwise.
+    pub(crate) defaults: Request,
+}
+
+impl Server {
+    /// An engine that is ready, and what the command line says about its calls.
+    pub(crate) fn start(options: &Serving, settings: Settings) -> Result<Self, Failure> {
+        let name = options.profile.as_ref().unwrap_or(&settings.config.profile);
+        let profile = settings.profile(name)?;
+        let mut surroundings = surroundings::for_commands(options.cwd.as_deref())?;
+        if let Some(cwd) = &options.cwd {
+            surroundings.cwd =
+                std::path::absolute(surroundings.cwd.join(cwd)).map_err(|error| {
+                    let message = format!("{} can't be resolved: {error}", cwd.display());
+                    Failure::new(Kind::Usage, message)
+                })?;
+        }
+        let mut defaults = Request::new("").profile(&profile.name);
+        options.judging.apply_to(&mut defaults);
+        let cwd = surroundings.cwd.clone();
+        let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
+        Ok(Self {
+            engine,
+            profile,
+            cwd,
+            defaults,
+        })
+    }
+
+    /// A call with a model's arguments, in the profile's spelling.
+    pub(crate) fn call(&self, arguments: String) -> Call {
+        Call::json(arguments, self.defaults.clone())
+    }
+
+    /// The profile's tool: `name`, `description`, `input_schema`.
+    pub(crate) fn tool(&self) -> Value {
+        let pwd = self.cwd.to_string_lossy();
+        schema::definition(&self.profile, &pwd, self.engine.config())
+    }
+}
+
+/// Serves until the future is done, or a signal ends it: then the token is cancelled, and whoever
+/// serves comes to an end.
+pub(crate) fn until_done<T, F>(
+    serve: impl FnOnce(CancellationToken) -> F,
+) -> Result<(T, Option<ExitStatus>), Failure>
+where
+    F: Future<Output = T>,
+{
+    let failed = |error: std::io::Error| Failure::of(Kind::System, error.into());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let ended = runtime.block_on(async {
+        let token = CancellationToken::new();
+        let signals = Signals::listen()?;
+        Ok(signals.heed(&token, serve(token.clone())).await)
+    });
+    // Whatever still reads stdin in a thread of the runtime must not hold up the end.
+    runtime.shutdown_background();
+    ended.map_err(failed)
+}

@@ -1,0 +1,54 @@
+//! The signals that end bashd early.
+
+use crate::exit_status::ExitStatus;
+use bashd::CancellationToken;
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals by which people and systems end a program.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Starts to listen; needs the runtime.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for what runs; a signal cancels the token, and says by which status bashd ends.
+    pub(crate) async fn heed<T>(
+        mut self,
+        token: &CancellationToken,
+        call: impl Future<Output = T>,
+    ) -> (T, Option<ExitStatus>) {
+        let mut call = std::pin::pin!(call);
+        let mut signal = None;
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut call => return (ended, signal),
+                status = self.next() => {
+                    signal.get_or_insert(status);
+                    token.cancel();
+                }
+            }
+        }
+    }
+
+    /// Waits for one, and gives the exit status that it stands for.
+    async fn next(&mut self) -> ExitStatus {
+        let number = |kind: SignalKind| ExitStatus::Signal(kind.as_raw_value() as u8);
+        tokio::select! {
+            _ = self.interrupt.recv() => ExitStatus::Interrupted,
+            _ = self.terminate.recv() => number(SignalKind::terminate()),
+            _ = self.hang_up.recv() => number(SignalKind::hangup()),
+        }
+    }
+}

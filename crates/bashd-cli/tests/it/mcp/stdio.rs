@@ -1,0 +1,235 @@
+//! One client with a handshake, on stdin and stdout.
+
+use super::client::{Client, until};
+use bashd_testkit::{Home, processes};
+use serde_json::{Value, json};
+use std::fs;
+
+#[test]
+fn it_introduces_itself_and_its_tools() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let hello = client.initialize(&json!({}));
+    let hello = &hello["result"];
+    assert_eq!(hello["serverInfo"]["name"], "bashd");
+    assert!(hello["instructions"].as_str().unwrap().lines().count() <= 10);
+    assert!(hello["capabilities"]["tools"].is_object(), "{hello}");
+    assert!(hello["capabilities"]["logging"].is_object(), "{hello}");
+    assert!(hello["capabilities"]["tasks"].is_null(), "{hello}");
+    let tools = client.ask("tools/list", &json!({}));
+    let bash = &tools["result"]["tools"][0];
+    assert_eq!(bash["name"], "bash");
+    assert_eq!(bash["annotations"]["destructiveHint"], true);
+    assert_eq!(bash["annotations"]["openWorldHint"], true);
+    assert_eq!(bash["outputSchema"]["type"], "object");
+    let (rest, status) = client.finish();
+    assert_eq!(rest, Vec::<String>::new());
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn the_tool_of_every_profile_is_the_profiles_own() {
+    let home = Home::new();
+    for profile in ["default", "voice", "harness", "phoenix"] {
+        let schema = crate::shown(&home, &["schema", "--profile", profile]).out();
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let mut client = Client::connect(&home, &["--profile", profile]);
+        let tools = client.ask("tools/list", &json!({}));
+        let tool = &tools["result"]["tools"][0];
+        assert_eq!(tool["name"], schema["name"], "{profile}");
+        assert_eq!(tool["description"], schema["description"], "{profile}");
+        assert_eq!(tool["inputSchema"], schema["input_schema"], "{profile}");
+    }
+}
+
+#[test]
+fn a_result_has_the_replys_text_and_fields() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &[]);
+    let result = client.bash(&json!({"command": "echo o; echo e >&2; exit 3"}));
+    assert_eq!(result["content"][0]["text"], "o\ne\n[exit code 3]");
+    assert_eq!(result["isError"], false);
+    let fields = &result["structuredContent"];
+    assert_eq!(fields["output"], "o\ne\n");
+    assert_eq!(fields["exit_code"], 3);
+    assert_eq!(fields["timed_out"], false);
+    assert_eq!(fields.get("signal"), None);
+    assert_eq!(result["_meta"]["bashd/result"]["timeout_s"], 120.0);
+    let refused = client.bash(&json!({"nonsense": 1}));
+    assert_eq!(refused["isError"], true);
+    let text = refused["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("nonsense"), "{text}");
+}
+
+#[test]
+fn flags_decide_what_may_run_and_where() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &["--safe-mode", "strict"]);
+    let denied = client.bash(&json!({"command": "touch x"}));
+    let fields = &denied["structuredContent"];
+    assert!(fields["denied"].is_object(), "{denied}");
+    let mut client = Client::connect(&home, &["--interceptor", "--tools", "read"]);
+    let denied = client.bash(&json!({"command": "cat README.md"}));
+    let tool = &denied["structuredContent"]["denied"]["suggested_tool"];
+    assert_eq!(tool, "read", "{denied}");
+    let mut client = Client::connect(&home, &["--cwd", "/"]);
+    let result = client.bash(&json!({"command": "pwd"}));
+    assert_eq!(result["structuredContent"]["output"], "/\n");
+}
+
+#[test]
+fn progress_tells_time_and_tail_to_who_wants_it() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &[]);
+    let go = home.workspace().join("go");
+    let command = format!(
+        "echo first; until [ -e {} ]; do sleep 0.05; done",
+        go.display()
+    );
+    let params = json!({
+        "name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": "p"},
+    });
+    let id = client.request("tools/call", &params);
+    let one = client.wait_for(|message| message["method"] == "notifications/progress");
+    assert_eq!(one["params"]["progressToken"], "p");
+    let two = client.wait_for(|message| message["method"] == "notifications/progress");
+    let number = |message: &Value| message["params"]["progress"].as_f64().unwrap();
+    assert!(number(&two) > number(&one), "{one} {two}");
+    let text = two["params"]["message"].as_str().unwrap();
+    assert!(
+        text.starts_with("running for ") && text.ends_with("first"),
+        "{text}"
+    );
+    fs::write(go, "").unwrap();
+    let answer = client.wait_for(|message| message["id"] == id);
+    assert_eq!(answer["result"]["structuredContent"]["exit_code"], 0);
+}
+
+#[test]
+fn cancellation_ends_the_tree_and_is_not_answered() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &[]);
+    let pid = home.workspace().join("pid");
+    let command = format!(
+        "setsid sleep 300 & echo $! > {0}.new; mv {0}.new {0}; sleep 300",
+        pid.display()
+    );
+    let id = client.request(
+        "tools/call",
+        &json!({"name": "bash", "arguments": {"command": command}}),
+    );
+    until("the command runs", || pid.exists());
+    let before = sleeping(&home);
+    assert!(before >= 2, "{before} processes sleep");
+    client.say(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id},
+    }));
+    until("the tree is gone", || sleeping(&home) == 0);
+    let alive = client.bash(&json!({"command": "echo alive"}));
+    assert_eq!(alive["structuredContent"]["output"], "alive\n");
+    let (rest, _) = client.finish();
+    assert_eq!(
+        rest,
+        Vec::<String>::new(),
+        "a cancelled request was answered"
+    );
+    let log = crate::shown(&home, &["log", "--json"]).out();
+    assert!(log.contains("\"cancelled\""), "{log}");
+}
+
+/// How many of the home's processes are a `sleep 300`.
+fn sleeping(home: &Home) -> usize {
+    let all = processes::with_variable(bashd_testkit::keeper_hook::MARK, home.mark());
+    all.iter()
+        .filter(|process| process.command.contains("sleep 300"))
+        .count()
+}
+
+#[test]
+fn the_server_ends_with_its_stdin_and_takes_commands_along() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &[]);
+    let params = json!({"name": "bash", "arguments": {"command": "trap '' TERM; sleep 300"}});
+    client.request("tools/call", &params);
+    until("the command runs", || sleeping(&home) > 0);
+    let (_, status) = client.finish();
+    assert!(status.success(), "{status}");
+    until("the tree is gone", || sleeping(&home) == 0);
+}
+
+#[test]
+fn a_signal_ends_the_server() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &[]);
+    let pid = rustix::process::Pid::from_child(&client.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(client.wait().code(), Some(143));
+}
+
+/// A rule that wants to be asked.
+fn with_a_rule_that_asks(home: &Home) {
+    let rule = r#"
+[[rules]]
+name = "deploys"
+decision = "ask"
+message = "this deploys"
+command = "deploy"
+[rules.examples]
+deny = ["deploy now"]
+allow = ["echo deploy"]
+"#;
+    fs::write(home.config().join("config.toml"), rule).unwrap();
+}
+
+#[test]
+fn who_offers_elicitation_is_asked() {
+    let home = Home::new();
+    with_a_rule_that_asks(&home);
+    let mut client = Client::connect_with(&home, &[], &json!({"elicitation": {}}));
+    let arguments = json!({"command": "deploy() { echo deployed; }; deploy now"});
+    let params = json!({"name": "bash", "arguments": arguments});
+    for (action, is_denied) in [("accept", false), ("decline", true), ("cancel", true)] {
+        let id = client.request("tools/call", &params);
+        let question = client.wait_for(|message| message["method"] == "elicitation/create");
+        let text = question["params"]["message"].as_str().unwrap();
+        assert!(
+            text.contains("deploy now") && text.contains("this deploys"),
+            "{text}"
+        );
+        let mut result = json!({"action": action});
+        if action == "accept" {
+            result["content"] = json!({});
+        }
+        client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+        let answer = client.wait_for(|message| message["id"] == id && message["method"].is_null());
+        let fields = &answer["result"]["structuredContent"];
+        assert_eq!(fields["denied"].is_object(), is_denied, "{answer}");
+    }
+}
+
+#[test]
+fn where_nobody_can_be_asked_it_is_denied_with_the_reason() {
+    let home = Home::new();
+    with_a_rule_that_asks(&home);
+    let mut client = Client::connect(&home, &[]);
+    let result = client.bash(&json!({"command": "deploy now"}));
+    assert_eq!(result["isError"], true);
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("this deploys"), "{text}");
+}
+
+#[test]
+fn log_messages_come_from_the_level_that_was_set() {
+    let home = Home::new();
+    let mut client = Client::connect(&home, &[]);
+    client.bash(&json!({"command": "true"}));
+    let set = client.ask("logging/setLevel", &json!({"level": "debug"}));
+    assert!(set["result"].is_object(), "{set}");
+    client.request(
+        "tools/call",
+        &json!({"name": "bash", "arguments": {"command": "exit 4"}}),
+    );
+    let told = client.wait_for(|message| message["method"] == "notifications/message");
+    assert_eq!(told["params"]["level"], "debug");
+    assert_eq!(told["params"]["data"]["exit_code"], 4);
+}

@@ -1,0 +1,142 @@
+//! A keeper before its run: it waits for `start`, with a spool opened ahead.
+
+use super::life::Run;
+use super::protocol::{self, Failed, Frame, Hello, Start};
+use super::start;
+use crate::exec::os::signals::SignalFd;
+use crate::output::spool::{self, SpoolWriter, Storage};
+use crate::plan::Quota;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+/// What a keeper is born with.
+pub(crate) struct Keeper {
+    /// The socket to its engine; closed once the custody does not need it.
+    pub(super) link: Option<OwnedFd>,
+    /// A pidfd of its engine.
+    pub(super) engine: Option<OwnedFd>,
+    pub(super) signals: SignalFd,
+    /// Where output is kept; not known before `hello` to one that was forked early.
+    storage: Option<Storage>,
+    /// A spool opened ahead, for this quota.
+    prepared: Option<(Quota, SpoolWriter)>,
+}
+
+impl Keeper {
+    /// A keeper on this socket.
+    pub(crate) fn new(link: OwnedFd, engine: Option<OwnedFd>, signals: SignalFd) -> Self {
+        Self {
+            link: Some(link),
+            engine,
+            signals,
+            storage: None,
+            prepared: None,
+        }
+    }
+
+    /// Opens a spool ahead of the run.
+    pub(crate) fn prepare(mut self, storage: Storage) -> Self {
+        // A directory that can't be made is told by the spool, with its reason.
+        let _ = spool::prepare_runs_directory(&storage.runs);
+        let quota = storage.quota;
+        let opened = SpoolWriter::create(&storage.runs, quota).ok();
+        self.prepared = opened.map(|spool| (quota, spool));
+        self.storage = Some(storage);
+        self
+    }
+
+    /// Waits for `start`, then lives through the run.
+    pub(crate) fn live(mut self) -> io::Result<()> {
+        if !self.is_spoken_to()? {
+            start::rehearse();
+        }
+        while let Some(link) = &self.link {
+            let mut fds = vec![
+                PollFd::new(link, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
+            if let Some(engine) = &self.engine {
+                fds.push(PollFd::new(engine, PollFlags::IN));
+            }
+            poll(&mut fds, None)?;
+            // A `start` may still be in the socket of a call that nobody waits for any more.
+            let call_is_over = fds
+                .first()
+                .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
+            let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+            if call_is_over || engine_died || self.signals.take().end {
+                return Ok(());
+            }
+            match protocol::receive(link) {
+                Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
+                Ok(Some(frame)) if frame.is::<Hello>() => {
+                    let hello: Hello = frame.body()?;
+                    self = self.prepare(hello.storage);
+                }
+                Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
+                Ok(None) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return self.fail("hear the engine", error.raw_os_error()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a call waits already: then there is no time to rehearse.
+    fn is_spoken_to(&self) -> io::Result<bool> {
+        let Some(link) = &self.link else {
+            return Ok(true);
+        };
+        let mut fds = [PollFd::new(link, PollFlags::IN)];
+        poll(&mut fds, Some(Instant::now()))?;
+        Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
+    }
+
+    fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
+        self.tell_failure(&Failed {
+            doing: doing.to_owned(),
+            errno: errno.unwrap_or(libc::EBADMSG),
+        })
+    }
+
+    fn run(mut self, frame: Frame) -> io::Result<()> {
+        let message: Start = frame.body()?;
+        let started = Instant::now();
+        let Some(storage) = self.storage.take() else {
+            return self.fail("learn where output is kept", None);
+        };
+        let prepared = self.prepared.take();
+        let shell = match start::start(&message, &frame.fds, &storage.runs, prepared) {
+            Ok(shell) => shell,
+            Err(failed) => return self.tell_failure(&failed),
+        };
+        drop(frame); // the shell has its directory and its input now
+        let run = Run::new(shell, &message, started, storage);
+        // An engine that is gone already shows on the socket, which ends the run properly.
+        let _ = run.tell_started(self.link.as_ref());
+        run.live(&mut self)
+    }
+
+    fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
+        self.link
+            .as_ref()
+            .map_or(Ok(()), |link| protocol::send(link, failed, &[]))
+    }
+}
+
+/// Waits for a descriptor or a moment.
+pub(super) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let timeout = until.map(|moment| {
+        let left = moment.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        }
+    });
+    match rustix::event::poll(fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

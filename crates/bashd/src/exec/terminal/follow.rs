@@ -1,0 +1,270 @@
+//! The life of one run in a client's terminal: made, polled, awaited, killed when due, released.
+//!
+//! Two things go on side by side: one kills the program at its deadline or on request, the other
+//! reads its output until it has ended. So a receiver of events that is slow delays no kill.
+
+use super::transcript::Transcript;
+use super::{Host, NewTerminal, Patience, TerminalExit, TerminalOutput};
+use crate::error::{Error, ErrorKind};
+use crate::exec::{ClientRun, EndedBy, Exit, Failure, Run, Watch};
+use crate::plan::Plan;
+use std::convert::Infallible;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// The status of a program that a signal ended, whichever it was: clients name signals as they like.
+const SIGNALLED: i32 = 137;
+
+/// Runs a plan in a terminal of the client. Dropping the future ends the program and releases it.
+pub(crate) async fn run(
+    plan: &Plan,
+    host: &Host,
+    watch: Option<&mut Watch>,
+    cancel: &CancellationToken,
+) -> Result<Run, Failure> {
+    let refused = |reason: String| {
+        let text = format!("the client's terminal could not be had: {reason}");
+        Failure::from(Error::new(ErrorKind::Spawn, text))
+    };
+    let new = NewTerminal::of(plan).map_err(refused)?;
+    let unwritable = |error| Error::io(ErrorKind::Io, "open a spool", error);
+    let transcript = Transcript::open(plan).map_err(unwritable)?;
+    let terminal = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
+        terminal = create(host, new) => terminal.map_err(refused)?,
+    };
+    let begun = Instant::now();
+    let ending = Ending::default();
+    let mut following = Following {
+        terminal: &terminal,
+        transcript,
+        watch,
+    };
+    following.announce().await;
+    let ended = tokio::select! {
+        biased;
+        never = ending.come(&terminal, plan.limits.timeout, cancel) => match never {},
+        ended = following.until_ended(&ending) => ended,
+    };
+    let last = terminal.last_look().await;
+    terminal.release().await;
+    let ran_for = begun.elapsed();
+    let exit = ended.as_ref().ok().cloned().flatten();
+    let exit = exit.or_else(|| last.as_ref().and_then(|last| last.exit.clone()));
+    let (out, is_incomplete) = following.conclude(last).await.map_err(unwritable)?;
+    let run = Run {
+        exit: exit.map_or(Exit::Unknown, |exit| status(&exit)),
+        ended_by: ending.by.get().copied(),
+        out,
+        err: None,
+        ran_for,
+        left_behind: Vec::new(),
+        terminal: Some(ClientRun {
+            id: terminal.id.clone(),
+            lost_output: is_incomplete,
+        }),
+        link: None,
+    };
+    match ended {
+        Ok(_) => Ok(run),
+        Err(reason) => {
+            let text = format!("the client's terminal does not answer: {reason}");
+            let error = Error::new(ErrorKind::KeeperLost, text);
+            Err(Failure::Failed(error, Some(Box::new(run))))
+        }
+    }
+}
+
+/// What the client's words about an exit mean.
+fn status(exit: &TerminalExit) -> Exit {
+    match (exit.code, &exit.signal) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(_)) => Exit::Code(SIGNALLED),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// When and by whom the program is ended.
+#[derive(Default)]
+struct Ending {
+    by: OnceLock<EndedBy>,
+    /// Cancelled when the client was told to kill, and has answered or not.
+    killed: CancellationToken,
+}
+
+impl Ending {
+    /// Kills the program at its deadline or when the caller cancels.
+    async fn come(
+        &self,
+        terminal: &Terminal,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Infallible {
+        let by = match tokio::time::timeout(limit, cancel.cancelled()).await {
+            Ok(()) => EndedBy::Cancel,
+            Err(_) => EndedBy::Timeout,
+        };
+        let _ = self.by.set(by);
+        terminal.kill().await;
+        self.killed.cancel();
+        std::future::pending().await
+    }
+}
+
+/// Has a terminal made. What the client hands out after nobody waits any more is given back.
+async fn create(host: &Host, new: NewTerminal) -> Result<Terminal, String> {
+    let patience = host.0.patience();
+    let (answer, answered) = oneshot::channel();
+    let asked = host.clone();
+    tokio::spawn(async move {
+        let made = asked.0.create(new).await;
+        let made = made.map(|id| Terminal {
+            host: asked,
+            id,
+            patience,
+            is_released: AtomicBool::new(false),
+        });
+        // A terminal that nobody takes is dropped here, and by that released.
+        let _ = answer.send(made);
+    });
+    match tokio::time::timeout(patience.create, answered).await {
+        Ok(Ok(made)) => made,
+        Ok(Err(_)) => Err("the client is gone".into()),
+        Err(_) => Err(no_answer(patience.create)),
+    }
+}
+
+fn no_answer(waited: Duration) -> String {
+    format!("no answer within {} s", waited.as_secs_f64())
+}
+
+/// One terminal of the client, until it is given back.
+struct Terminal {
+    host: Host,
+    id: String,
+    patience: Patience,
+    is_released: AtomicBool,
+}
+
+impl Terminal {
+    async fn kill(&self) {
+        // A client that does not kill is told by release again; nobody else could.
+        let _ = self.bounded(self.host.0.kill(&self.id)).await;
+    }
+
+    async fn bounded<T>(
+        &self,
+        answer: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        let within = self.patience.answer;
+        match tokio::time::timeout(within, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(no_answer(within)),
+        }
+    }
+
+    async fn last_look(&self) -> Option<TerminalOutput> {
+        self.bounded(self.host.0.output(&self.id)).await.ok()
+    }
+
+    /// Waits for the next time to look, and looks.
+    async fn next_look(&self) -> Option<TerminalOutput> {
+        tokio::time::sleep(self.patience.poll).await;
+        self.last_look().await
+    }
+
+    async fn release(&self) {
+        let _ = self.bounded(self.host.0.release(&self.id)).await;
+        self.is_released.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if self.is_released.load(Ordering::Relaxed) {
+            return;
+        }
+        let terminal = Self {
+            host: self.host.clone(),
+            id: std::mem::take(&mut self.id),
+            patience: self.patience,
+            is_released: AtomicBool::new(true),
+        };
+        runtime.spawn(async move {
+            terminal.kill().await;
+            terminal.release().await;
+        });
+    }
+}
+
+/// Reading along.
+struct Following<'a> {
+    terminal: &'a Terminal,
+    transcript: Transcript,
+    watch: Option<&'a mut Watch>,
+}
+
+impl Following<'_> {
+    async fn announce(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.begin_in_terminal(&self.terminal.id).await;
+        }
+    }
+
+    /// Reads until the program has ended; `None` where it was killed and nobody says how it ended.
+    async fn until_ended(&mut self, ending: &Ending) -> Result<Option<TerminalExit>, String> {
+        let terminal = self.terminal;
+        let mut exit = terminal.host.0.wait_for_exit(&terminal.id);
+        let mut look = Box::pin(terminal.next_look());
+        loop {
+            tokio::select! {
+                biased;
+                exit = &mut exit => {
+                    // Who killed it need not hear how it ended.
+                    return if ending.by.get().is_some() { Ok(exit.ok()) } else { exit.map(Some) };
+                }
+                () = ending.killed.cancelled() => {
+                    let settled = tokio::time::timeout(terminal.patience.answer, exit).await;
+                    return Ok(settled.ok().and_then(Result::ok));
+                }
+                seen = &mut look => {
+                    let ended = seen.as_ref().and_then(|seen| seen.exit.clone());
+                    self.take_in(seen).await;
+                    if ended.is_some() {
+                        return Ok(ended);
+                    }
+                    look = Box::pin(terminal.next_look());
+                }
+            }
+        }
+    }
+
+    async fn take_in(&mut self, seen: Option<TerminalOutput>) {
+        if let Some(seen) = seen {
+            self.transcript.take_in(seen.text);
+            if let (Some(watch), Ok(reader)) = (&mut self.watch, self.transcript.reader()) {
+                watch.pass_on(std::slice::from_ref(&reader)).await;
+            }
+        }
+    }
+
+    /// The output as it is now, for good, and whether some of it was lost.
+    async fn conclude(
+        mut self,
+        last: Option<TerminalOutput>,
+    ) -> std::io::Result<(crate::output::spool::SpoolReader, bool)> {
+        self.take_in(last).await;
+        if let Some(watch) = &mut self.watch {
+            watch.finish().await;
+        }
+        let reader = self.transcript.reader()?;
+        Ok((reader, self.transcript.is_incomplete()))
+    }
+}

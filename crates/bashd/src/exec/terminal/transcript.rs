@@ -1,0 +1,133 @@
+//! What a client's terminal was seen to hold, put together into one stream.
+//!
+//! A client forgets the beginning of a long output, and every look shows the rest of it from there.
+//! What a look adds to the one before it goes to a spool like any other output, so that windows,
+//! counts and artifacts work as for a run of our own.
+
+use crate::output::spool::{SpoolReader, SpoolWriter};
+use crate::plan::Plan;
+use std::io;
+use std::os::fd::AsFd;
+
+/// What stands where a client forgot output that was never seen.
+const GAP: &str = "\n[bashd: the client's terminal dropped output here]\n";
+
+/// The stream so far.
+pub(super) struct Transcript {
+    spool: SpoolWriter,
+    /// What the last look showed.
+    last: String,
+    is_incomplete: bool,
+}
+
+impl Transcript {
+    /// Opens a spool where the plan's runs are kept.
+    pub(super) fn open(plan: &Plan) -> io::Result<Self> {
+        let runs = plan.directory.parent().unwrap_or(&plan.directory);
+        Ok(Self {
+            spool: SpoolWriter::create(runs, plan.quota)?,
+            last: String::new(),
+            is_incomplete: false,
+        })
+    }
+
+    /// Takes one look in.
+    pub(super) fn take_in(&mut self, seen: String) {
+        let known = overlap(&self.last, &seen);
+        if known == 0 && !self.last.is_empty() && !seen.is_empty() {
+            self.is_incomplete = true;
+            self.spool.append(GAP.as_bytes());
+        }
+        let added = seen.as_bytes().get(known..).unwrap_or_default();
+        self.spool.append(added);
+        if !seen.is_empty() {
+            self.last = seen;
+        }
+    }
+
+    /// Whether the client forgot output before anybody saw it.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.is_incomplete
+    }
+
+    /// The stream as it is now.
+    pub(super) fn reader(&self) -> io::Result<SpoolReader> {
+        let mut descriptors = self.spool.descriptors().into_iter();
+        let mut next = || {
+            let descriptor = descriptors.next();
+            descriptor.map(|fd| fd.try_clone_to_owned()).transpose()
+        };
+        let page = next()?.ok_or(io::ErrorKind::NotFound)?;
+        let reader = SpoolReader::new(page, next()?)?;
+        if let Some(ring) = self.spool.ring() {
+            reader.set_ring(ring.as_fd().try_clone_to_owned()?);
+        }
+        Ok(reader.ending_at(self.spool.total(), self.spool.lines()))
+    }
+}
+
+/// Length of the longest start of `seen` that is an end of `last`: what both looks show.
+///
+/// The search of Knuth, Morris and Pratt: a flood of equal lines must not cost the square of its length.
+fn overlap(last: &str, seen: &str) -> usize {
+    if seen.starts_with(last) {
+        return last.len();
+    }
+    let seen = seen.as_bytes();
+    let start = seen.get(..last.len()).unwrap_or(seen);
+    let mut borders: Vec<u32> = vec![0];
+    let at = |position: usize| start.get(position).copied();
+    let step = |borders: &[u32], mut length: usize, byte: u8| {
+        while length > 0 && at(length) != Some(byte) {
+            length = borders.get(length - 1).copied().unwrap_or(0) as usize;
+        }
+        length + usize::from(at(length) == Some(byte))
+    };
+    for &byte in start.iter().skip(1) {
+        let length = borders.last().copied().unwrap_or(0) as usize;
+        borders.push(step(&borders, length, byte) as u32);
+    }
+    last.bytes()
+        .fold(0, |length, byte| step(&borders, length, byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overlap;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_two_looks_share_is_found() {
+        for (last, seen, shared) in [
+            ("", "abc", 0),
+            ("abc", "abcdef", 3),
+            ("abcdef", "defghi", 3),
+            ("aaaa", "aaab", 3),
+            ("abab", "ababab", 4),
+            ("xabab", "ababab", 4),
+            ("abc", "xyz", 0),
+            ("abc", "", 0),
+            ("größe", "ßeste", 3),
+        ] {
+            assert_eq!(overlap(last, seen), shared, "{last:?} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_equal_lines_is_compared_in_no_time() {
+        let last = "y\n".repeat(500_000);
+        let seen = format!("n{}", "y\n".repeat(500_000));
+        assert_eq!(overlap(&last, &seen), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_longest(last in "[ab]{0,12}", seen in "[ab]{0,12}") {
+            let expected = (0..=last.len().min(seen.len()))
+                .rev()
+                .find(|&length| last.as_bytes().ends_with(&seen.as_bytes()[..length]))
+                .unwrap();
+            prop_assert_eq!(overlap(&last, &seen), expected);
+        }
+    }
+}

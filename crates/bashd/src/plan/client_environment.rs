@@ -1,0 +1,85 @@
+//! What a client is told about the environment of a command that it runs itself.
+//!
+//! It has an environment of its own, which is like ours, since it started us. So it hears only what
+//! a plan changes, and where a guard is on, the variables that slip code past it are blank there.
+
+use std::ffi::{OsStr, OsString};
+
+/// Variables that bash obeys before the script, which a client may have though we have not.
+const OBEYED_BEFORE_THE_SCRIPT: [&str; 3] = ["BASH_ENV", "ENV", "SHELLOPTS"];
+
+/// A plan's environment as changes to a client's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientEnvironment {
+    /// To be set over the client's own.
+    pub set: Vec<(OsString, OsString)>,
+    /// Not to be there at all.
+    pub unset: Vec<OsString>,
+}
+
+/// Whether variables that bash obeys before the script must be kept from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guarded {
+    Yes,
+    No,
+}
+
+impl ClientEnvironment {
+    /// What leads from `ours` to `planned`.
+    pub(super) fn between(
+        ours: &[(OsString, OsString)],
+        planned: &[(OsString, OsString)],
+        guarded: Guarded,
+    ) -> Self {
+        let is_planned = |name: &OsStr| planned.iter().any(|(known, _)| known == name);
+        let mut set: Vec<_> = planned
+            .iter()
+            .filter(|entry| !ours.contains(entry))
+            .cloned()
+            .collect();
+        let is_obeyed = |name: &OsStr| OBEYED_BEFORE_THE_SCRIPT.iter().any(|known| name == *known);
+        if guarded == Guarded::Yes {
+            // Blank is as good as unset to bash, and needs no program in between.
+            let blank = OBEYED_BEFORE_THE_SCRIPT
+                .into_iter()
+                .filter(|name| !is_planned(OsStr::new(name)));
+            set.extend(blank.map(|name| (name.into(), OsString::new())));
+        }
+        let unset = ours
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| !is_planned(name) && !is_obeyed(name));
+        Self {
+            set,
+            unset: unset.cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        let owned = |(name, value): &(&str, &str)| (name.into(), value.into());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn only_changes_are_told() {
+        let ours = variables(&[("A", "1"), ("B", "2"), ("C", "3")]);
+        let planned = variables(&[("A", "1"), ("B", "other"), ("D", "4")]);
+        let told = ClientEnvironment::between(&ours, &planned, Guarded::No);
+        assert_eq!(told.set, variables(&[("B", "other"), ("D", "4")]));
+        assert_eq!(told.unset, ["C"]);
+    }
+
+    #[test]
+    fn where_a_guard_is_on_bash_obeys_nothing_before_the_script() {
+        let ours = variables(&[("BASH_ENV", "/evil"), ("BASH_FUNC_ls%%", "() { :; }")]);
+        let told = ClientEnvironment::between(&ours, &[], Guarded::Yes);
+        let blank = [("BASH_ENV", ""), ("ENV", ""), ("SHELLOPTS", "")];
+        assert_eq!(told.set, variables(&blank));
+        assert_eq!(told.unset, ["BASH_FUNC_ls%%"]);
+    }
+}

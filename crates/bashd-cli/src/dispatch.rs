@@ -1,11 +1,12 @@
 //! Which front end answers which subcommand.
 
-use crate::args::{Config, Everywhere, Hook, Subcommand};
+use crate::args::{Artifact, Config, Everywhere, Hook, Subcommand};
+use crate::artifact;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
-use crate::{check, completions, config, doctor, hook, log, man, mcp, minimize, run, schema};
+use crate::{check, completions, config, doctor, hook, log, man, mcp, minimize, rpc, run, schema};
 use bashd::KeeperSource;
 
 /// Runs the front end that was asked for. Only those that need the configuration read it, and only
@@ -24,11 +25,21 @@ pub(crate) fn dispatch(
         }
         Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),
         Subcommand::Check(arguments) => check::check(arguments, &settings()?, printer),
+        Subcommand::Rpc(arguments) => rpc::rpc(arguments, settings()?, printer),
         Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(
             arguments, &settings, printer,
         )),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
+        Subcommand::Artifact(Artifact::List(arguments)) => {
+            artifact::list(arguments, &settings()?, printer)
+        }
+        Subcommand::Artifact(Artifact::Read(arguments)) => {
+            artifact::read(arguments, &settings()?, printer)
+        }
+        Subcommand::Artifact(Artifact::Rm(arguments)) => {
+            artifact::remove(arguments, &settings()?, printer)
+        }
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
         Subcommand::Config(Config::Show(arguments)) => {
             config::show(arguments, &settings()?, printer)

@@ -1,6 +1,7 @@
 //! The `bashd` binary: parses, calls a front end, turns the result into an exit status.
 
 mod args;
+mod artifact;
 mod check;
 mod completions;
 mod config;
@@ -16,6 +17,7 @@ mod man;
 mod mcp;
 mod minimize;
 mod print;
+mod rpc;
 mod run;
 mod schema;
 mod serve;

@@ -156,6 +156,11 @@ impl Page {
         self.writer.write_all(text.as_bytes()).map_err(failure)
     }
 
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.writer.write_all(bytes).map_err(failure)
+    }
+
     /// Writes a line.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<(), Failure> {
         writeln!(self.writer, "{line}").map_err(failure)

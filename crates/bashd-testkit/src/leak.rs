@@ -228,13 +228,27 @@ impl Watched {
             let relative = path.strip_prefix(&self.path).unwrap_or(path);
             let is_place = relative.iter().count() == 1 && path.is_dir();
             let is_allowed = self.allowed.iter().any(|name| relative.starts_with(name));
-            !is_place && !is_allowed && !self.before.contains(path)
+            !is_place && !is_allowed && !is_artifact(path) && !self.before.contains(path)
         };
         entries_below(&self.path)
             .into_iter()
             .filter(is_new)
             .collect()
     }
+}
+
+/// Whether this is stored output that is meant to stay: a directory with a whole artifact, or a file of it.
+fn is_artifact(path: &Path) -> bool {
+    let has_record = |directory: &Path| directory.join("artifact.json").exists();
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_part = [
+        "artifact",
+        "artifact.tail",
+        "artifact.rest",
+        "artifact.json",
+    ];
+    has_record(path)
+        || name.is_some_and(|name| is_part.contains(&name)) && path.parent().is_some_and(has_record)
 }
 
 fn entries_below(directory: &Path) -> BTreeSet<PathBuf> {

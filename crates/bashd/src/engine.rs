@@ -3,6 +3,7 @@
 //! [`Shared::stages`] spells the pipeline in order and holds no stage's logic. Every future of an
 //! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
 
+use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, Result};
@@ -42,6 +43,7 @@ struct Shared {
     keepers: Keepers,
     profiles: Library,
     ledger: Ledger,
+    artifacts: Store,
     /// Who is asked where a rule says so.
     approver: OnceLock<Approver>,
     /// Said once, for people: nobody's reply is the place for it.
@@ -54,6 +56,7 @@ impl Engine {
         let keepers = Keepers::new(source, config.storage())?;
         let profiles = Library::new(config.profiles_dir.clone());
         let ledger = Ledger::new(config.ledger, config.ledger_dir());
+        let artifacts = Store::of(&config);
         let warnings = Mutex::default();
         Ok(Self(Arc::new(Shared {
             config,
@@ -61,6 +64,7 @@ impl Engine {
             keepers,
             profiles,
             ledger,
+            artifacts,
             approver: OnceLock::new(),
             warnings,
         })))
@@ -94,7 +98,7 @@ impl Engine {
         let profile = shared.profile(&request.profile)?;
         let limit = Duration::from_secs(profile.limits.timeout_s);
         let timeout = request.timeout.unwrap_or(limit);
-        let command = rewrite::apply(&request.command);
+        let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
         let mut plan = plan::resolve(
             &profile,
@@ -113,6 +117,11 @@ impl Engine {
     /// An engine asks one approver for its whole life: a second one is handed back.
     pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
         self.0.approver.set(approver)
+    }
+
+    /// The stored outputs of this engine's state directory.
+    pub fn artifacts(&self) -> &Store {
+        &self.0.artifacts
     }
 
     /// The configuration that holds.
@@ -168,7 +177,7 @@ impl Shared {
         entry.command.clone_from(&request.command);
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
-        let command = rewrite::apply(&request.command);
+        let command = rewrite::apply(&profile.rewrite, &request);
         let judgement = self.config.judge(profile, &request, &command);
         self.permit(&judgement, &command, &call.cancel).await?;
         let setting = self.setting(&entry.id, &judgement.form);
@@ -181,7 +190,7 @@ impl Shared {
             Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel).await,
             None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
         };
-        Ok(conclude(profile, &plan, run, &accepted))
+        Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.

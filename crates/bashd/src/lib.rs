@@ -23,6 +23,7 @@
 
 #![deny(missing_docs)]
 
+pub mod artifact;
 mod call;
 pub mod config;
 mod engine;

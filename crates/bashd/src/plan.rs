@@ -1,6 +1,8 @@
 //! What will happen: everything decided, nothing left open.
 
 mod client_environment;
+mod directory;
+mod environment;
 mod globs;
 mod steps;
 
@@ -8,22 +10,19 @@ pub use self::client_environment::ClientEnvironment;
 use self::client_environment::Guarded;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::guard::safe_mode::{Form, environment};
+use crate::guard::safe_mode::Form;
+use crate::guard::safe_mode::environment::scrub;
+use crate::output::line_limits::LineLimits;
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
 use crate::request::Request;
 use crate::rewrite::Command;
 use crate::run_id::RunId;
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
-use rustix::io::Errno;
-use std::collections::HashSet;
+use rustix::fs::Access;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// The variable by which a command learns the id of its run, in profiles that say so.
-const RUN_VARIABLE: &str = "BASHD_RUN";
 
 /// Where programs are looked for when the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -45,6 +44,8 @@ pub struct Plan {
     pub stdin: Stdin,
     /// One pipe or two.
     pub streams: Streams,
+    /// Which lines of the whole output are shown.
+    pub lines: LineLimits,
     /// When and how the run is ended.
     pub limits: Limits,
     /// How much output is kept.
@@ -153,15 +154,20 @@ pub(crate) fn resolve(
         id,
         form,
     } = setting;
-    let cwd = open_directory(request, surroundings)?;
-    let mut env = own_environment(profile, request, surroundings, id);
+    let home = environment::home(request, surroundings);
+    let wanted = directory::wanted(profile, request, command, surroundings, home);
+    let cwd = directory::open(&wanted)?;
+    let mut env = environment::of(profile, request, surroundings, id);
+    if wanted.by_shell {
+        environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
+    }
     let guarded = if config.gate(profile, request).is_on() {
         Guarded::Yes
     } else {
         Guarded::No
     };
     if config.guard(profile).is_on() {
-        env.retain(|(name, _)| !slips_code_past_the_guard(name));
+        env.retain(|(name, _)| !environment::slips_code_past_the_guard(name));
     }
     let (shell, script) = match form {
         Form::AsWritten => (
@@ -173,13 +179,13 @@ pub(crate) fn resolve(
             (without_shell(program, name, arguments)?, None)
         }
         Form::Steps(list) => {
-            env = environment::scrub(env, &cwd.path);
+            env = scrub(env, &cwd.path);
             let script = steps::script(list, &cwd.path)?;
             (plain_bash(&env, &cwd.path)?, Some(script))
         }
     };
     if profile.environment.shell_variable && script.is_some() {
-        tell_shell(&mut env, request, &shell);
+        environment::tell_shell(&mut env, request, &shell);
     }
     let client_env = ClientEnvironment::between(&surroundings.env, &env, guarded);
     let mut limits = profile.limits.with_timeout(timeout);
@@ -192,106 +198,11 @@ pub(crate) fn resolve(
         client_env,
         stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
         streams: profile.output.streams,
+        lines: command.lines,
         limits,
         quota: config.quota,
         directory: config.runs_dir().join(id.as_str()),
     })
-}
-
-fn open_directory(request: &Request, surroundings: &Surroundings) -> Result<Directory> {
-    let path = match &request.cwd {
-        Some(cwd) => surroundings.cwd.join(cwd),
-        None => surroundings.cwd.clone(),
-    };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // A descriptor can be had of a directory that nobody may enter: the shell would be blamed.
-    let enterable = |fd: OwnedFd| {
-        rustix::fs::accessat(&fd, ".", Access::EXEC_OK, AtFlags::EACCESS).map(|()| fd)
-    };
-    match rustix::fs::open(&path, flags, Mode::empty()).and_then(enterable) {
-        Ok(fd) => Ok(Directory { path, fd }),
-        Err(error) => {
-            let shown = path.display();
-            let (kind, text) = match error {
-                Errno::NOENT => (
-                    ErrorKind::CwdMissing,
-                    format!("working directory does not exist: {shown}"),
-                ),
-                Errno::NOTDIR => (
-                    ErrorKind::CwdNotADirectory,
-                    format!("working directory is not a directory: {shown}"),
-                ),
-                error => (
-                    ErrorKind::Cwd,
-                    format!("working directory is not accessible: {shown}: {error}"),
-                ),
-            };
-            Err(Error::new(kind, text).about(shown))
-        }
-    }
-}
-
-/// The surroundings' variables, the profile's over them, the call's own over all.
-fn own_environment(
-    profile: &Profile,
-    request: &Request,
-    surroundings: &Surroundings,
-    id: &RunId,
-) -> Vec<(OsString, OsString)> {
-    let rules = &profile.environment;
-    let inherited = surroundings.env.iter().cloned();
-    let inherited = inherited.filter(|(name, _)| rules.inherits(name));
-    let run = rules.run_variable.then_some((RUN_VARIABLE, id.as_str()));
-    let set = rules.set.iter().map(|(name, value)| (&**name, &**value));
-    let of_profile = set
-        .chain(run)
-        .map(|(name, value)| (name.into(), value.into()));
-    let programs = rules.set_to_program.iter().filter_map(|(name, programs)| {
-        let find = |program: &String| find_program(program, None, &surroundings.cwd);
-        Some((
-            name.into(),
-            programs.iter().find_map(find)?.into_os_string(),
-        ))
-    });
-    last_of_each(
-        inherited
-            .chain(of_profile)
-            .chain(programs)
-            .chain(request.env.iter().cloned()),
-    )
-}
-
-/// Of several variables with one name the last, at its place.
-fn last_of_each(
-    variables: impl Iterator<Item = (OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    let variables: Vec<_> = variables.collect();
-    let mut seen = HashSet::with_capacity(variables.len());
-    let is_last = variables
-        .iter()
-        .rev()
-        .map(|(name, _)| seen.insert(name))
-        .collect::<Vec<_>>();
-    let mut is_last = is_last.into_iter().rev();
-    variables
-        .iter()
-        .filter(|_| is_last.next() == Some(true))
-        .cloned()
-        .collect()
-}
-
-/// Has `SHELL` name the program that runs the command, unless the call says otherwise.
-fn tell_shell(env: &mut Vec<(OsString, OsString)>, request: &Request, shell: &Shell) {
-    if request.env.iter().all(|(name, _)| name != "SHELL") {
-        env.retain(|(name, _)| name != "SHELL");
-        env.push(("SHELL".into(), shell.program.clone().into_os_string()));
-    }
-}
-
-/// Whether bash would run code, or read the script differently, because of this variable.
-fn slips_code_past_the_guard(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    matches!(name, b"BASH_ENV" | b"ENV" | b"SHELLOPTS") || name.starts_with(b"BASH_FUNC_")
 }
 
 fn find_shell(

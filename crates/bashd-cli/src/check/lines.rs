@@ -5,7 +5,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use bashd::guard::{Gate, Verdict};
-use bashd::rewrite;
+use bashd::rewrite::Command;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, BufRead};
@@ -32,7 +32,7 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
         let (id, mut answer, status) = match serde_json::from_slice::<Question>(&line) {
             Ok(question) => {
                 gate.tools = question.tools.unwrap_or_else(|| tools.clone());
-                let judgement = gate.judge(&rewrite::apply(&question.command));
+                let judgement = gate.judge(&Command::as_given(&question.command));
                 let status = status(&judgement.verdict);
                 debug_assert_eq!(
                     status == ExitStatus::Success,

@@ -10,8 +10,9 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::{Paint, Printer};
 use crate::settings::Settings;
+use bashd::Request;
 use bashd::guard::{Gate, Judgement, Verdict};
-use bashd::{Request, rewrite};
+use bashd::rewrite::Command;
 use serde_json::{Map, Value, json};
 
 /// Judges one command, or every line of stdin.
@@ -28,7 +29,7 @@ pub(crate) fn check(
     if command.trim().is_empty() {
         return Err(Failure::new(Kind::Usage, "there is no command to judge"));
     }
-    let judgement = gate.judge(&rewrite::apply(command));
+    let judgement = gate.judge(&Command::as_given(command));
     if arguments.json {
         let answer = Value::Object(as_json(&judgement));
         printer.out(&format!("{answer}\n"))?;

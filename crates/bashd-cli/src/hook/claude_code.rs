@@ -9,8 +9,9 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
+use bashd::Request;
 use bashd::guard::{Judgement, Verdict};
-use bashd::{Request, rewrite};
+use bashd::rewrite::Command;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, Read};
@@ -110,7 +111,7 @@ fn judge(
     arguments.judging.apply_to(&mut request);
     Ok(settings
         .config
-        .judge(&profile, &request, &rewrite::apply(command)))
+        .judge(&profile, &request, &Command::as_given(command)))
 }
 
 fn tell(answer: &Answer, printer: &Printer) -> ExitStatus {

@@ -3,12 +3,13 @@
 //! With a handshake the server may ask while the call runs. Stateless clients are answered that input is
 //! needed, and call again with it; what they bring back is sealed and bound to the same arguments.
 
+use super::handler::is_stateless;
 use bashd::guard::{Answer, Approval, Approver};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, ProtocolVersion,
-    RequestStateCodec, SealOptions,
+    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, RequestStateCodec,
+    SealOptions,
 };
 use rmcp::service::{ElicitationMode, Peer, RequestContext};
 use std::collections::BTreeMap;
@@ -93,10 +94,7 @@ impl Asked {
         context: &RequestContext<RoleServer>,
         seal: &Seal,
     ) -> Arc<Self> {
-        let is_stateless = context
-            .protocol_version()
-            .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        let way = if is_stateless {
+        let way = if is_stateless(context) {
             stateless(request, arguments, context, seal)
         } else {
             let modes = context.peer.supported_elicitation_modes();

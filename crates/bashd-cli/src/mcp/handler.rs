@@ -11,8 +11,10 @@ use super::load::Load;
 use super::log::Log;
 use crate::serve::Server;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
     SetLevelRequestParams, Tool,
 };
 use rmcp::service::RequestContext;
@@ -23,19 +25,18 @@ use tokio::sync::Semaphore;
 /// What a model should know before its first call.
 const INSTRUCTIONS: &str = include_str!("instructions.txt");
 
-/// Requests whose parameters rmcp reads; what it can't read reaches us as unknown.
-const KNOWN: &[&str] = &[
-    "initialize",
-    "tools/call",
-    "tools/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "logging/setLevel",
-    "completion/complete",
-    "prompts/get",
-    "subscriptions/listen",
-];
+/// Requests that we answer; what rmcp can't read of their parameters reaches us as unknown.
+const KNOWN: &[&str] = &["tools/call", "tools/list", "server/discover"];
+
+/// The same, of clients with a handshake only.
+const KNOWN_WITH_HANDSHAKE: &[&str] = &["initialize", "logging/setLevel"];
+
+/// Whether a request is of the revision that has no handshake.
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context
+        .protocol_version()
+        .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
 
 /// Commands that run at the same time; further ones wait for their turn.
 const AT_ONCE: usize = 128;
@@ -125,11 +126,30 @@ impl ServerHandler for Handler {
         Box::pin(calls.run(request, context)).await
     }
 
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if is_stateless(&context) {
+            return Err(ErrorData::method_not_found::<SetLevelRequestMethod>());
+        }
         self.log.set(request.level);
         Ok(())
     }
@@ -137,10 +157,12 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        Err(if KNOWN.contains(&method.as_str()) {
+        let is_known = KNOWN.contains(&method.as_str())
+            || !is_stateless(&context) && KNOWN_WITH_HANDSHAKE.contains(&method.as_str());
+        Err(if is_known {
             ErrorData::invalid_params(format!("the parameters of {method} can't be read"), None)
         } else {
             let text = format!("there is no method {method}");

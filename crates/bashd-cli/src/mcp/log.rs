@@ -5,9 +5,10 @@
     reason = "clients of the handshake still read them; new ones ask for them request by request"
 )]
 
+use super::handler::is_stateless;
 use bashd::Reply;
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion};
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::RequestContext;
 use serde_json::json;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -73,10 +74,7 @@ impl Log {
 
     /// Requests without a handshake say themselves what they want to hear; silence means nothing.
     fn is_wanted(&self, context: &RequestContext<RoleServer>, level: LoggingLevel) -> bool {
-        let is_stateless = context
-            .protocol_version()
-            .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        let least = if is_stateless {
+        let least = if is_stateless(context) {
             context.meta.log_level().map(|level| level as u8)
         } else {
             Some(self.0.load(Ordering::Relaxed))

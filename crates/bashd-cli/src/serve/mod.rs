@@ -2,6 +2,9 @@
 //!
 //! A server is an engine that lives on: the fork server of its keepers runs before the first request
 //! is read. Here nothing speaks a protocol; that is what `mcp`, `rpc` and `acp` do.
+//! `lines` is the way that messages come and go, where they are lines.
+
+pub(crate) mod lines;
 
 pub(crate) mod stdio;
 

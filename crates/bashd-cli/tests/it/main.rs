@@ -3,6 +3,7 @@
 //! | module | shows |
 //! |---|---|
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
+//! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `ledger` | the ledger between processes |
@@ -13,6 +14,12 @@
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
 //! | `readme` | the README's snippets, executed |
+//! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
+//! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
+//! | `rpc_hostile` | `rpc` with clients that mean no good |
+//! | `rpc_socket` | `rpc --socket`: who may connect, what is in the way |
+//! | `rpc_terminal` | `rpc`: commands in the client's terminals |
+//! | `rpc_under_test` | (no tests) a client of `rpc` |
 //! | `schema` | `schema`: the tool definition of each profile |
 //! | `doctor` | `doctor`: findings for people and for programs |
 //! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
@@ -23,6 +30,7 @@
 )]
 
 mod alone;
+mod artifact;
 mod check;
 mod config;
 mod doctor;
@@ -33,6 +41,12 @@ mod log;
 mod mcp;
 mod minimize;
 mod readme;
+mod rpc;
+mod rpc_examples;
+mod rpc_hostile;
+mod rpc_socket;
+mod rpc_terminal;
+mod rpc_under_test;
 mod run;
 mod schema;
 mod usage;

@@ -5,6 +5,7 @@ use bashd_testkit::Home;
 use std::process::{Command, Stdio};
 
 const SUBCOMMANDS: &[&str] = &[
+    "rpc",
     "run",
     "log",
     "minimize",

@@ -78,6 +78,13 @@ pub struct Run {
     link: Option<Connection>,
 }
 
+impl Run {
+    /// Whether nobody writes to the spools any more: nothing outlived the run, and its keeper said so.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.left_behind.is_empty() && self.link.is_some()
+    }
+}
+
 /// What there is to say about a run in a client's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRun {

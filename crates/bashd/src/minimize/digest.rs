@@ -6,14 +6,10 @@ use super::lossless::{self, Finish, Reshaped};
 use super::sheet::{Ending, Sheet, Written};
 use super::user::UserFilter;
 use super::work::Work;
-use super::{Digest, MARKER, Reach, Settings, Subject, Unchanged};
+use super::{Digest, LEAST_SAVED, LEAST_SHARE, MARKER, Reach, Settings, Subject, Unchanged};
 
 /// Lines at the end of a failed run that stay whole.
 const LAST_LINES: usize = 5;
-
-/// Bytes that a visible change must save at least, besides one in [`LEAST_SHARE`].
-const LEAST_SAVED: usize = 60;
-const LEAST_SHARE: usize = 30;
 
 /// The filter for a text.
 #[derive(Clone, Copy)]

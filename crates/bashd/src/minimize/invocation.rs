@@ -350,7 +350,8 @@ impl Invocation {
     fn is_quiet(&self) -> bool {
         let program = self.program.as_str();
         let edits = program == "sed" && !self.prints_content();
-        let cleans = matches!(program, "cargo" | "make" | "ninja" | "go" | "gradle") && self.subcommand() == "clean";
+        let cleans = matches!(program, "cargo" | "make" | "ninja" | "go" | "gradle")
+            && self.subcommand() == "clean";
         edits || cleans || QUIET.contains(&program)
     }
 

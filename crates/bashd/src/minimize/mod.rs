@@ -29,6 +29,10 @@ use user::UserFilters;
 /// Shorter texts (in characters) are never touched: there is nothing to save.
 pub const SHORTEST: usize = 1000;
 
+/// Bytes that must be saved at least, besides one in [`LEAST_SHARE`].
+const LEAST_SAVED: usize = 60;
+const LEAST_SHARE: usize = 30;
+
 /// What the line begins with that says what was done.
 const MARKER: &str = "[minimized: ";
 
@@ -153,7 +157,9 @@ pub fn minimize(subject: Subject<'_>, settings: &Settings) -> Result<Digest, Unc
         digest::digest(subject, &reading, settings)
     }));
     let digest = caught.unwrap_or(Err(Unchanged::Panicked))?;
-    if digest.text.len() >= raw.len() {
+    // A reader who has to be told of another text wants something for it.
+    let least = LEAST_SAVED + raw.len() / LEAST_SHARE;
+    if digest.text.len() + least > raw.len() {
         return Err(Unchanged::NothingToSave);
     }
     Ok(digest)

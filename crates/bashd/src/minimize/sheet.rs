@@ -238,7 +238,10 @@ fn join(kind: &str, items: &[Folded<'_>]) -> String {
 /// An item up to the last separator of its path.
 fn stem(item: &str) -> &str {
     let after = |separator: &str| item.rfind(separator).map(|at| at + separator.len());
-    let parts = after("::").max(after("/")).max(after(" › ")).max(after(" > "));
+    let parts = after("::")
+        .max(after("/"))
+        .max(after(" › "))
+        .max(after(" > "));
     let end = parts.or_else(|| after(".")).unwrap_or(0);
     item.get(..end).unwrap_or_default()
 }

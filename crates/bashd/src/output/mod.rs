@@ -3,6 +3,7 @@
 #[cfg(test)]
 pub(crate) mod fixed;
 pub mod joined;
+pub mod line_limits;
 pub mod spool;
 pub mod text;
 mod walk;
@@ -50,7 +51,7 @@ pub struct Capture {
 }
 
 /// What a window left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Omitted {
     /// Bytes of the original stream that are not in the text.
     pub bytes: u64,

@@ -9,6 +9,7 @@
 use super::text;
 use super::walk::{self, Segment};
 use super::{Capture, Omitted, Source};
+use crate::artifact::{self, Kept};
 use crate::template;
 use serde::Deserialize;
 use std::io;
@@ -27,20 +28,35 @@ pub struct Window {
     /// and at most the last so many bytes. `head + tail` is at most `max`.
     pub tail: usize,
     /// Their arrangement. Placeholders: `{head}`, `{tail}`, `{got}` and `{max}` (sizes for people,
-    /// `195kB`), `{omitted_bytes}`, `{omitted_lines}`.
+    /// `195kB`), `{omitted_bytes}`, `{omitted_lines}`, `{artifact}`.
     pub template: String,
+    /// What `{artifact}` is when all of the output was stored: `{address}`. Else it is empty.
+    #[serde(default)]
+    pub artifact: String,
 }
+
+/// Stores the output of the run that is being shown, if that is wanted and possible. A window that
+/// has to leave something out asks for it.
+pub(crate) type Keep<'a> = dyn FnMut() -> Option<Kept> + 'a;
 
 impl Window {
     /// The placeholders that a template may have.
-    pub(crate) const PLACEHOLDERS: [&'static str; 6] = [
+    pub(crate) const PLACEHOLDERS: [&'static str; 7] = [
         "head",
         "tail",
         "got",
         "max",
         "omitted_bytes",
         "omitted_lines",
+        "artifact",
     ];
+
+    fn artifact_text(&self, kept: Option<Kept>) -> String {
+        kept.map_or_else(String::new, |kept| {
+            let address = artifact::address(kept.id);
+            template::fill(&self.artifact, &[("address", &address)])
+        })
+    }
 }
 
 /// A part of the stream as text, and what of the stream it is.
@@ -55,7 +71,11 @@ struct Shown {
 ///
 /// What the source no longer has becomes a line in its place and counts as omitted. `{got}` is the
 /// decoded size where the whole had to be read to know it, else the size of the stream.
-pub fn capture(source: &dyn Source, window: &Window) -> io::Result<Capture> {
+pub(crate) fn capture(
+    source: &dyn Source,
+    window: &Window,
+    keep: &mut Keep<'_>,
+) -> io::Result<Capture> {
     let (bytes, lines) = (source.len(), source.lines());
     let start = walk::forward(source, bytes, window.max)?;
     let omitted_beside = |raw: u64, shown_lines: u64| Omitted {
@@ -91,6 +111,7 @@ pub fn capture(source: &dyn Source, window: &Window) -> io::Result<Capture> {
             ("max", &size_for_people(window.max as u64)),
             ("omitted_bytes", &omitted.bytes.to_string()),
             ("omitted_lines", &omitted.lines.to_string()),
+            ("artifact", &window.artifact_text(keep())),
         ],
     );
     Ok(Capture {

@@ -85,6 +85,7 @@ fn check_window(window: &Window) -> Result<(), String> {
     if window.head.saturating_add(window.tail) > window.max {
         return Err("output.window: head + tail must not be more than max".to_owned());
     }
+    placeholders("output.window.artifact", &window.artifact, &["address"])?;
     placeholders(
         "output.window.template",
         &window.template,

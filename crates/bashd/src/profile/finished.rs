@@ -2,12 +2,16 @@
 
 use super::Profile;
 use super::reply::{Ending, Finished};
+use super::rules::Artifacts;
+use crate::artifact::{Kept, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{Failure, Run};
 use crate::notice::Notice;
+use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
-use crate::output::{Source, Written};
+use crate::output::window::Keep;
+use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
 use std::io;
@@ -18,16 +22,18 @@ pub(crate) fn conclude(
     plan: &Plan,
     run: Result<Run, Failure>,
     accepted: &Accepted,
+    store: &Store,
 ) -> Ending {
     let unreadable = |error| Error::io(ErrorKind::Io, "read the output", error);
     match run {
-        Ok(run) => match finished(profile, plan, &run, accepted) {
+        Ok(run) => match finished(profile, plan, &run, accepted, store) {
             Ok(finished) => Ending::Ran(Box::new(finished)),
             Err(error) => Ending::Failed(unreadable(error), None),
         },
         Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
         Err(Failure::Failed(error, partial)) => {
-            let partial = partial.and_then(|run| finished(profile, plan, &run, accepted).ok());
+            let partial =
+                partial.and_then(|run| finished(profile, plan, &run, accepted, store).ok());
             Ending::Failed(error, partial.map(Box::new))
         }
     }
@@ -38,11 +44,17 @@ fn finished(
     plan: &Plan,
     run: &Run,
     accepted: &Accepted,
+    store: &Store,
 ) -> io::Result<Finished> {
     let mut notices = accepted.notices.clone();
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
-    let captured = profile.output.capture(&run.out, err_source)?;
+    let mut artifact = None;
+    let mut keep = || {
+        artifact = artifact.or_else(|| stored(profile, plan, run, store));
+        artifact
+    };
+    let (captured, hidden) = captured(profile, plan, &run.out, err_source, &mut keep)?;
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
         .into_iter()
@@ -61,12 +73,59 @@ fn finished(
         requested_timeout: accepted.requested_timeout,
         ran_for: run.ran_for,
         captured,
+        hidden,
         written: Written::of(&run.out, err_source),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
+        artifact,
         notices,
         left_behind: run.left_behind.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     })
+}
+
+/// Stores a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
+fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Kept> {
+    if profile.output.artifacts == Artifacts::Never {
+        return None;
+    }
+    let output = Output {
+        out: &run.out,
+        err: run.err.as_ref(),
+        separator: &profile.output.separator,
+        writers: if run.is_settled() {
+            Writers::Gone
+        } else {
+            Writers::Left
+        },
+    };
+    store.keep(&plan.directory, &profile.name, &output).ok()
+}
+
+/// What the profile's windows show of the lines that the call wants.
+fn captured(
+    profile: &Profile,
+    plan: &Plan,
+    out: &dyn Source,
+    err: Option<&dyn Source>,
+    keep: &mut Keep<'_>,
+) -> io::Result<(Captured, Hidden)> {
+    let out = Limited::new(out, plan.lines)?;
+    let err = err.map(|err| Limited::new(err, plan.lines)).transpose()?;
+    let err_source = err.as_ref().map(|err| err as &dyn Source);
+    let mut captured = profile.output.capture(&out, err_source, keep)?;
+    let of_err = err.as_ref().map_or(Hidden::default(), Limited::hidden);
+    match &mut captured {
+        Captured::One(both) => out.hidden().and(of_err).count_into(both),
+        Captured::Apart { out: shown, err } => {
+            out.hidden().count_into(shown);
+            of_err.count_into(err);
+        }
+    }
+    let hidden = out.hidden().and(of_err);
+    if !hidden.is_nothing() {
+        keep();
+    }
+    Ok((captured, hidden))
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

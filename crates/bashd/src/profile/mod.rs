@@ -17,7 +17,9 @@ pub mod texts;
 
 use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Tool};
-use rules::{EnvironmentRules, GuardRules, LimitRules, Mode, OutputRules, ShellRules};
+use rules::{
+    EnvironmentRules, GuardRules, LimitRules, Mode, OutputRules, RewriteRules, ShellRules,
+};
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
 
@@ -56,6 +58,9 @@ pub struct Profile {
     /// What is added to the environment.
     #[serde(default)]
     pub environment: EnvironmentRules,
+    /// How the text of a command is rewritten.
+    #[serde(default)]
+    pub rewrite: RewriteRules,
     /// Which rules decide before anything runs.
     #[serde(default)]
     pub guard: GuardRules,

@@ -34,9 +34,23 @@ pub struct InputRules {
     pub types: Types,
     /// What a bare JSON string in place of an object means.
     pub bare_string: BareString,
+    /// What a given directory may be besides a path.
+    #[serde(default)]
+    pub cwd: CwdSpelling,
     /// Parameters that will exist: they are refused as not available rather than as unknown.
     #[serde(default)]
     pub reserved: Vec<String>,
+}
+
+/// What a given directory may be besides a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CwdSpelling {
+    /// Nothing: it is a path, absolute or from the directory in which calls run.
+    #[default]
+    Path,
+    /// `~` stands for the home directory, and `/` alone for the directory in which calls run.
+    Shorthands,
 }
 
 /// What happens to a value of the wrong type.

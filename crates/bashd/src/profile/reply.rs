@@ -5,9 +5,11 @@
 
 use super::Profile;
 use super::shape::{self, Shaped};
+use crate::artifact::{self, Kept};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
 use crate::notice::Notice;
+use crate::output::line_limits::Hidden;
 use crate::output::{Captured, Written};
 use crate::reply::{Denied, LeftBehind, Reply};
 use crate::request::Refusal;
@@ -44,10 +46,14 @@ pub struct Finished {
     pub ran_for: Duration,
     /// The text.
     pub captured: Captured,
+    /// What the call's line limits left out.
+    pub hidden: Hidden,
     /// What the command wrote, before any window.
     pub written: Written,
     /// Bytes that the spool no longer holds.
     pub dropped_bytes: u64,
+    /// The whole output, if it was stored.
+    pub(crate) artifact: Option<Kept>,
     /// Things to tell about the request or the run.
     pub notices: Vec<Notice>,
     /// Processes that outlived the run.
@@ -135,6 +141,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         output_lines: finished.written.lines,
         stderr_bytes: finished.written.stderr_bytes,
         dropped_bytes: finished.dropped_bytes,
+        artifact: finished.artifact.map(|kept| artifact::address(kept.id)),
         left_behind: finished.left_behind.clone(),
         ..from_shaped(shaped)
     }

@@ -2,7 +2,7 @@
 
 use crate::guard::safe_mode::SafeMode;
 use crate::output::joined::Joined;
-use crate::output::window::{self, Window};
+use crate::output::window::{self, Keep, Window};
 use crate::output::{Captured, Source};
 use crate::plan::{Limits, Shell, Streams, Survivors};
 use serde::Deserialize;
@@ -106,6 +106,42 @@ impl EnvironmentRules {
                 None => name == pattern.as_bytes(),
             })
     }
+}
+
+/// How the text of a command is rewritten before it runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RewriteRules {
+    /// What happens to a leading `cd DIR &&`.
+    #[serde(default)]
+    pub leading_cd: LeadingCdRule,
+    /// What happens to a trailing `| tail -n N`.
+    #[serde(default)]
+    pub trailing_limits: TrailingLimitsRule,
+}
+
+/// What happens to a leading `cd DIR &&`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeadingCdRule {
+    /// It stays: a directory that does not exist is bash's to tell.
+    #[default]
+    Keep,
+    /// Where no directory is given it becomes the working directory, and one that does not exist is an
+    /// error before anything runs.
+    Lift,
+}
+
+/// What happens to a trailing `| head -n N` or `| tail -n N`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrailingLimitsRule {
+    /// It stays: only what it lets through is kept.
+    #[default]
+    Keep,
+    /// It becomes a limit on what is shown; everything is kept.
+    Take,
 }
 
 /// Which rules decide before anything runs.
@@ -225,8 +261,22 @@ pub struct OutputRules {
     /// What stands between stdout and stderr when both are shown in one text.
     #[serde(default)]
     pub separator: String,
+    /// When the whole output is stored.
+    #[serde(default)]
+    pub artifacts: Artifacts,
     /// The window that each shown text passes.
     pub window: Window,
+}
+
+/// When a run's output is stored as an artifact.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Artifacts {
+    /// Never.
+    #[default]
+    Never,
+    /// When the reply does not show all of it.
+    WhenCut,
 }
 
 /// Whether stdout and stderr are shown in one text or in two.
@@ -241,18 +291,25 @@ pub enum Show {
 
 impl OutputRules {
     /// Cuts a run's streams to what the profile shows.
-    pub fn capture(&self, out: &dyn Source, err: Option<&dyn Source>) -> io::Result<Captured> {
+    pub(crate) fn capture(
+        &self,
+        out: &dyn Source,
+        err: Option<&dyn Source>,
+        keep: &mut Keep<'_>,
+    ) -> io::Result<Captured> {
         let window = &self.window;
         Ok(match (self.show, err) {
             (Show::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
-                Captured::One(window::capture(&joined, window)?)
+                Captured::One(window::capture(&joined, window, keep)?)
             }
             (Show::Apart, Some(err)) => Captured::Apart {
-                out: window::capture(out, window)?,
-                err: window::capture(err, window)?,
+                out: window::capture(out, window, keep)?,
+                err: window::capture(err, window, keep)?,
             },
-            (Show::Together | Show::Apart, None) => Captured::One(window::capture(out, window)?),
+            (Show::Together | Show::Apart, None) => {
+                Captured::One(window::capture(out, window, keep)?)
+            }
         })
     }
 }

@@ -88,7 +88,7 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
     };
     match sets {
         Sets::Command => request.command = text()?,
-        Sets::Cwd => request.cwd = Some(text()?.into()),
+        Sets::Cwd => request.cwd = Some(text()?).filter(|cwd| !cwd.is_empty()).map(Into::into),
         Sets::Stdin => request.stdin = Some(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
         Sets::Background => request.background = truth(name, value)?,

@@ -1,21 +1,60 @@
 //! From the text as given to the text to run: pure.
 //!
-//! Nothing is rewritten yet; stages that lift a leading `cd`, take over a trailing `head` or resolve
-//! internal addresses belong here, one file each.
+//! A profile says which stages there are (`[rewrite]`). A rewritten command must mean what was written,
+//! but for the limits on its output: `tests/it/rewriting.rs` holds both against plain bash.
+
+mod leading_cd;
+mod trailing_limits;
+
+use crate::output::line_limits::LineLimits;
+use crate::profile::rules::{LeadingCdRule, RewriteRules, TrailingLimitsRule};
+use crate::request::Request;
 
 /// A command before and after rewriting.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Command {
     /// As the caller wrote it.
     pub given: String,
     /// As the shell gets it.
     pub to_run: String,
+    /// The `cd DIR &&` that stood before it and is the working directory now.
+    pub leading_cd: Option<LeadingCd>,
+    /// Which lines of the whole output are shown.
+    pub lines: LineLimits,
 }
 
-/// Applies every rewriting stage.
-pub fn apply(given: &str) -> Command {
-    Command {
-        given: given.to_owned(),
-        to_run: given.to_owned(),
+/// A `cd DIR &&` that was lifted off a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeadingCd {
+    /// The directory, quotes removed; a `~` at its beginning stands for the home directory.
+    pub directory: String,
+    /// What was lifted, as it was written. A shell that lives on runs it, to stay in that directory.
+    pub text: String,
+}
+
+impl Command {
+    /// A command that is run as it was given.
+    pub fn as_given(text: &str) -> Self {
+        Self {
+            given: text.to_owned(),
+            to_run: text.to_owned(),
+            leading_cd: None,
+            lines: LineLimits::default(),
+        }
     }
+}
+
+/// Applies the stages that `rules` switch on.
+pub fn apply(rules: &RewriteRules, request: &Request) -> Command {
+    let mut command = Command::as_given(&request.command);
+    command.lines = LineLimits::new(request.head, request.tail);
+    if rules.leading_cd == LeadingCdRule::Lift && request.cwd.is_none() {
+        leading_cd::lift(&mut command);
+    }
+    if rules.trailing_limits == TrailingLimitsRule::Take {
+        trailing_limits::take(&mut command);
+    }
+    command
 }

@@ -281,7 +281,10 @@ impl<'a> Reader<'a> {
                 b'\n' => {
                     self.skip(1);
                     self.read_here_docs();
-                    self.separate(Joint::Sequence);
+                    // After `|`, `&&` and `||` a list goes on in the next line.
+                    if self.expects != Expects::MustCome {
+                        self.separate(Joint::Sequence);
+                    }
                 }
                 b'#' => self.skip_comment(),
                 b';' => self.read_semicolons(base),

@@ -156,7 +156,10 @@ async fn a_real_flood_shows_its_ends_and_exact_counts() {
     let head: String = (1..=1024).map(line).collect();
     let tail: String = (1_000_000 - 3071..=1_000_000).map(line).collect();
     let (bytes, lines) = (8_000_000 - 32_768, 1_000_000 - 4096);
-    let omission = format!("\n[bashd: {bytes} bytes with {lines} line ends left out here]\n");
+    let omission = format!(
+        "\n[bashd: {bytes} bytes with {lines} line ends left out here; \
+         the output is stored as artifact://0]\n"
+    );
     assert!(reply.text == head + &omission + &tail);
     assert_eq!(
         (reply.output_bytes, reply.output_lines),

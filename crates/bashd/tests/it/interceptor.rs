@@ -1,8 +1,9 @@
 //! The interceptor: its defaults on data, rules of the user's own, and that nothing runs.
 
+use bashd::Request;
 use bashd::guard::interceptor::{Interceptor, InterceptorRule, Scope};
 use bashd::guard::{Gate, Judgement, Verdict};
-use bashd::{Request, rewrite};
+use bashd::rewrite::Command;
 use bashd_testkit::Home;
 use serde::Deserialize;
 use std::fs;
@@ -34,7 +35,7 @@ fn judged(rules: &[InterceptorRule], tools: &[&str], command: &str) -> Judgement
     let mut gate = Gate::default();
     gate.interceptor = Some(Interceptor::new(rules));
     gate.tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
-    gate.judge(&rewrite::apply(command))
+    gate.judge(&Command::as_given(command))
 }
 
 fn rule(pattern: &str, flags: &str) -> InterceptorRule {

@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `artifacts` | stored output: every byte up to the quota, exact counts beyond it, failures that change no reply |
 //! | `client_terminal` | commands in terminals of a client, which may be slow, deaf, forgetful or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
 //! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
@@ -19,8 +20,10 @@
 //! | `minimize_properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
+//! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
+//! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
@@ -36,6 +39,7 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod artifacts;
 mod client_terminal;
 mod client_under_test;
 mod contracts;
@@ -53,8 +57,10 @@ mod minimize_cases;
 mod minimize_properties;
 mod oracle;
 mod phoenix;
+mod pi_input;
 mod profile_under_test;
 mod refusals;
+mod rewriting;
 mod safe_mode;
 mod sources;
 mod stopping;

@@ -142,7 +142,10 @@ fn a_failure_loses_no_word() {
         assert_eq!(all.left_out, 0, "{}/{}", case.tool, case.name);
         // Without what the lossless tier says itself.
         let ours = ["[minimized: ", "[these "];
-        let plain = visible.text.lines().filter(|line| !ours.iter().any(|mark| line.starts_with(mark)) && !line.contains(" lines as above, from: "));
+        let plain = visible.text.lines().filter(|line| {
+            !ours.iter().any(|mark| line.starts_with(mark))
+                && !line.contains(" lines as above, from: ")
+        });
         let plain = plain.collect::<Vec<_>>().join("\n");
         let shown = words(&all.text);
         let lost: Vec<String> = words(

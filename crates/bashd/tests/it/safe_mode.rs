@@ -4,7 +4,8 @@
 
 use bashd::guard::safe_mode::{Form, SafeMode, StepWord};
 use bashd::guard::{Gate, Verdict};
-use bashd::{Config, Engine, KeeperSource, Reply, Request, Surroundings, rewrite};
+use bashd::rewrite::Command;
+use bashd::{Config, Engine, KeeperSource, Reply, Request, Surroundings};
 use bashd_testkit::Home;
 use serde::Deserialize;
 use std::fs;
@@ -106,7 +107,7 @@ fn cases<T: serde::de::DeserializeOwned>(file: &str) -> T {
 fn form(mode: SafeMode, command: &str) -> Result<Form, String> {
     let mut gate = Gate::default();
     gate.safe_mode = mode;
-    let judgement = gate.judge(&rewrite::apply(command));
+    let judgement = gate.judge(&Command::as_given(command));
     match judgement.verdict {
         Verdict::Allow => Ok(judgement.form),
         Verdict::Ask(objection) | Verdict::Deny(objection) => Err(objection.message),

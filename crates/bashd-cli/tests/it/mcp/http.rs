@@ -8,14 +8,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Child;
 
 /// A server on a port of its own.
-struct Server {
+pub(super) struct Server {
     child: Child,
     address: SocketAddr,
-    token: Option<String>,
+    /// The token that it made, unless it was told one.
+    pub(super) token: Option<String>,
 }
 
 impl Server {
-    fn start(home: &Home, arguments: &[&str]) -> Self {
+    pub(super) fn start(home: &Home, arguments: &[&str]) -> Self {
         let arguments = [&["mcp", "--http", "0"], arguments].concat();
         let mut child = crate::bashd(home, &arguments).spawn();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -34,6 +35,11 @@ impl Server {
             address,
             token,
         }
+    }
+
+    /// Where it is.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
     }
 
     /// One request; the status, and the body.

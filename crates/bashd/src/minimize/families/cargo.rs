@@ -23,7 +23,6 @@ const PROGRESS: &[&str] = &[
     "Packaging",
     "Verifying",
     "Archiving",
-    "Adding",
     "Scraping",
 ];
 
@@ -49,7 +48,15 @@ impl Filter for Cargo {
             let trimmed = line.trim_start();
             let indent = line.len() - trimmed.len();
             let (verb, item) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
-            if let Some(kind) = PROGRESS
+            if indent > 0 && is_change(verb, item) {
+                sheet.join(
+                    Noise {
+                        kind: changed(verb),
+                        item,
+                    },
+                    line,
+                );
+            } else if let Some(kind) = PROGRESS
                 .iter()
                 .find(|known| **known == verb)
                 .filter(|_| indent > 0)
@@ -92,6 +99,21 @@ impl Filter for Cargo {
             }
         }
     }
+}
+
+/// Whether a line says what was changed in a manifest or a lock file.
+fn is_change(verb: &str, item: &str) -> bool {
+    matches!(verb, "Adding" | "Removing" | "Downgrading" | "Upgrading")
+        || verb == "Updating" && item.contains(" -> ")
+}
+
+/// The kind of a change, in cargo's word.
+fn changed(verb: &str) -> &'static str {
+    let words = ["Adding", "Removing", "Downgrading", "Upgrading", "Updating"];
+    words
+        .into_iter()
+        .find(|word| *word == verb)
+        .unwrap_or("changed")
 }
 
 /// `test a::b ... ok`

@@ -2,6 +2,7 @@
 
 use super::super::sheet::{Noise, Sheet};
 use super::{Filter, Input};
+use std::collections::HashSet;
 
 pub(super) struct Go;
 
@@ -15,13 +16,18 @@ impl Filter for Go {
     }
 
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+        let finished: HashSet<&str> = input.lines().filter_map(result).collect();
         for line in input.lines() {
             let trimmed = line.trim_start();
             if let Some(item) = after_any(
                 trimmed,
                 &["=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME "],
             ) {
-                // A result follows, unless the run broke off: then the name is listed.
+                if finished.contains(item) {
+                    sheet.skip("");
+                    continue;
+                }
+                // No result follows: the run broke off.
                 sheet.fold(
                     Noise {
                         kind: "started",
@@ -77,6 +83,13 @@ impl Filter for Go {
             }
         }
     }
+}
+
+/// The test of `--- PASS: TestX/many (0.00s)`, whatever the result.
+fn result(line: &str) -> Option<&str> {
+    let results = ["--- PASS: ", "--- FAIL: ", "--- SKIP: "];
+    let rest = after_any(line.trim_start(), &results)?;
+    rest.split(' ').next()
 }
 
 fn after_any<'a>(line: &'a str, starts: &[&str]) -> Option<&'a str> {

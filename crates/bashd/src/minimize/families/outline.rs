@@ -30,7 +30,9 @@ pub(super) fn write<'a>(input: &Input<'a>, sheet: &mut Sheet<'a>) {
     sheet.remark("branches as indents");
     for line in input.lines() {
         let (level, name) = level(line);
-        if level == 0 {
+        if name.ends_with(" deduped") {
+            sheet.leave("deduped packages", line);
+        } else if level == 0 {
             sheet.keep(line);
         } else {
             sheet.keep(&format!("{:level$}{name}", ""));

@@ -22,6 +22,8 @@ impl Filter for Transfers {
                 sheet.leave("lines of meters", line);
             } else if line.starts_with("* ") || line.starts_with("} [") || line.starts_with("{ [") {
                 sheet.leave("lines about connections", line);
+            } else if is_talk(line) {
+                sheet.leave("lines about requests that went well", line);
             } else if line.is_empty() {
                 sheet.skip("");
             } else if let Some((verb, item)) =
@@ -67,4 +69,18 @@ fn is_meter(line: &str) -> bool {
         && trimmed.contains("B/s")
         && trimmed.starts_with(|c: char| c.is_ascii_digit());
     of_wget || of_curl || of_rsync
+}
+
+/// What wget says of each request, if it went well.
+fn is_talk(line: &str) -> bool {
+    let starts = [
+        "Connecting to ",
+        "Resolving ",
+        "Reusing existing connection",
+        "HTTP request sent, awaiting response... 200",
+        "Length: ",
+        "Saving to: ",
+    ];
+    starts.iter().any(|start| line.starts_with(start))
+        && !line.ends_with("failed: Connection refused.")
 }

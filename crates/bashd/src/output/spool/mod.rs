@@ -22,11 +22,12 @@ mod storage;
 mod tests;
 mod writer;
 
-pub(crate) use index::LineIndex;
+pub(crate) use index::{LineIndex, STEP};
+pub(crate) use reader::Ring;
 pub use reader::SpoolReader;
 pub use retention::Retention;
-pub(crate) use retention::sweep_if_due;
-pub(crate) use storage::prepare_runs_directory;
+pub(crate) use retention::{sweep, sweep_if_due};
+pub(crate) use storage::{link_descriptor, prepare_runs_directory};
 pub(crate) use writer::SpoolWriter;
 
 use crate::plan::Quota;

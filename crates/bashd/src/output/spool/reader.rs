@@ -19,6 +19,28 @@ pub struct SpoolReader {
     end: Option<End>,
 }
 
+/// Where the bytes of a stream are.
+pub(crate) struct Places<'a> {
+    /// The head file, and how many bytes of the stream's start it holds.
+    pub(crate) head: Option<(BorrowedFd<'a>, u64)>,
+    /// The ring, if there is one.
+    pub(crate) ring: Option<Ring<'a>>,
+    /// What only memory holds, since the disk refused it.
+    pub(crate) memory: Range<u64>,
+    /// Whether the disk refused anything.
+    pub(crate) has_memory: bool,
+}
+
+/// A ring file and what it holds.
+pub(crate) struct Ring<'a> {
+    pub(crate) fd: BorrowedFd<'a>,
+    /// The part of the stream.
+    pub(crate) holds: Range<u64>,
+    /// The stream's offset that was written at the file's start first.
+    pub(crate) begins: u64,
+    pub(crate) capacity: u64,
+}
+
 /// A fixed end of a stream.
 #[derive(Debug, Clone, Copy)]
 struct End {
@@ -118,6 +140,16 @@ impl SpoolReader {
 
     /// The last indexed step with fewer newlines before it than asked for: its offset and count.
     fn nearest_step(&self, line: u64) -> io::Result<(u64, u64)> {
+        let steps = self.line_steps()?;
+        let near = steps.partition_point(|(_, before)| *before < line);
+        Ok(near
+            .checked_sub(1)
+            .and_then(|at| steps.get(at))
+            .map_or((0, 0), |step| *step))
+    }
+
+    /// Offsets of what is still kept, one a mebibyte, each with the newlines before it.
+    pub(crate) fn line_steps(&self) -> io::Result<Vec<(u64, u64)>> {
         let counters = self.counters();
         let quota = Quota {
             head: counters.head_capacity.load(Relaxed),
@@ -127,20 +159,47 @@ impl SpoolReader {
         let kept_from = counters.tail_start.load(Acquire).div_ceil(index::STEP);
         let in_head = 1..=quota.head.min(self.len()) / index::STEP;
         let in_ring = kept_from.max(quota.head / index::STEP + 1)..=self.len() / index::STEP;
-        let mut best = (0, 0);
-        for step in in_head.chain(in_ring) {
-            let mut entry = [0; 8];
-            let position = INDEX_AT + index.position(step);
-            if rustix::io::pread(&self.page, &mut entry, position)? < entry.len() {
-                break;
-            }
-            let before = u64::from_ne_bytes(entry);
-            if before >= line {
-                break;
-            }
-            best = (step * index::STEP, before);
+        if in_head.is_empty() && in_ring.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(best)
+        let entries = read_exactly(self.page.as_fd(), INDEX_AT, index.bytes())?;
+        let before = |step: u64| {
+            let at = index.position(step) as usize;
+            let entry = entries.get(at..at + 8)?.try_into().ok()?;
+            Some((step * index::STEP, u64::from_ne_bytes(entry)))
+        };
+        let mut steps: Vec<(u64, u64)> = in_head.chain(in_ring).filter_map(before).collect();
+        // An entry that could not be written is zero; what it would have said is scanned for.
+        let mut most = 0;
+        steps.retain(|(_, lines)| {
+            let is_sound = *lines >= most;
+            most = most.max(*lines);
+            is_sound
+        });
+        Ok(steps)
+    }
+
+    /// Where the stream's bytes are, for whoever keeps the files.
+    pub(crate) fn places(&self) -> Places<'_> {
+        let counters = self.counters();
+        let total = self.len();
+        let capacity = counters.head_capacity.load(Relaxed);
+        let disk_end = counters.disk_end.load(Acquire).min(total);
+        let head_end = capacity.min(disk_end);
+        let tail_start = counters.tail_start.load(SeqCst).clamp(head_end, disk_end);
+        let memory_start = counters.memory_start.load(SeqCst).clamp(disk_end, total);
+        let ring = self.ring.get().filter(|_| tail_start < disk_end);
+        Places {
+            head: self.head.as_ref().map(|head| (head.as_fd(), head_end)),
+            ring: ring.map(|ring| Ring {
+                fd: ring.as_fd(),
+                holds: tail_start..disk_end,
+                begins: capacity,
+                capacity: counters.ring_capacity.load(Relaxed),
+            }),
+            memory: memory_start..total,
+            has_memory: disk_end < total,
+        }
     }
 
     fn counters(&self) -> &Counters {

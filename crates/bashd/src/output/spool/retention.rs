@@ -44,7 +44,7 @@ pub(crate) fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> 
 }
 
 /// Removes what is too old, then the oldest until the rest is small enough.
-fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
+pub(crate) fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
     let mut stored: Vec<_> = fs::read_dir(runs)?
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))

@@ -4,7 +4,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,20 +77,25 @@ impl SpoolFile {
             self.name = None;
             return Ok(());
         }
-        let by_descriptor = rustix::fs::linkat(&self.fd, "", CWD, to, AtFlags::EMPTY_PATH);
-        if by_descriptor.is_ok() {
-            return Ok(());
-        }
-        // Without CAP_DAC_READ_SEARCH older kernels want the detour.
-        let detour = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
-        Ok(rustix::fs::linkat(
-            CWD,
-            detour,
-            CWD,
-            to,
-            AtFlags::SYMLINK_FOLLOW,
-        )?)
+        link_descriptor(self.fd.as_fd(), to)
     }
+}
+
+/// Gives an open file a name, also one that has none.
+pub(crate) fn link_descriptor(fd: BorrowedFd<'_>, to: &Path) -> io::Result<()> {
+    let by_descriptor = rustix::fs::linkat(fd, "", CWD, to, AtFlags::EMPTY_PATH);
+    if by_descriptor.is_ok() {
+        return Ok(());
+    }
+    // Without CAP_DAC_READ_SEARCH older kernels want the detour.
+    let detour = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    Ok(rustix::fs::linkat(
+        CWD,
+        detour,
+        CWD,
+        to,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
 }
 
 fn create_locked(path: &Path) -> rustix::io::Result<OwnedFd> {

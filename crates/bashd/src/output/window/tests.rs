@@ -11,11 +11,12 @@ fn window(max: usize, head: usize, tail: usize) -> Window {
         head,
         tail,
         template: "{head}<{omitted_bytes},{omitted_lines}>{tail}".to_owned(),
+        artifact: String::new(),
     }
 }
 
 fn cut(source: &dyn Source, window: &Window) -> Capture {
-    capture(source, window).unwrap()
+    capture(source, window, &mut || None).unwrap()
 }
 
 /// A character or a lost line of the whole stream, as the naive reading sees it.

@@ -25,7 +25,7 @@ fn thousands_of_calls_leave_nothing() {
         for round in 0..repetitions(3000) {
             let call = match round % 5 {
                 0 => request("echo out; echo err >&2; exit 3"),
-                1 => request("cat").stdin(vec![b'x'; 100_000]),
+                1 => request("cat | wc -c").stdin(vec![b'x'; 100_000]),
                 2 => request("seq 20000").profile("harness"),
                 3 => request("nope nope").cwd("no-such-directory"),
                 _ => request("kill -9 $$").profile("voice"),

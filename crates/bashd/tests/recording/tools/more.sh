@@ -78,3 +78,24 @@ quietly "perl -pi -e 's/yield/return/ if /^        yield/ && \$n++ == 2' more_it
 record suite_fail 'python -m unittest -v tests.test_more'
 tool=wget
 fresh
+tool=go
+fresh
+record std_verbose 'go test -v sort container/heap container/list container/ring bufio'
+record std_build 'go build -v -a strings bytes sort bufio strconv'
+record std_many 'go test -v strconv unicode/utf8 path'
+tool=pytest
+python_sources more-itertools==10.5.0
+record suite_recipes_all 'pytest -v tests/test_recipes.py -k "not random"'
+record suite_more 'pytest -v tests/test_more.py -k "Chunked or Peekable or Windowed or Bucket or Seekable or Split or Numeric or Map or Sort or Locate"'
+python_sources werkzeug==3.1.3
+record suite_werkzeug 'PYTHONPATH=src pytest -v tests/test_http.py tests/test_urls.py tests/test_utils.py'
+record suite_datastructures 'PYTHONPATH=src pytest -v tests/test_datastructures.py'
+tool=npm
+fresh
+quietly 'npm init -y'
+record install_verbose_ok 'npm install chalk commander debug --loglevel verbose --no-audit'
+record install_http_more 'npm install gulp karma rollup --loglevel http --no-audit'
+tool=cargo
+crate_sources textwrap-0.16.1
+record nextest_all 'cargo nextest run --lib --all-features'
+record test_all_features 'cargo test --all-features --lib'

@@ -1,0 +1,213 @@
+//! `bashd artifact`: lists, reads and removes stored output.
+
+use crate::args::{ArtifactList, ArtifactRead, ArtifactRm};
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::for_people;
+use crate::print::{Page, Paint, Printer};
+use crate::settings::Settings;
+use crate::surroundings;
+use anyhow::Context;
+use bashd::artifact::{Grep, Item, Range, Selection, Store, Summary};
+use bashd::ledger::Timestamp;
+use bashd::output::text::Decoder;
+use serde_json::json;
+use std::io;
+use std::ops::ControlFlow;
+
+/// Prints what is stored, oldest first.
+pub(crate) fn list(
+    arguments: &ArtifactList,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let stored = Store::of(&settings.config).list();
+    let stored = stored
+        .context("the stored output can't be listed")
+        .map_err(|chain| Failure::of(Kind::System, chain))?;
+    let mut page = printer.page();
+    if arguments.json {
+        for summary in &stored {
+            page.line(serde_json::to_value(summary).map_err(broken)?)?;
+        }
+    } else if stored.is_empty() {
+        printer.remark(Paint::Hint, "artifact:", "nothing is stored");
+    } else {
+        let head = format!(
+            "{:>6}  {:<19}  {:>8}  {:>10}  {:>8}  {:<8}  {}",
+            "ID", "TIME", "SIZE", "LINES", "DROPPED", "PROFILE", "RUN"
+        );
+        let head = page.paint(Paint::Title, &head);
+        page.line(head)?;
+        for summary in &stored {
+            page.line(row(summary))?;
+        }
+    }
+    page.finish()?;
+    Ok(ExitStatus::Success)
+}
+
+fn row(summary: &Summary) -> String {
+    let time = Timestamp::from_millisecond(summary.created_ms as i64).unwrap_or_default();
+    let time = time.to_zoned(surroundings::time_zone());
+    format!(
+        "{:>6}  {}  {:>8}  {:>10}  {:>8}  {:<8}  {}",
+        summary.id,
+        time.strftime("%Y-%m-%d %H:%M:%S"),
+        for_people::size(summary.bytes),
+        summary.lines,
+        for_people::size(summary.dropped_bytes),
+        for_people::one_line(&summary.profile),
+        summary.run,
+    )
+}
+
+/// Prints a part of an artifact.
+pub(crate) fn read(
+    arguments: &ArtifactRead,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let selection = selection(arguments)?;
+    let store = Store::of(&settings.config);
+    let artifact = store
+        .open(arguments.id)
+        .map_err(|error| unavailable(&store, error))?;
+    let mut printing = Printing {
+        page: printer.page(),
+        decoder: arguments.json.then(Decoder::new),
+        starts_line: true,
+        failed: None,
+    };
+    let result = artifact.select(&selection, &mut |item| printing.item(&item));
+    let failed = printing.finish();
+    result.map_err(|error| unavailable(&store, error))?;
+    failed.map_or(Ok(ExitStatus::Success), Err)
+}
+
+fn selection(arguments: &ArtifactRead) -> Result<Selection, Failure> {
+    let range = if let Some(ends) = arguments.lines {
+        Range::Lines(ends.first.unwrap_or(1), ends.last)
+    } else if let Some(ends) = arguments.bytes {
+        Range::Bytes(ends.first.unwrap_or(0), ends.last)
+    } else {
+        arguments.tail.map_or(Range::Whole, Range::Tail)
+    };
+    let grep = match &arguments.grep {
+        Some(pattern) => Some(
+            Grep::new(pattern)
+                .map_err(|problem| Failure::new(Kind::Usage, problem))?
+                .with_context(arguments.context),
+        ),
+        None => None,
+    };
+    Ok(Selection { range, grep })
+}
+
+/// Removes artifacts.
+pub(crate) fn remove(
+    arguments: &ArtifactRm,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let store = Store::of(&settings.config);
+    let mut page = printer.page();
+    for id in &arguments.ids {
+        store
+            .remove(*id)
+            .map_err(|error| unavailable(&store, error))?;
+        if arguments.json {
+            page.line(json!({ "removed": id }))?;
+        }
+    }
+    page.finish()?;
+    Ok(ExitStatus::Success)
+}
+
+/// Writes the pieces of a selection as they come.
+struct Printing {
+    page: Page,
+    /// There where JSON is printed.
+    decoder: Option<Decoder>,
+    starts_line: bool,
+    failed: Option<Failure>,
+}
+
+impl Printing {
+    fn item(&mut self, item: &Item<'_>) -> ControlFlow<()> {
+        let printed = match &mut self.decoder {
+            Some(decoder) => print_json(&mut self.page, decoder, item),
+            None => self.print(item),
+        };
+        match printed {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => {
+                self.failed = Some(failure);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn print(&mut self, item: &Item<'_>) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        if matches!(item, Item::Dropped(_)) && !self.starts_line {
+            text.push(b'\n');
+        }
+        item.write_to(&mut text);
+        self.starts_line = text.last().is_none_or(|last| *last == b'\n');
+        self.page.bytes(&text)
+    }
+
+    /// Writes what is left; the answer is what went wrong, if anything did.
+    fn finish(mut self) -> Option<Failure> {
+        if self.failed.is_some() {
+            return self.failed;
+        }
+        let rest = self
+            .decoder
+            .map_or_else(String::new, |mut decoder| decoder.finish());
+        if !rest.is_empty()
+            && let Err(failure) = self.page.line(json!({ "text": rest }))
+        {
+            return Some(failure);
+        }
+        self.page.finish().err()
+    }
+}
+
+fn print_json(page: &mut Page, decoder: &mut Decoder, item: &Item<'_>) -> Result<(), Failure> {
+    let object = match item {
+        Item::Bytes(bytes) => json!({ "text": decoder.push(bytes) }),
+        Item::Dropped(count) => json!({ "dropped_bytes": count }),
+        Item::Line {
+            number,
+            is_match,
+            bytes,
+        } => json!({
+            "line": number,
+            "match": is_match,
+            "text": String::from_utf8_lossy(bytes),
+        }),
+        Item::Break => return Ok(()),
+    };
+    page.line(object)
+}
+
+fn unavailable(store: &Store, error: io::Error) -> Failure {
+    let is_missing = error.kind() == io::ErrorKind::NotFound;
+    let failure = Failure::of(Kind::System, error.into());
+    let ids = store.ids().unwrap_or_default();
+    match (is_missing, ids.as_slice()) {
+        (false, _) => failure,
+        (true, []) => failure.hint("nothing is stored"),
+        (true, [only]) => failure.hint(format!("there is only {only}")),
+        (true, [first, .., last]) => failure.hint(format!(
+            "there are {} between {first} and {last}; `bashd artifact list` shows them",
+            ids.len()
+        )),
+    }
+}
+
+fn broken(error: serde_json::Error) -> Failure {
+    Failure::of(Kind::System, error.into())
+}

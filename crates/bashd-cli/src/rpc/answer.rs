@@ -1,0 +1,131 @@
+//! What a client is told: responses, events, and the older document's form of a reply.
+
+use super::message::Misunderstood;
+use bashd::{Event, Reply, Stream};
+use serde_json::{Map, Value, json};
+
+/// A response to a request that was carried out.
+pub(super) fn success(id: Option<&Value>, command: &str, data: Option<Value>) -> Value {
+    let mut response = begin(id, "response");
+    response.insert("command".into(), command.into());
+    response.insert("success".into(), true.into());
+    if let Some(data) = data {
+        response.insert("data".into(), data);
+    }
+    Value::Object(response)
+}
+
+/// A response to a request that was not.
+pub(super) fn failure(id: Option<&Value>, command: &str, error: &str) -> Value {
+    let mut response = begin(id, "response");
+    response.insert("command".into(), command.into());
+    response.insert("success".into(), false.into());
+    response.insert("error".into(), error.into());
+    Value::Object(response)
+}
+
+/// The response to a line that is no message.
+pub(super) fn misunderstood(why: &Misunderstood) -> Value {
+    failure(why.id.as_ref(), &why.command, &why.reason)
+}
+
+fn begin(id: Option<&Value>, what: &str) -> Map<String, Value> {
+    let mut message = Map::new();
+    if let Some(id) = id {
+        message.insert("id".into(), id.clone());
+    }
+    message.insert("type".into(), what.into());
+    message
+}
+
+/// An event of a call, as a message.
+pub(super) fn event(id: Option<&Value>, event: &Event) -> Option<Value> {
+    let (what, fields) = match event {
+        Event::Started { pid } => ("started", json!({ "pid": pid })),
+        Event::Terminal { id } => ("terminal", json!({ "terminalId": id })),
+        Event::Output {
+            stream,
+            offset,
+            text,
+        } => {
+            let stream = match stream {
+                Stream::Out => "out",
+                Stream::Err => "err",
+            };
+            let fields = json!({ "stream": stream, "offset": offset, "text": text });
+            ("output", fields)
+        }
+        Event::Finished(reply) => {
+            let fields = json!({
+                "exit_code": reply.exit_code,
+                "signal": reply.signal,
+                "timed_out": reply.timed_out,
+                "cancelled": reply.cancelled,
+                "output_bytes": reply.output_bytes,
+                "wall_ms": reply.wall_ms,
+            });
+            ("finished", fields)
+        }
+        _ => return None,
+    };
+    let mut message = begin(id, what);
+    if let Value::Object(fields) = fields {
+        message.extend(fields);
+    }
+    Some(Value::Object(message))
+}
+
+/// A reply to a full tool call: every field of `docs/reply.md`.
+pub(super) fn call(id: Option<&Value>, reply: &Reply) -> Value {
+    match serde_json::to_value(reply) {
+        Ok(data) => success(id, "call", Some(data)),
+        Err(error) => failure(id, "call", &error.to_string()),
+    }
+}
+
+/// A reply to `bash`, in the older document's fields. What did not run is a failure there.
+pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
+    let is_refusal = reply.error.is_some() || reply.denied.is_some();
+    if is_refusal {
+        let denied = reply.denied.as_ref().map(|denied| denied.message.clone());
+        let reason = reply.error.clone().or(denied).unwrap_or_default();
+        let mut response = failure(id, "bash", &reason);
+        if let (Some(denied), Value::Object(fields)) = (&reply.denied, &mut response) {
+            fields.insert("denied".into(), json!(denied));
+        }
+        return response;
+    }
+    let mut data = Map::new();
+    data.insert("output".into(), reply.output.clone().into());
+    // As shells count: a signal is 128 + n.
+    let status = reply
+        .exit_code
+        .or_else(|| reply.signal.map(|signal| 128 + signal));
+    if let Some(status) = status {
+        data.insert("exitCode".into(), status.into());
+    }
+    // The older document knows only one word for "ended from outside".
+    let cancelled = reply.cancelled || reply.timed_out;
+    data.insert("cancelled".into(), cancelled.into());
+    data.insert("timedOut".into(), reply.timed_out.into());
+    data.insert("truncated".into(), (reply.omitted_bytes > 0).into());
+    let total_lines = reply.output_lines + u64::from(reply.output_bytes > 0);
+    data.insert("totalLines".into(), total_lines.into());
+    data.insert("totalBytes".into(), reply.output_bytes.into());
+    let shown = &reply.output;
+    let lines = shown.matches('\n').count() + usize::from(!shown.is_empty());
+    data.insert("outputLines".into(), lines.into());
+    data.insert("outputBytes".into(), shown.len().into());
+    if reply.omitted_bytes > 0 {
+        data.insert("elidedBytes".into(), reply.omitted_bytes.into());
+        data.insert("elidedLines".into(), reply.omitted_lines.into());
+    }
+    if let Some(artifact) = &reply.artifact {
+        let id = artifact.strip_prefix("artifact://").unwrap_or(artifact);
+        data.insert("artifactId".into(), id.into());
+    }
+    if let Some(terminal) = &reply.terminal {
+        data.insert("terminalId".into(), terminal.clone().into());
+    }
+    success(id, "bash", Some(Value::Object(data)))
+}

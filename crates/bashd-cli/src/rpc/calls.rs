@@ -1,0 +1,213 @@
+//! The calls that run for one client.
+//!
+//! So many run at once, others wait their turn: every run has descriptors in this process. Those
+//! that wait are bounded by their number and by the bytes of their arguments.
+
+use super::answer;
+use super::message::Events;
+use crate::serve::lines::Outbox;
+use bashd::{Call, CancellationToken, Engine, Event, Reply};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+
+/// Commands that run at once, for all clients together; each has about four descriptors here.
+pub(super) const RUN_AT_ONCE: usize = 128;
+
+/// Calls that a client may have under way, running or waiting.
+pub(super) const MOST_CALLS: usize = 4096;
+
+/// Bytes of arguments that may be under way.
+const MOST_WAITING_BYTES: usize = 32 * 1024 * 1024;
+
+/// Which form the response has, and who may end it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The older document's; `abort_bash` ends it.
+    Bash,
+    /// The full reply.
+    Call,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Call => "call",
+        }
+    }
+}
+
+/// What is known of a call before it runs.
+pub(super) struct Asked {
+    pub(super) id: Option<Value>,
+    pub(super) kind: Kind,
+    pub(super) call: Call,
+    pub(super) events: Events,
+    /// Bytes of its line.
+    pub(super) bytes: usize,
+}
+
+/// A client's calls.
+pub(super) struct Calls {
+    engine: Engine,
+    outbox: Outbox,
+    turns: Arc<Semaphore>,
+    running: JoinSet<Ended>,
+    under_way: HashMap<u64, UnderWay>,
+    next: u64,
+    bytes: usize,
+}
+
+struct UnderWay {
+    id: Option<Value>,
+    kind: Kind,
+    cancel: CancellationToken,
+    bytes: usize,
+}
+
+/// The number of a call that is over.
+struct Ended(u64);
+
+impl Calls {
+    pub(super) fn new(engine: Engine, outbox: Outbox, turns: Arc<Semaphore>) -> Self {
+        Self {
+            engine,
+            outbox,
+            turns,
+            running: JoinSet::new(),
+            under_way: HashMap::new(),
+            next: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Starts a call, or says why not.
+    pub(super) fn start(&mut self, asked: Asked) -> Result<(), String> {
+        if self.under_way.len() >= MOST_CALLS || self.bytes + asked.bytes > MOST_WAITING_BYTES {
+            return Err("too many calls at once: wait for some to end".into());
+        }
+        let has_id = |id: &Value| {
+            let mut calls = self.under_way.values();
+            calls.any(|call| call.id.as_ref() == Some(id))
+        };
+        if let Some(id) = asked.id.as_ref().filter(|id| has_id(id)) {
+            return Err(format!("a call with the id {id} is under way"));
+        }
+        let cancel = CancellationToken::new();
+        let number = self.next;
+        self.next += 1;
+        self.bytes += asked.bytes;
+        self.under_way.insert(
+            number,
+            UnderWay {
+                id: asked.id.clone(),
+                kind: asked.kind,
+                cancel: cancel.clone(),
+                bytes: asked.bytes,
+            },
+        );
+        let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        self.running.spawn(async move {
+            let turn = tokio::select! {
+                biased;
+                turn = turn => turn.ok(),
+                // One that is cancelled while it waits needs no turn: nothing runs.
+                () = cancel.cancelled() => None,
+            };
+            carry_out(&engine, &outbox, asked, cancel, turn).await;
+            Ended(number)
+        });
+        Ok(())
+    }
+
+    /// Waits until a call is over; for ever, if there is none.
+    pub(super) async fn one_ended(&mut self) {
+        match self.running.join_next().await {
+            Some(ended) => self.forget(ended.ok()),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Waits until all are over.
+    pub(super) async fn all_ended(&mut self) {
+        while let Some(ended) = self.running.join_next().await {
+            self.forget(ended.ok());
+        }
+    }
+
+    fn forget(&mut self, ended: Option<Ended>) {
+        let call = ended.and_then(|Ended(number)| self.under_way.remove(&number));
+        self.bytes -= call.map_or(0, |call| call.bytes);
+    }
+
+    /// Ends the call with this id; whether there was one.
+    pub(super) fn cancel(&self, id: &Value) -> bool {
+        let mut calls = self.under_way.values();
+        let found = calls.find(|call| call.id.as_ref() == Some(id));
+        found.inspect(|call| call.cancel.cancel()).is_some()
+    }
+
+    /// Ends all calls of a kind.
+    pub(super) fn cancel_each(&self, kind: Kind) {
+        let of_kind = self.under_way.values().filter(|call| call.kind == kind);
+        of_kind.for_each(|call| call.cancel.cancel());
+    }
+
+    /// Ends everything.
+    pub(super) fn cancel_all(&self) {
+        self.under_way
+            .values()
+            .for_each(|call| call.cancel.cancel());
+    }
+}
+
+async fn carry_out(
+    engine: &Engine,
+    outbox: &Outbox,
+    asked: Asked,
+    cancel: CancellationToken,
+    turn: Option<OwnedSemaphorePermit>,
+) {
+    let Asked {
+        id,
+        kind,
+        call,
+        events,
+        ..
+    } = asked;
+    let call = call.cancel_by(cancel);
+    let reply = match events {
+        Events::Untold => Some(engine.run(call).await),
+        Events::Told => told(engine, outbox, id.as_ref(), call).await,
+    };
+    let response = match (kind, reply) {
+        (Kind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply),
+        (Kind::Call, Some(reply)) => answer::call(id.as_ref(), &reply),
+        (_, None) => answer::failure(id.as_ref(), kind.name(), "the call has no reply"),
+    };
+    outbox.send(&response).await;
+    // Kept until the client has taken the reply: one that does not read starts nothing more.
+    drop(turn);
+}
+
+async fn told(engine: &Engine, outbox: &Outbox, id: Option<&Value>, call: Call) -> Option<Reply> {
+    let mut running = engine.stream(call);
+    while let Some(event) = running.next().await {
+        if let Some(message) = answer::event(id, &event) {
+            outbox.send(&message).await;
+        }
+        if let Event::Finished(reply) = event {
+            return Some(*reply);
+        }
+    }
+    None
+}

@@ -1,0 +1,246 @@
+//! What a client may say: from a line to a [`Request`], or to why it is none.
+
+use serde_json::{Map, Value};
+
+/// A message of a client.
+#[derive(Debug, PartialEq)]
+pub(super) enum Said {
+    /// Says what the client can do; answered by what bashd can.
+    Hello(Offers),
+    /// Runs one command; the reply has the fields of the older document.
+    Bash { command: String, events: Events },
+    /// Ends every `bash` of this client.
+    AbortBash,
+    /// Makes a full tool call.
+    Call(ToolCall),
+    /// Ends one `bash` or `call`.
+    Cancel { target: Value },
+    /// Asks for a profile's tool definition.
+    Schema { profile: Option<String> },
+    /// Answers a request of bashd's.
+    Reply(Result<Value, String>),
+}
+
+/// What a client offers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Offers {
+    /// It runs commands in terminals of its own.
+    pub(super) terminal: bool,
+}
+
+/// A full tool call.
+#[derive(Debug, PartialEq)]
+pub(super) struct ToolCall {
+    /// The model's arguments, in the profile's spelling.
+    pub(super) arguments: Value,
+    pub(super) profile: Option<String>,
+    pub(super) events: Events,
+    /// Whether a terminal of the client's is used; if it offers them, unless it says otherwise.
+    pub(super) terminal: Option<bool>,
+}
+
+/// Whether a call tells what happens while it happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Events {
+    Told,
+    Untold,
+}
+
+/// A message with the id that its answer carries.
+#[derive(Debug, PartialEq)]
+pub(super) struct Message {
+    pub(super) id: Option<Value>,
+    pub(super) said: Said,
+}
+
+/// A line that is no message, and as much of it as the answer needs.
+#[derive(Debug, PartialEq)]
+pub(super) struct Misunderstood {
+    pub(super) id: Option<Value>,
+    /// What the answer names as its command.
+    pub(super) command: String,
+    pub(super) reason: String,
+}
+
+/// Reads one line.
+pub(super) fn read(line: &[u8]) -> Result<Message, Misunderstood> {
+    let unreadable = |reason: String| Misunderstood {
+        id: None,
+        command: "parse".into(),
+        reason: format!("Failed to parse command: {reason}"),
+    };
+    let value: Value =
+        serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
+    let Value::Object(mut fields) = value else {
+        return Err(unreadable("a message is an object".into()));
+    };
+    let id = match fields.remove("id") {
+        None | Some(Value::Null) => None,
+        Some(id @ (Value::String(_) | Value::Number(_))) => Some(id),
+        Some(_) => return Err(unreadable("`id` must be a string or a number".into())),
+    };
+    let Some(Value::String(command)) = fields.remove("type") else {
+        return Err(Misunderstood {
+            id,
+            ..unreadable("`type` must be a string".into())
+        });
+    };
+    match said(&command, id.as_ref(), Fields(fields)) {
+        Ok(said) => Ok(Message { id, said }),
+        Err(reason) => Err(Misunderstood {
+            id,
+            command,
+            reason,
+        }),
+    }
+}
+
+fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, String> {
+    let said = match command {
+        "hello" => {
+            let mut offers = Fields(fields.object("capabilities")?.unwrap_or_default());
+            Said::Hello(Offers {
+                terminal: offers.switch("terminal")?.unwrap_or(false),
+            })
+        }
+        "bash" => {
+            // Known to clients of the older document, and about their own records.
+            fields.switch("excludeFromContext")?;
+            Said::Bash {
+                command: fields.text("command")?.ok_or("`command` is missing")?,
+                events: fields.events()?,
+            }
+        }
+        "abort_bash" => Said::AbortBash,
+        "call" => Said::Call(ToolCall {
+            arguments: fields.any("arguments").ok_or("`arguments` are missing")?,
+            profile: fields.text("profile")?,
+            events: fields.events()?,
+            terminal: fields.switch("terminal")?,
+        }),
+        "cancel" => Said::Cancel {
+            target: fields.any("target").ok_or("`target` is missing")?,
+        },
+        "schema" => Said::Schema {
+            profile: fields.text("profile")?,
+        },
+        "reply" => {
+            id.ok_or("`id` is missing")?;
+            match fields.text("error")? {
+                Some(error) => Said::Reply(Err(error)),
+                None => Said::Reply(Ok(fields.any("result").unwrap_or_default())),
+            }
+        }
+        unknown => return Err(format!("Unknown command: {unknown}")),
+    };
+    fields.nothing_left()?;
+    Ok(said)
+}
+
+/// The fields of a message that nobody has read yet.
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn any(&mut self, name: &str) -> Option<Value> {
+        self.0.remove(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, String> {
+        match self.any(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(format!("`{name}` must be a string")),
+        }
+    }
+
+    fn switch(&mut self, name: &str) -> Result<Option<bool>, String> {
+        match self.any(name) {
+            None => Ok(None),
+            Some(Value::Bool(switch)) => Ok(Some(switch)),
+            Some(_) => Err(format!("`{name}` must be true or false")),
+        }
+    }
+
+    fn object(&mut self, name: &str) -> Result<Option<Map<String, Value>>, String> {
+        match self.any(name) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(_) => Err(format!("`{name}` must be an object")),
+        }
+    }
+
+    fn events(&mut self) -> Result<Events, String> {
+        Ok(match self.switch("stream")? {
+            Some(true) => Events::Told,
+            Some(false) | None => Events::Untold,
+        })
+    }
+
+    /// A misspelt field is better refused than ignored.
+    fn nothing_left(self) -> Result<(), String> {
+        match self.0.keys().next() {
+            Some(name) => Err(format!("there is no field `{name}`")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refused(line: &str) -> (Option<Value>, String, String) {
+        let misunderstood = read(line.as_bytes()).unwrap_err();
+        (
+            misunderstood.id,
+            misunderstood.command,
+            misunderstood.reason,
+        )
+    }
+
+    #[test]
+    fn the_older_documents_requests_are_read() {
+        let message = read(br#"{"id":"1","type":"bash","command":"ls"}"#).unwrap();
+        assert_eq!(message.id, Some(json!("1")));
+        let events = Events::Untold;
+        let command = "ls".to_owned();
+        assert_eq!(message.said, Said::Bash { command, events });
+        let message = read(br#"{"type":"abort_bash"}"#).unwrap();
+        assert_eq!((message.id, message.said), (None, Said::AbortBash));
+    }
+
+    #[test]
+    fn what_is_no_message_is_said_to_be_none() {
+        for (line, command, reason) in [
+            ("nonsense", "parse", "Failed to parse command: expected"),
+            ("[1]", "parse", "a message is an object"),
+            ("{}", "parse", "`type` must be a string"),
+            (r#"{"type":7}"#, "parse", "`type` must be a string"),
+            (r#"{"id":{},"type":"bash"}"#, "parse", "`id` must be"),
+            (r#"{"type":"dance"}"#, "dance", "Unknown command: dance"),
+            (r#"{"type":"bash"}"#, "bash", "`command` is missing"),
+            (
+                r#"{"type":"bash","command":1}"#,
+                "bash",
+                "`command` must be a string",
+            ),
+            (
+                r#"{"type":"bash","command":"","x":1}"#,
+                "bash",
+                "no field `x`",
+            ),
+            (r#"{"type":"call"}"#, "call", "`arguments` are missing"),
+            (r#"{"type":"cancel"}"#, "cancel", "`target` is missing"),
+            (r#"{"type":"reply"}"#, "reply", "`id` is missing"),
+        ] {
+            let (_, named, why) = refused(line);
+            assert_eq!(named, command, "{line}");
+            assert!(why.contains(reason), "{line}: {why}");
+        }
+        let (id, ..) = refused(r#"{"id":5,"type":"dance"}"#);
+        assert_eq!(id, Some(json!(5)));
+        let deep = "[".repeat(100_000);
+        assert!(refused(&deep).2.contains("recursion"));
+    }
+}

@@ -1,0 +1,72 @@
+//! `bashd rpc`: JSON lines on stdin and stdout, or on a Unix socket.
+//!
+//! One line is one message, in both directions; `docs/rpc.md` is the protocol. Here is what the
+//! command line asks for. `connection` is one
+//! client from its first line to its last, `message` what it may say, `calls` what runs for it,
+//! `answer` what it is told, `terminal` its terminals, `socket` many clients.
+//!
+//! Memory is bounded whatever a client does: a line has a limit, so have the calls that run and
+//! those that wait, and who does not read is not told more than a few messages ahead. Output waits
+//! in the spools meanwhile, and nothing is lost.
+
+mod answer;
+mod calls;
+mod connection;
+mod message;
+mod socket;
+mod terminal;
+
+use crate::args::Rpc;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use crate::serve::{self, Server};
+use crate::settings::Settings;
+use bashd::profile::library::Library;
+use connection::Ends;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// What every connection of a server shares.
+#[derive(Clone)]
+pub(crate) struct Host {
+    server: Server,
+    /// For tool definitions of other profiles than the server's own.
+    profiles: Arc<Library>,
+    /// The right to run something.
+    turns: Arc<Semaphore>,
+    /// How long calls may still run when the client has closed its end.
+    linger: Duration,
+}
+
+/// Serves until stdin closes or a signal comes; on a socket, until a signal comes.
+pub(crate) fn rpc(
+    arguments: &Rpc,
+    settings: Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let profiles = Library::new(settings.config.profiles_dir.clone());
+    let host = Host {
+        profiles: Arc::new(profiles),
+        turns: Arc::new(Semaphore::new(calls::RUN_AT_ONCE)),
+        server: Server::start(&arguments.serving, settings)?,
+        linger: arguments.linger,
+    };
+    let engine = host.server.engine.clone();
+    let (served, signal) = if let Some(path) = &arguments.socket {
+        let listening = socket::Listening::at(path)?;
+        serve::until_done(|stop| socket::serve(host, listening, stop))?
+    } else {
+        let ends = Ends::stdio().map_err(|error| Failure::of(Kind::System, error.into()))?;
+        serve::until_done(|stop| async move {
+            connection::serve(host, ends, stop).await;
+            Ok(())
+        })?
+    };
+    for warning in engine.take_warnings() {
+        printer.warn(&warning);
+    }
+    served?;
+    Ok(signal.unwrap_or(ExitStatus::Success))
+}

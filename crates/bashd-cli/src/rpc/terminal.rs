@@ -1,0 +1,172 @@
+//! The terminals of an `rpc` client: requests back to it, and its answers.
+
+use crate::serve::lines::Outbox;
+use bashd::{ClientAnswer, ClientTerminal, NewTerminal, TerminalExit, TerminalOutput};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// What the ids of our requests begin with, so that nobody takes them for a client's own.
+const ID_PREFIX: &str = "bashd-";
+
+/// Requests to the client that wait for its answer.
+#[derive(Default)]
+pub(super) struct Waiting(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    last: u64,
+    answers: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
+    is_closed: bool,
+}
+
+impl Waiting {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self) -> Option<(u64, oneshot::Receiver<Result<Value, String>>)> {
+        let mut state = self.state();
+        if state.is_closed {
+            return None;
+        }
+        state.last += 1;
+        let number = state.last;
+        let (sender, answer) = oneshot::channel();
+        state.answers.insert(number, sender);
+        Some((number, answer))
+    }
+
+    /// Hands an answer to whoever waits for it. One that comes too late is no fault of the client's.
+    pub(super) fn answer(&self, id: &Value, answer: Result<Value, String>) -> Result<(), String> {
+        let number = id.as_str().and_then(|id| id.strip_prefix(ID_PREFIX));
+        let number = number.and_then(|number| number.parse::<u64>().ok());
+        let mut state = self.state();
+        match number {
+            Some(number) if (1..=state.last).contains(&number) => {
+                if let Some(waiting) = state.answers.remove(&number) {
+                    let _ = waiting.send(answer);
+                }
+                Ok(())
+            }
+            _ => Err(format!("no request had the id {id}")),
+        }
+    }
+
+    /// The client says nothing more: whoever waits is told so.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.answers.clear();
+    }
+}
+
+/// The client's terminals, for one call.
+pub(super) struct Terminals {
+    pub(super) outbox: Outbox,
+    pub(super) waiting: Arc<Waiting>,
+    /// The id of the call that they are for.
+    pub(super) call: Option<Value>,
+}
+
+/// Takes a question back that nobody waits for any more.
+struct Question<'a>(&'a Waiting, u64);
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        self.0.state().answers.remove(&self.1);
+    }
+}
+
+impl Terminals {
+    fn ask<T: DeserializeOwned>(&self, method: &'static str, params: Value) -> ClientAnswer<'_, T> {
+        Box::pin(async move {
+            let gone = || "the client is gone".to_owned();
+            let (number, answer) = self.waiting.begin().ok_or_else(gone)?;
+            let _question = Question(&self.waiting, number);
+            let request = json!({
+                "id": format!("{ID_PREFIX}{number}"),
+                "type": "request",
+                "call": self.call,
+                "method": method,
+                "params": params,
+            });
+            self.outbox.send(&request).await;
+            let answer = answer.await.map_err(|_| gone())??;
+            serde_json::from_value(answer)
+                .map_err(|error| format!("the client's answer to {method} is no answer: {error}"))
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Created {
+    terminal_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Exited {
+    exit_code: Option<i32>,
+    signal: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    output: String,
+    exit_status: Option<Exited>,
+}
+
+impl From<Exited> for TerminalExit {
+    fn from(exited: Exited) -> Self {
+        Self {
+            code: exited.exit_code,
+            signal: exited.signal,
+        }
+    }
+}
+
+impl ClientTerminal for Terminals {
+    fn create(&self, new: NewTerminal) -> ClientAnswer<'_, String> {
+        let variable = |(name, value): &(String, String)| json!({ "name": name, "value": value });
+        let params = json!({
+            "command": new.command,
+            "args": new.args,
+            "env": new.env.iter().map(variable).collect::<Vec<_>>(),
+            "cwd": new.cwd,
+            "outputByteLimit": new.output_byte_limit,
+        });
+        let created = self.ask::<Created>("terminal/create", params);
+        Box::pin(async move { created.await.map(|created| created.terminal_id) })
+    }
+
+    fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput> {
+        let shown = self.ask::<Shown>("terminal/output", json!({ "terminalId": id }));
+        Box::pin(async move {
+            shown.await.map(|shown| TerminalOutput {
+                text: shown.output,
+                exit: shown.exit_status.map(Into::into),
+            })
+        })
+    }
+
+    fn wait_for_exit<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalExit> {
+        let exited = self.ask::<Exited>("terminal/wait_for_exit", json!({ "terminalId": id }));
+        Box::pin(async move { exited.await.map(Into::into) })
+    }
+
+    fn kill<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, ()> {
+        let killed = self.ask::<Value>("terminal/kill", json!({ "terminalId": id }));
+        Box::pin(async move { killed.await.map(drop) })
+    }
+
+    fn release<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, ()> {
+        let released = self.ask::<Value>("terminal/release", json!({ "terminalId": id }));
+        Box::pin(async move { released.await.map(drop) })
+    }
+}

@@ -1,0 +1,172 @@
+//! Lines in and lines out, each in a thread of its own.
+//!
+//! Threads, because stdin and stdout are shared with whoever started us: making them non-blocking
+//! would do so for everybody who has them. Both are bounded: a line by its length, the way to the
+//! client by the number of messages that wait.
+
+use bashd::CancellationToken;
+use std::io::{self, Read, Write};
+use tokio::sync::mpsc;
+
+/// Bytes that a line may have. Anything longer is thrown away while it is read.
+pub(crate) const MOST_LINE_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of one read.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Messages that may wait for a client that does not read.
+const MESSAGES_AHEAD: usize = 16;
+
+/// One line of a client.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Its bytes, without the newline.
+    Text(Vec<u8>),
+    /// It was longer than a line may be.
+    TooLong,
+}
+
+/// Reads lines until the input ends or nobody wants more.
+pub(crate) fn read(mut input: impl Read + Send + 'static) -> mpsc::Receiver<Line> {
+    // One line ahead: lines may be large.
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut splitter = Splitter::default();
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            let count = match input.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            for line in splitter.push(buffer.get(..count).unwrap_or_default()) {
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        }
+        // A last line without newline counts.
+        if let Some(line) = splitter.finish() {
+            let _ = sender.blocking_send(line);
+        }
+    });
+    lines
+}
+
+/// Cuts a stream of bytes into lines.
+#[derive(Default)]
+struct Splitter {
+    begun: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Splitter {
+    fn push(&mut self, bytes: &[u8]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut parts = bytes.split(|byte| *byte == b'\n').peekable();
+        while let Some(part) = parts.next() {
+            if self.begun.len() + part.len() > MOST_LINE_BYTES {
+                self.is_too_long = true;
+                self.begun = Vec::new();
+            }
+            if !self.is_too_long {
+                self.begun.extend_from_slice(part);
+            }
+            if parts.peek().is_some() {
+                lines.extend(self.finish());
+            }
+        }
+        lines
+    }
+
+    /// Ends the line that was begun; blank ones are nothing.
+    fn finish(&mut self) -> Option<Line> {
+        let text = std::mem::take(&mut self.begun);
+        if std::mem::take(&mut self.is_too_long) {
+            return Some(Line::TooLong);
+        }
+        (!text.trim_ascii().is_empty()).then_some(Line::Text(text))
+    }
+}
+
+/// The way to a client. Whoever sends waits while the client does not read.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    messages: mpsc::Sender<Vec<u8>>,
+    /// Cancelled when the client can't be written to any more.
+    pub(crate) broken: CancellationToken,
+}
+
+impl Outbox {
+    /// Sends one message as one line.
+    pub(crate) async fn send(&self, message: &serde_json::Value) {
+        self.send_line(message.to_string().into_bytes()).await;
+    }
+
+    /// Sends one line; when the client is gone, nobody needs to know.
+    pub(crate) async fn send_line(&self, mut line: Vec<u8>) {
+        line.push(b'\n');
+        tokio::select! {
+            biased;
+            _ = self.messages.send(line) => {}
+            () = self.broken.cancelled() => {}
+        }
+    }
+}
+
+/// Writes what an outbox is given; the other end tells when all of it has been written.
+pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, CancellationToken) {
+    let (messages, mut waiting) = mpsc::channel::<Vec<u8>>(MESSAGES_AHEAD);
+    let outbox = Outbox {
+        messages,
+        broken: CancellationToken::new(),
+    };
+    let (broken, flushed) = (outbox.broken.clone(), CancellationToken::new());
+    let done = flushed.clone();
+    std::thread::spawn(move || {
+        while let Some(line) = waiting.blocking_recv() {
+            if output
+                .write_all(&line)
+                .and_then(|()| output.flush())
+                .is_err()
+            {
+                broken.cancel();
+                break;
+            }
+        }
+        done.cancel();
+    });
+    (outbox, flushed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(line: &str) -> Line {
+        Line::Text(line.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn lines_are_found_however_they_arrive() {
+        let mut splitter = Splitter::default();
+        assert_eq!(splitter.push(b"on"), []);
+        assert_eq!(
+            splitter.push(b"e\n\n \ntwo\nth"),
+            [text("one"), text("two")]
+        );
+        assert_eq!(splitter.finish(), Some(text("th")));
+        assert_eq!(splitter.finish(), None);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_thrown_away_and_the_next_is_read() {
+        let mut splitter = Splitter::default();
+        let part = vec![b'x'; MOST_LINE_BYTES / 2 + 1];
+        assert_eq!(splitter.push(&part), []);
+        assert_eq!(splitter.push(&part), []);
+        assert!(splitter.begun.is_empty());
+        assert_eq!(splitter.push(b"x\nnext\n"), [Line::TooLong, text("next")]);
+    }
+}

@@ -1,0 +1,291 @@
+//! `bashd rpc`: requests, responses and events; what the command line says; how it ends.
+
+use crate::rpc_under_test::{Client, PATIENCE};
+use crate::shown;
+use bashd_testkit::Home;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Instant;
+
+fn wait_for(path: &Path) {
+    let begun = Instant::now();
+    while !path.exists() {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{} does not come",
+            path.display()
+        );
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn the_older_documents_requests_get_its_replies() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let answer =
+        client.ask(&json!({"id": "1", "type": "bash", "command": "printf 'a\\nb'; exit 3"}));
+    let expected = json!({
+        "id": "1", "type": "response", "command": "bash", "success": true,
+        "data": {
+            "output": "a\nb", "exitCode": 3, "cancelled": false, "timedOut": false, "truncated": false,
+            "totalLines": 2, "totalBytes": 3, "outputLines": 2, "outputBytes": 3,
+        },
+    });
+    assert_eq!(answer, expected);
+    client.say(&json!({"type": "bash", "command": "true"}));
+    let answer = client.next();
+    assert_eq!(answer.get("id"), None);
+    assert_eq!(answer["data"]["totalLines"], 0);
+    let answer = client.ask(&json!({"id": "2", "type": "bash", "command": "seq 100000"}));
+    let data = &answer["data"];
+    assert_eq!(
+        (&data["truncated"], &data["totalBytes"]),
+        (&json!(true), &json!(588_895))
+    );
+    assert_eq!(data["totalLines"], 100_001);
+    assert_eq!(data["outputBytes"], data["output"].as_str().unwrap().len());
+    let answer = client.ask(&json!({"id": "3", "type": "bash", "command": "kill -9 $$"}));
+    assert_eq!(answer["data"]["exitCode"], 137);
+    assert_eq!(client.close().0.code(), Some(0));
+}
+
+#[test]
+fn abort_bash_ends_all_of_them() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    for id in ["a", "b"] {
+        let command = format!("echo before; : > {id}; sleep 300");
+        client.say(&json!({"id": id, "type": "bash", "command": command}));
+    }
+    client.say(&json!({"id": "c", "type": "call", "arguments": {"command": ": > c; sleep 300"}}));
+    for id in ["a", "b", "c"] {
+        wait_for(&home.workspace().join(id));
+    }
+    client.say(&json!({"id": "x", "type": "abort_bash"}));
+    let expected = json!({"id": "x", "type": "response", "command": "abort_bash", "success": true});
+    assert_eq!(client.response("x"), expected);
+    for id in ["a", "b"] {
+        let data = &client.response(id)["data"];
+        assert_eq!(
+            (&data["cancelled"], &data["output"]),
+            (&json!(true), &json!("before\n"))
+        );
+    }
+    let answer = client.ask(&json!({"id": "y", "type": "cancel", "target": "c"}));
+    assert_eq!(answer["success"], true);
+    assert_eq!(client.response("c")["data"]["cancelled"], true);
+    client.close();
+}
+
+#[test]
+fn what_does_not_run_is_a_failure_with_its_reason() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let answer = client.ask(&json!({"id": "1", "type": "bash", "command": "touch X; git push -f"}));
+    assert_eq!(answer["success"], false);
+    assert_eq!(answer["denied"]["rule"], "no_force_push");
+    assert!(
+        answer["error"]
+            .as_str()
+            .unwrap()
+            .contains("--force-with-lease")
+    );
+    let answer = client.ask(&json!({"id": "2", "type": "bash", "command": "  "}));
+    assert_eq!(
+        (&answer["success"], answer["error"].is_string()),
+        (&json!(false), true)
+    );
+    let answer = client
+        .ask(&json!({"id": "3", "type": "call", "arguments": {"command": "touch X; git push -f"}}));
+    assert_eq!(
+        answer["success"], true,
+        "the call was made, and has a reply"
+    );
+    assert_eq!(answer["data"]["denied"]["rule"], "no_force_push");
+    assert!(!home.workspace().join("X").exists());
+    client.close();
+}
+
+#[test]
+fn a_call_has_the_reply_of_run_in_every_profile() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    for profile in ["default", "voice", "harness", "phoenix"] {
+        let input = json!({"command": "echo out; echo err >&2; exit 4"});
+        let printed = shown(
+            &home,
+            &[
+                "run",
+                "--json",
+                "--profile",
+                profile,
+                "--input",
+                &input.to_string(),
+            ],
+        );
+        let mut expected: Value = serde_json::from_slice(&printed.stdout).unwrap();
+        let mut answer = client
+            .ask(&json!({"id": profile, "type": "call", "profile": profile, "arguments": input}));
+        for reply in [&mut expected, &mut answer["data"]] {
+            reply["wall_ms"] = json!(0);
+        }
+        assert_eq!(answer["data"], expected, "{profile}");
+    }
+    let answer =
+        client.ask(&json!({"id": "n", "type": "call", "profile": "nonsense", "arguments": {}}));
+    assert!(
+        answer["data"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("nonsense")
+    );
+    client.close();
+}
+
+#[test]
+fn events_come_in_order_and_offsets_leave_nothing_out() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["--profile", "harness"]);
+    let command = "seq 50000; seq 3 >&2";
+    client.say(
+        &json!({"id": "1", "type": "call", "stream": true, "arguments": {"command": command}}),
+    );
+    let started = client.next();
+    assert_eq!(
+        (&started["type"], started["pid"].is_number()),
+        (&json!("started"), true)
+    );
+    let mut texts = [String::new(), String::new()];
+    let finished = loop {
+        let message = client.next();
+        assert_eq!(message["id"], "1");
+        if message["type"] != "output" {
+            break message;
+        }
+        let so_far = &mut texts[usize::from(message["stream"] == "err")];
+        assert_eq!(message["offset"], so_far.len());
+        so_far.push_str(message["text"].as_str().unwrap());
+    };
+    let lines: Vec<String> = (1..=50000).map(|line| format!("{line}\n")).collect();
+    let expected = lines.concat();
+    assert_eq!(texts, [expected, "1\n2\n3\n".to_owned()]);
+    assert_eq!(
+        (&finished["type"], &finished["exit_code"]),
+        (&json!("finished"), &json!(0))
+    );
+    assert_eq!(client.next()["type"], "response");
+    client.close();
+}
+
+#[test]
+fn calls_run_side_by_side_and_one_is_cancelled_alone() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    client.say(&json!({"id": "slow", "type": "call", "arguments": {"command": "until [ -e go ]; do sleep 0.01; done; echo slow"}}));
+    client
+        .say(&json!({"id": "gone", "type": "call", "arguments": {"command": ": > up; sleep 300"}}));
+    client.say(&json!({"id": "quick", "type": "call", "arguments": {"command": "echo quick"}}));
+    assert_eq!(client.response("quick")["data"]["output"], "quick\n");
+    wait_for(&home.workspace().join("up"));
+    client.say(&json!({"id": 7, "type": "cancel", "target": "gone"}));
+    assert_eq!(client.response("gone")["data"]["cancelled"], true);
+    std::fs::write(home.workspace().join("go"), "").unwrap();
+    assert_eq!(client.response("slow")["data"]["output"], "slow\n");
+    let answer = client.ask(&json!({"id": "z", "type": "cancel", "target": "gone"}));
+    assert_eq!(answer["error"], "no call with the id \"gone\" is under way");
+    client.close();
+}
+
+#[test]
+fn hello_and_schema_tell_what_there_is() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["--profile", "voice"]);
+    let answer = client.ask(&json!({"id": 1, "type": "hello"}));
+    assert_eq!(answer["data"]["protocol"], 1);
+    assert_eq!(answer["data"]["profile"], "voice");
+    let answer = client.ask(&json!({"id": 2, "type": "schema"}));
+    assert!(answer["data"]["input_schema"]["properties"]["command"].is_object());
+    let answer = client.ask(&json!({"id": 3, "type": "schema", "profile": "default"}));
+    assert!(answer["data"]["input_schema"]["properties"]["timeout"].is_object());
+    let answer = client.ask(&json!({"id": 4, "type": "schema", "profile": "nonsense"}));
+    assert_eq!(answer["success"], false);
+    client.close();
+}
+
+#[test]
+fn the_command_line_holds_for_every_call() {
+    let home = Home::new();
+    let mut client = Client::start(
+        &home,
+        &["--profile", "voice", "--safe-mode", "compat", "--cwd", "/"],
+    );
+    let answer = client.ask(&json!({"id": 1, "type": "call", "arguments": {"command": "touch X"}}));
+    assert_eq!(
+        answer["data"]["text"],
+        "Error: Command not allowed in safe mode"
+    );
+    client.close();
+    let mut client = Client::start(&home, &["--cwd", "/"]);
+    let answer = client.ask(&json!({"id": 2, "type": "bash", "command": "pwd"}));
+    assert_eq!(answer["data"]["output"], "/\n");
+    client.close();
+    let mut client = Client::start(&home, &["--interceptor", "--tools", "read,search"]);
+    let answer = client.ask(&json!({"id": 1, "type": "call", "arguments": {"command": "cat f"}}));
+    assert_eq!(answer["data"]["denied"]["suggested_tool"], "read");
+    client.close();
+}
+
+#[test]
+fn requests_that_were_piped_in_are_all_answered() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    for id in 0..50 {
+        client.say(
+            &json!({"id": id, "type": "bash", "command": "echo $BASHPID >/dev/null; echo hi"}),
+        );
+    }
+    client.say_raw(br#"{"id":"last","type":"bash","command":"echo without newline"}"#);
+    let (status, answers) = client.close();
+    assert_eq!((status.code(), answers.len()), (Some(0), 51));
+    assert!(
+        answers.iter().all(|answer| answer["success"] == true),
+        "{answers:?}"
+    );
+}
+
+#[test]
+fn when_stdin_closes_calls_have_a_while_and_then_end() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["--linger", "0.2"]);
+    client.say(&json!({"id": "1", "type": "bash", "command": ": > up; sleep 300"}));
+    wait_for(&home.workspace().join("up"));
+    let (status, answers) = client.close();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(answers[0]["data"]["cancelled"], true);
+}
+
+#[test]
+fn a_client_that_is_gone_takes_its_calls_along() {
+    let home = Home::new();
+    let mut client = Client::start_deaf(&home, &["--linger", "600"]);
+    client.say(&json!({"id": "1", "type": "bash", "command": ": > up; sleep 300"}));
+    wait_for(&home.workspace().join("up"));
+    drop(client.child.stdout.take());
+    drop(client.stdin.take());
+    assert_eq!(client.ended().code(), Some(0));
+}
+
+#[test]
+fn signals_end_it_and_what_runs() {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let home = Home::new();
+        let mut client = Client::start(&home, &[]);
+        client.say(&json!({"id": "1", "type": "bash", "command": ": > up; sleep 300"}));
+        wait_for(&home.workspace().join("up"));
+        kill_process(Pid::from_child(&client.child), signal).unwrap();
+        assert_eq!(client.response("1")["data"]["cancelled"], true);
+        assert_eq!(client.ended().code(), Some(status), "{signal:?}");
+    }
+}

@@ -1,0 +1,207 @@
+//! `bashd rpc` with clients that mean no good: a clear error, bounded memory, no crash, nothing left.
+
+use crate::rpc_under_test::Client;
+use bashd_testkit::Home;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// What a server may have, whatever its client does; debug builds included.
+const MEMORY: u64 = 150 * 1024 * 1024;
+
+fn still_works(client: &mut Client) {
+    let answer = client.ask(&json!({"id": "works", "type": "bash", "command": "echo fine"}));
+    assert_eq!(answer["data"]["output"], "fine\n");
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_next_is_heard() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let deep = format!("{}\n", "[".repeat(200_000));
+    for (line, error) in [
+        ("nonsense\n", "Failed to parse command: expected"),
+        ("{\"type\":\"bash\"\n", "Failed to parse command: EOF"),
+        ("\u{0}\u{1}\n", "Failed to parse command"),
+        ("[]\n", "a message is an object"),
+        ("{\"type\":\"dance\"}\n", "Unknown command: dance"),
+        (
+            "{\"id\":[1],\"type\":\"bash\"}\n",
+            "`id` must be a string or a number",
+        ),
+        (
+            "{\"type\":\"reply\",\"id\":\"bashd-9\"}\n",
+            "no request had the id",
+        ),
+        (
+            "{\"type\":\"cancel\",\"target\":\"nobody\"}\n",
+            "no call with the id",
+        ),
+        (
+            "{\"type\":\"call\",\"arguments\":{},\"terminal\":true}\n",
+            "offered no terminals",
+        ),
+        (deep.as_str(), "recursion limit"),
+    ] {
+        client.say_raw(line.as_bytes());
+        let answer = client.next();
+        assert_eq!(answer["success"], false, "{line}: {answer}");
+        let told = answer["error"].as_str().unwrap();
+        assert!(told.contains(error), "{line}: {told}");
+    }
+    client.say_raw(&[0xff, 0xfe, b'\n']);
+    assert_eq!(client.next()["success"], false);
+    still_works(&mut client);
+    client.close();
+}
+
+#[test]
+fn a_line_of_ten_megabytes_is_refused_without_being_kept() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    for _ in 0..3 {
+        let line = format!(
+            "{{\"id\":\"1\",\"type\":\"bash\",\"command\":\"{}\"}}\n",
+            "x".repeat(10_000_000)
+        );
+        client.say_raw(line.as_bytes());
+        let answer = client.next();
+        assert_eq!(
+            answer["error"],
+            "Failed to parse command: a line may have at most 8 MiB"
+        );
+    }
+    still_works(&mut client);
+    assert!(client.most_memory() < MEMORY, "{}", client.most_memory());
+    client.close();
+}
+
+#[test]
+fn an_id_that_is_in_use_is_refused() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    client.say(
+        &json!({"id": "1", "type": "bash", "command": "until [ -e go ]; do sleep 0.01; done"}),
+    );
+    client.say(&json!({"id": "1", "type": "bash", "command": "touch X"}));
+    let answer = client.next();
+    assert_eq!(answer["error"], "a call with the id \"1\" is under way");
+    std::fs::write(home.workspace().join("go"), "").unwrap();
+    assert_eq!(client.response("1")["success"], true);
+    assert!(!home.workspace().join("X").exists());
+    client.close();
+}
+
+#[test]
+fn a_thousand_requests_at_once_are_all_answered() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let count: u64 = 1000;
+    let mut stdin = client.stdin.take().unwrap();
+    let asking = std::thread::spawn(move || {
+        for id in 0..count {
+            let line = json!({"id": id, "type": "bash", "command": format!("echo {id}")});
+            writeln!(stdin, "{line}").unwrap();
+        }
+        stdin
+    });
+    let mut outputs: Vec<(u64, String)> = (0..count)
+        .map(|_| client.next())
+        .map(|answer| {
+            let output = answer["data"]["output"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{answer}"));
+            (answer["id"].as_u64().unwrap(), output.to_owned())
+        })
+        .collect();
+    outputs.sort();
+    let expected: Vec<(u64, String)> = (0..count).map(|id| (id, format!("{id}\n"))).collect();
+    assert_eq!(outputs, expected);
+    assert!(client.most_memory() < MEMORY, "{}", client.most_memory());
+    client.stdin = Some(asking.join().unwrap());
+    client.close();
+}
+
+#[test]
+fn too_many_calls_are_refused_and_those_under_way_can_be_ended() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let mut stdin = client.stdin.take().unwrap();
+    let asking = std::thread::spawn(move || {
+        for _ in 0..4200 {
+            writeln!(stdin, "{}", json!({"type": "bash", "command": "sleep 300"})).unwrap();
+        }
+        writeln!(stdin, "{}", json!({"id": "enough", "type": "abort_bash"})).unwrap();
+        stdin
+    });
+    assert_eq!(client.response("enough")["success"], true);
+    client.stdin = Some(asking.join().unwrap());
+    let answers: Vec<Value> = (0..4200)
+        .map(|_| client.next_where(|answer| answer["command"] == "bash"))
+        .collect();
+    let refused = answers.iter().filter(|answer| {
+        answer["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("too many calls"))
+    });
+    assert_eq!(refused.count(), 4200 - 4096);
+    still_works(&mut client);
+    client.close();
+}
+
+#[test]
+fn a_client_that_never_reads_costs_little_and_loses_nothing() {
+    let home = Home::new();
+    let mut client = Client::start_deaf(&home, &[]);
+    for id in 0..20 {
+        let command = "seq 200000";
+        client.say(
+            &json!({"id": id, "type": "call", "stream": true, "arguments": {"command": command}}),
+        );
+    }
+    // Until everything that may go ahead has gone ahead.
+    let mut last = 0;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) || client.most_memory() > last {
+        last = client.most_memory();
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    assert!(last < MEMORY, "{last}");
+    client.listen();
+    let mut ends = vec![0; 20];
+    let mut responses = 0;
+    while responses < 20 {
+        let message = client.next();
+        let id = message["id"].as_u64().unwrap() as usize;
+        if message["type"] == "output" {
+            assert_eq!(message["offset"], ends[id], "a gap in {id}");
+            ends[id] += message["text"].as_str().unwrap().len();
+        }
+        responses += usize::from(message["type"] == "response");
+    }
+    assert_eq!(ends, vec![1_288_895; 20]);
+    client.close();
+}
+
+#[test]
+fn a_client_that_closes_and_never_reads_is_given_up() {
+    let home = Home::new();
+    let mut client = Client::start_deaf(&home, &["--linger", "0.3"]);
+    for id in 0..200 {
+        client.say(&json!({"id": id, "type": "bash", "command": "seq 10000"}));
+    }
+    drop(client.stdin.take());
+    assert_eq!(client.ended().code(), Some(0));
+}
+
+#[test]
+fn a_client_that_closes_one_end_first_is_answered() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let command = "until [ -e go ]; do sleep 0.01; done; echo late";
+    client.say(&json!({"id": "1", "type": "bash", "command": command}));
+    drop(client.stdin.take());
+    std::fs::write(home.workspace().join("go"), "").unwrap();
+    assert_eq!(client.response("1")["data"]["output"], "late\n");
+    assert_eq!(client.ended().code(), Some(0));
+}

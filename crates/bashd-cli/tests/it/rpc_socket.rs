@@ -1,0 +1,119 @@
+//! `bashd rpc --socket`: who may connect, what is in the way, how it ends.
+
+use crate::rpc_under_test::{Client, PATIENCE, messages};
+use crate::{bashd, shown};
+use bashd_testkit::{Home, loudly};
+use rustix::process::{Pid, Signal, Uid, geteuid, kill_process};
+use serde_json::{Value, json};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+fn serving(home: &Home) -> (Client, PathBuf) {
+    let path = home.workspace().join("s.sock");
+    let client = Client::start(home, &["--socket", path.to_str().unwrap()]);
+    let begun = Instant::now();
+    while UnixStream::connect(&path).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "nobody listens");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (client, path)
+}
+
+fn ask(path: &Path, message: &Value) -> Value {
+    let mut stream = UnixStream::connect(path).unwrap();
+    writeln!(stream, "{message}").unwrap();
+    messages(stream.try_clone().unwrap())
+        .recv_timeout(PATIENCE)
+        .unwrap()
+}
+
+#[test]
+fn many_clients_are_served_each_with_calls_of_its_own() {
+    let home = Home::new();
+    let (mut server, path) = serving(&home);
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+        0o600
+    );
+    let mut other = UnixStream::connect(&path).unwrap();
+    writeln!(
+        other,
+        "{}",
+        json!({"id": "1", "type": "bash", "command": ": > up; sleep 300"})
+    )
+    .unwrap();
+    while !home.workspace().join("up").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let answer = ask(
+        &path,
+        &json!({"id": "1", "type": "bash", "command": "echo mine"}),
+    );
+    assert_eq!(answer["data"]["output"], "mine\n");
+    let answer = ask(&path, &json!({"id": "2", "type": "cancel", "target": "1"}));
+    assert_eq!(answer["success"], false, "another client's call");
+    // One that leaves takes its calls along; the leak check would find them.
+    drop(other);
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    assert_eq!(server.ended().code(), Some(143));
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_socket_that_nobody_serves_is_replaced_and_anything_else_is_not() {
+    let home = Home::new();
+    let path = home.workspace().join("s.sock");
+    drop(UnixListener::bind(&path).unwrap());
+    let (mut server, path) = serving(&home);
+    let second = shown(&home, &["rpc", "--socket", path.to_str().unwrap()]);
+    assert_eq!(second.code(), Some(125));
+    assert!(
+        second.err().contains("is served already"),
+        "{}",
+        second.err()
+    );
+    kill_process(Pid::from_child(&server.child), Signal::INT).unwrap();
+    server.ended();
+    std::fs::write(&path, "a file").unwrap();
+    let third = bashd(&home, &["rpc", "--socket", path.to_str().unwrap()]).run();
+    assert!(third.err().contains("is not a socket"), "{}", third.err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file");
+}
+
+#[test]
+fn another_user_is_turned_away() {
+    if !geteuid().is_root() {
+        loudly("rpc's socket: only root can connect as another user");
+        return;
+    }
+    let home = Home::new();
+    let (mut server, path) = serving(&home);
+    for directory in [home.root().to_owned(), home.workspace()] {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let error = as_nobody(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    // Even where somebody opens the socket to all.
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let told = as_nobody(&path).unwrap();
+    assert!(told.contains("this socket is for another user"), "{told}");
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    server.ended();
+}
+
+/// What somebody without rights is told when he connects.
+fn as_nobody(path: &Path) -> std::io::Result<String> {
+    let path = path.to_owned();
+    // The kernel has a user for each thread; only libraries make it one for all.
+    let connecting = std::thread::spawn(move || {
+        let nobody = Uid::from_raw(65534);
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody)?;
+        let mut told = String::new();
+        UnixStream::connect(path)?.read_to_string(&mut told)?;
+        Ok(told)
+    });
+    connecting.join().unwrap()
+}

@@ -1,0 +1,95 @@
+// The official TypeScript SDK as a client of `bashd mcp`: its line 1 (handshake) and its line 2 (either lifecycle).
+//
+//   mcp_client.mjs LINE MODE WORKSPACE stdio BASHD [ARGUMENT...]
+//   mcp_client.mjs LINE MODE WORKSPACE http URL TOKEN
+//
+// Does what a client does, and prints what it saw as one JSON object. NODE_MODULES is where the SDK is.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+const LIMIT = 60_000;
+const [line, mode, workspace, kind, ...rest] = process.argv.slice(2);
+const require = createRequire(`${process.env.NODE_MODULES}/x.js`);
+const load = (name) => import(pathToFileURL(require.resolve(name)));
+
+async function connect() {
+  const [{ Client }, { StdioClientTransport }, { StreamableHTTPClientTransport }] =
+    line === "1"
+      ? [
+          await load("@modelcontextprotocol/sdk/client/index.js"),
+          await load("@modelcontextprotocol/sdk/client/stdio.js"),
+          await load("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+        ]
+      : [
+          await load("@modelcontextprotocol/client"),
+          await load("@modelcontextprotocol/client/stdio"),
+          await load("@modelcontextprotocol/client"),
+        ];
+  const options = line === "1" ? {} : { versionNegotiation: { mode } };
+  const client = new Client({ name: "peer", version: "1" }, options);
+  const transport =
+    kind === "stdio"
+      ? new StdioClientTransport({ command: rest[0], args: rest.slice(1), env: process.env })
+      : new StreamableHTTPClientTransport(new URL(rest[0]), {
+          requestInit: { headers: { Authorization: `Bearer ${rest[1]}` } },
+        });
+  await client.connect(transport);
+  return client;
+}
+
+async function until(isTrue, what) {
+  const begun = Date.now();
+  while (!isTrue()) {
+    if (Date.now() - begun > LIMIT) throw new Error(what);
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
+
+function isAlive(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2)[0] !== "Z";
+  } catch {
+    return false;
+  }
+}
+
+const bash = (client, command, options = {}) => {
+  const params = { name: "bash", arguments: { command } };
+  const all = { timeout: LIMIT, ...options };
+  return line === "1" ? client.callTool(params, undefined, all) : client.callTool(params, all);
+};
+
+async function cancel(client) {
+  const pids = `${workspace}/pids-${process.pid}`;
+  const script = `setsid sleep 300 & echo $! > ${pids}.new; echo $$ >> ${pids}.new; mv ${pids}.new ${pids}; sleep 300`;
+  const stop = new AbortController();
+  const call = bash(client, script, { signal: stop.signal }).catch(() => "cancelled");
+  await until(() => existsSync(pids), "the command runs");
+  stop.abort("enough");
+  await call;
+  const tree = readFileSync(pids, "utf8").trim().split("\n").map(Number);
+  await until(() => !tree.some(isAlive), `${tree} are gone`);
+  return tree.length;
+}
+
+const client = await connect();
+const seen = {};
+seen.tools = (await client.listTools()).tools.map((tool) => tool.name);
+const result = await bash(client, "echo hi; exit 3");
+seen.text = result.content[0].text;
+seen.result = result.structuredContent;
+const told = [];
+const go = `${workspace}/go-${process.pid}`;
+const call = bash(client, `echo working; until [ -e ${go} ]; do sleep 0.05; done`, {
+  onprogress: (progress) => told.push(progress.message),
+});
+await until(() => told.length > 0, "progress is told");
+writeFileSync(go, "");
+await call;
+seen.progress = told[0];
+seen.cancelled = await cancel(client);
+seen.after = (await bash(client, "echo alive")).structuredContent.output;
+await client.close();
+console.log(JSON.stringify(seen));

@@ -1,0 +1,100 @@
+//! The numbers of artifacts: one counter per state directory, for every process that uses it.
+//!
+//! A number is written down as taken before it is used, so that a crash wastes it and never gives it
+//! twice. A counter that is gone or can't be read begins behind the highest number that is left.
+
+use super::check_limit;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// The counter's file.
+const NAME: &str = "next";
+
+/// Tries for the lock, and the pause between two: a process that was stopped while it held the
+/// lock must not hold up others for more than a moment.
+const TRIES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Digits of the file: always as many, so that one write replaces all of it.
+const DIGITS: usize = 20;
+
+/// Takes the next number.
+pub(super) fn next(links: &Path) -> io::Result<u64> {
+    super::prepare(links)?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(links.join(NAME), flags, Mode::RUSR | Mode::WUSR)?;
+    lock(&file)?;
+    let mut text = [0; DIGITS];
+    let count = rustix::io::pread(&file, &mut text, 0)?;
+    let known = std::str::from_utf8(text.get(..count).unwrap_or_default());
+    let known = known.ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let next = match known {
+        Some(number) => number,
+        None => behind_the_highest(links)?,
+    };
+    let text = format!("{:0width$}\n", next + 1, width = DIGITS);
+    check_limit(0, text.len() as u64)?;
+    if rustix::io::pwrite(&file, text.as_bytes(), 0)? < text.len() {
+        return Err(Errno::NOSPC.into());
+    }
+    Ok(next)
+}
+
+fn lock(file: &impl std::os::fd::AsFd) -> io::Result<()> {
+    for _ in 0..TRIES {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Errno::WOULDBLOCK.into())
+}
+
+fn behind_the_highest(links: &Path) -> io::Result<u64> {
+    let names = fs::read_dir(links)?
+        .flatten()
+        .map(|entry| entry.file_name());
+    let numbers = names.filter_map(|name| name.to_str()?.parse::<u64>().ok());
+    Ok(numbers.max().map_or(0, |highest| highest + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_up_from_zero_and_never_back() {
+        let home = tempfile::tempdir().unwrap();
+        let links = home.path().join("artifacts");
+        assert_eq!(next(&links).unwrap(), 0);
+        assert_eq!(next(&links).unwrap(), 1);
+        std::os::unix::fs::symlink("../runs/x", links.join("7")).unwrap();
+        assert_eq!(next(&links).unwrap(), 2, "the counter knows better");
+        fs::write(links.join(NAME), "gibberish").unwrap();
+        assert_eq!(next(&links).unwrap(), 8);
+        fs::remove_file(links.join(NAME)).unwrap();
+        assert_eq!(next(&links).unwrap(), 8, "nobody used it");
+    }
+
+    #[test]
+    fn many_at_once_get_different_numbers() {
+        let home = tempfile::tempdir().unwrap();
+        let links = home.path().join("artifacts");
+        let taken: Vec<u64> = std::thread::scope(|scope| {
+            let takers: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| (0..20).map(|_| next(&links).unwrap()).collect::<Vec<_>>()))
+                .collect();
+            let taken = takers.into_iter().flat_map(|taker| taker.join().unwrap());
+            taken.collect()
+        });
+        let mut sorted = taken;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..160).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,70 @@
+//! A selection as one bounded text, for callers that answer with a text.
+
+use super::reader::Artifact;
+use super::select::{Item, Selection};
+use crate::output::text;
+use std::io;
+use std::ops::ControlFlow;
+
+/// Text of an artifact, and whether it is all that was selected.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Excerpt {
+    /// Decoded as replies are. Lines of a search have their number before them, as `grep -n` does.
+    pub text: String,
+    /// Whether the limit cut it short.
+    pub truncated: bool,
+}
+
+impl Artifact {
+    /// What is selected, as a text of at most `limit` bytes.
+    pub fn excerpt(&self, selection: &Selection, limit: usize) -> io::Result<Excerpt> {
+        let mut bytes = Vec::new();
+        // One byte more tells whether there is more.
+        let enough = limit.saturating_add(1);
+        self.select(selection, &mut |item| {
+            write(&item, &mut bytes);
+            if bytes.len() >= enough {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        let cut = text::prefix(&bytes, limit);
+        Ok(Excerpt {
+            truncated: cut.raw < bytes.len(),
+            text: cut.text,
+        })
+    }
+}
+
+impl Item<'_> {
+    /// Writes it as people and models read it.
+    pub fn write_to(&self, bytes: &mut Vec<u8>) {
+        write(self, bytes);
+    }
+}
+
+fn write(item: &Item<'_>, bytes: &mut Vec<u8>) {
+    match item {
+        Item::Bytes(more) => bytes.extend_from_slice(more),
+        Item::Dropped(count) => {
+            if bytes.last().is_some_and(|last| *last != b'\n') {
+                bytes.push(b'\n');
+            }
+            let line = format!("[bashd: {count} bytes of output were dropped here]\n");
+            bytes.extend_from_slice(line.as_bytes());
+        }
+        Item::Line {
+            number,
+            is_match,
+            bytes: line,
+        } => {
+            let number = number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+            bytes.extend_from_slice(number.as_bytes());
+            bytes.push(if *is_match { b':' } else { b'-' });
+            bytes.extend_from_slice(line);
+            bytes.push(b'\n');
+        }
+        Item::Break => bytes.extend_from_slice(b"--\n"),
+    }
+}

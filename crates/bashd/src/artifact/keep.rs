@@ -1,0 +1,301 @@
+//! Keeping a run's output: the spool's files get names, and a record says what is in them.
+
+use super::record::{NAME, Part, Place, Record};
+use super::{Store, check_limit, counter, prepare};
+use crate::output::joined::Joined;
+use crate::output::spool::{Ring, STEP, SpoolReader, link_descriptor};
+use crate::output::{Piece, Source};
+use rustix::fs::{Mode, OFlags};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// An artifact from this size on is a reason to look at how much there is in all.
+const LARGE: u64 = 1024 * 1024;
+
+/// The output of a run that came to its end.
+pub(crate) struct Output<'a> {
+    pub(crate) out: &'a SpoolReader,
+    /// Kept behind `out`, with the separator between them.
+    pub(crate) err: Option<&'a SpoolReader>,
+    pub(crate) separator: &'a str,
+    /// Who may still write to the spool.
+    pub(crate) writers: Writers,
+}
+
+/// Who may still write to a spool whose run was reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writers {
+    /// Nobody.
+    Gone,
+    /// Processes that outlived the run.
+    Left,
+}
+
+/// An artifact that was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) id: u64,
+    /// Bytes of the output that are not in it.
+    pub(crate) dropped: u64,
+}
+
+impl Store {
+    /// Keeps the output of the run with this directory.
+    pub(crate) fn keep(
+        &self,
+        directory: &Path,
+        profile: &str,
+        output: &Output<'_>,
+    ) -> io::Result<Kept> {
+        prepare(directory)?;
+        let kept = self.keep_in(directory, profile, output);
+        if kept.is_err() {
+            clear(directory);
+        }
+        kept
+    }
+
+    fn keep_in(&self, directory: &Path, profile: &str, output: &Output<'_>) -> io::Result<Kept> {
+        let name = directory.file_name().unwrap_or_default();
+        let joined = output.err.map(|err| {
+            let streams: [&dyn Source; 2] = [output.out, err];
+            Joined::new(streams, output.separator)
+        });
+        let source = joined
+            .as_ref()
+            .map_or(output.out as &dyn Source, |joined| joined);
+        let run = name.to_string_lossy().into_owned();
+        let mut record = Record::new(run, profile, source.len(), source.lines());
+        let can_adopt = output.err.is_none()
+            && (output.writers == Writers::Gone || output.out.places().ring.is_none());
+        if !can_adopt || adopt(directory, output.out, &mut record).is_err() {
+            clear(directory);
+            prepare(directory)?;
+            record.parts.clear();
+            record.steps.clear();
+            copy(directory, source, &mut record)?;
+        }
+        record.id = counter::next(&self.links)?;
+        record.store(directory)?;
+        let target = Path::new("..").join(self.runs_name()).join(name);
+        std::os::unix::fs::symlink(target, self.link(record.id))?;
+        if record.kept() >= LARGE {
+            // Not this one, however large it is: the reply names it.
+            let _in_use = super::Artifact::open(directory);
+            // What can't be swept now is swept by the next keeper that leaves.
+            let _ = self.sweep();
+        }
+        Ok(Kept {
+            id: record.id,
+            dropped: record.bytes.saturating_sub(record.kept()),
+        })
+    }
+
+    fn runs_name(&self) -> &Path {
+        self.runs.file_name().map_or(Path::new("runs"), Path::new)
+    }
+}
+
+/// Removes everything of an artifact from its run's directory, and that too if nothing else is in it.
+pub(super) fn clear(directory: &Path) {
+    for place in Place::ALL {
+        let _ = fs::remove_file(directory.join(place.file()));
+    }
+    let _ = fs::remove_file(directory.join(NAME));
+    let _ = fs::remove_dir(directory);
+}
+
+/// Gives the spool's own files names.
+fn adopt(directory: &Path, spool: &SpoolReader, record: &mut Record) -> io::Result<()> {
+    let places = spool.places();
+    record.steps = spool.line_steps()?;
+    let (head, bytes) = places.head.ok_or(io::ErrorKind::NotFound)?;
+    link_descriptor(head, &directory.join(Place::Head.file()))?;
+    record.parts.push(Part {
+        from: 0,
+        bytes,
+        place: Place::Head,
+        at: 0,
+    });
+    if let Some(ring) = &places.ring {
+        link_descriptor(ring.fd, &directory.join(Place::Tail.file()))?;
+        record.parts.extend(parts_of(ring));
+        add_step(record, spool, ring.holds.start)?;
+    }
+    if places.has_memory {
+        // On a full disk it is a matter of luck.
+        let rest = keep_memory(directory, spool, &places.memory);
+        record.parts.extend(rest.ok().flatten());
+        add_step(record, spool, places.memory.start)?;
+    }
+    let parts = &record.parts;
+    let is_kept = |at: u64| {
+        parts
+            .iter()
+            .any(|part| (part.from..part.end()).contains(&at))
+    };
+    record.steps.retain(|(offset, _)| is_kept(*offset));
+    Ok(())
+}
+
+/// The two runs of bytes, or the one, of a ring.
+fn parts_of(ring: &Ring<'_>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut from = ring.holds.start;
+    while from < ring.holds.end {
+        let at = (from - ring.begins) % ring.capacity;
+        let bytes = (ring.holds.end - from).min(ring.capacity - at);
+        parts.push(Part {
+            from,
+            bytes,
+            place: Place::Tail,
+            at,
+        });
+        from += bytes;
+    }
+    parts
+}
+
+/// Notes how many newlines come before the first byte behind a gap, from the next place where it is
+/// known.
+fn add_step(record: &mut Record, spool: &SpoolReader, offset: u64) -> io::Result<()> {
+    let position = record.steps.partition_point(|(known, _)| *known < offset);
+    let next = record.steps.get(position);
+    let (upto, lines) = next.map_or((record.bytes, record.lines), |step| *step);
+    if upto == offset || upto - offset > STEP {
+        return Ok(());
+    }
+    let mut between = 0;
+    for piece in spool.read(offset..upto)? {
+        let Piece::Kept(bytes) = piece else {
+            return Ok(());
+        };
+        between += newlines(&bytes);
+    }
+    let before = lines.saturating_sub(between);
+    record.steps.insert(position, (offset, before));
+    Ok(())
+}
+
+fn keep_memory(
+    directory: &Path,
+    spool: &SpoolReader,
+    range: &std::ops::Range<u64>,
+) -> io::Result<Option<Part>> {
+    if range.is_empty() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    for piece in spool.read(range.clone())? {
+        match piece {
+            Piece::Kept(more) => bytes.extend(more),
+            Piece::Dropped(_) => return Ok(None),
+        }
+    }
+    let path = directory.join(Place::Rest.file());
+    let file = create(&path)?;
+    if let Err(error) = append(&file, 0, &bytes) {
+        let _ = fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(Some(Part {
+        from: range.start,
+        bytes: bytes.len() as u64,
+        place: Place::Rest,
+        at: 0,
+    }))
+}
+
+/// Bytes that were copied together, and their lines counted from the first of them.
+struct Copied {
+    part: Part,
+    lines: u64,
+    steps: Vec<(u64, u64)>,
+}
+
+/// Copies what is left of a stream into a file of its own, and counts its lines on the way.
+fn copy(directory: &Path, source: &dyn Source, record: &mut Record) -> io::Result<()> {
+    let file = create(&directory.join(Place::Head.file()))?;
+    let mut all: Vec<Copied> = Vec::new();
+    let (mut offset, mut at) = (0, 0);
+    while offset < record.bytes {
+        for piece in source.read(offset..(offset + STEP).min(record.bytes))? {
+            let bytes = match piece {
+                Piece::Kept(bytes) => bytes,
+                Piece::Dropped(count) => {
+                    offset += count;
+                    continue;
+                }
+            };
+            append(&file, at, &bytes)?;
+            take_in(&mut all, offset, at, &bytes);
+            at += bytes.len() as u64;
+            offset += bytes.len() as u64;
+        }
+    }
+    for copied in all {
+        // Only at its end is it known how many newlines were before a part behind a gap.
+        let before = if copied.part.from == 0 {
+            Some(0)
+        } else if copied.part.end() == record.bytes {
+            record.lines.checked_sub(copied.lines)
+        } else {
+            None
+        };
+        let steps = copied.steps.into_iter();
+        let known = before.map(|before| steps.map(move |(at, lines)| (at, before + lines)));
+        record.steps.extend(known.into_iter().flatten());
+        record.parts.push(copied.part);
+    }
+    Ok(())
+}
+
+/// Adds bytes to the last part if they follow it, else to a new one.
+fn take_in(all: &mut Vec<Copied>, offset: u64, at: u64, bytes: &[u8]) {
+    if all.last().is_none_or(|last| last.part.end() != offset) {
+        let part = Part {
+            from: offset,
+            bytes: 0,
+            place: Place::Head,
+            at,
+        };
+        all.push(Copied {
+            part,
+            lines: 0,
+            steps: Vec::new(),
+        });
+    }
+    if let Some(last) = all.last_mut() {
+        last.steps.push((offset, last.lines));
+        last.part.bytes += bytes.len() as u64;
+        last.lines += newlines(bytes);
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+fn create(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?)
+}
+
+/// Writes all of the bytes at a position.
+pub(super) fn append(file: &impl AsFd, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
+    check_limit(at, bytes.len() as u64)?;
+    while !bytes.is_empty() {
+        match rustix::io::pwrite(file, bytes, at) {
+            Ok(0) => return Err(rustix::io::Errno::NOSPC.into()),
+            Ok(count) => {
+                bytes = bytes.get(count..).unwrap_or_default();
+                at += count as u64;
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Stored output: what a reply did not show whole, by number (`artifact://3`).
+//!
+//! When a run's output is cut and its profile says so, the files of its spool get names in the
+//! run's directory: nothing is copied, so that keeping a large output costs no more than keeping a
+//! small one. A record beside them says which bytes of the stream are where, and how many newlines
+//! come before each mebibyte, so that any range is found at once.
+//!
+//! ```text
+//! STATE/artifacts/next              the next number; never goes back
+//! STATE/artifacts/3 -> ../runs/ID   the number's run
+//! STATE/runs/ID/artifact            the first bytes
+//! STATE/runs/ID/artifact.tail       the last ones, in the order of a ring, where there are more
+//! STATE/runs/ID/artifact.rest       what only memory held, since the disk was full
+//! STATE/runs/ID/artifact.json       the record
+//! ```
+//!
+//! Programs that want a plain file get one from [`Store::path`], which puts the parts in order
+//! first. How long artifacts stay is decided for runs as a whole (`spool.total_bytes`,
+//! `spool.max_age_days`): the oldest goes first, and never one that somebody reads.
+
+mod counter;
+mod excerpt;
+mod grep;
+mod keep;
+mod order;
+mod reader;
+mod record;
+mod select;
+#[cfg(test)]
+mod tests;
+
+pub use excerpt::Excerpt;
+pub use grep::Grep;
+pub(crate) use keep::{Kept, Output, Writers};
+pub use reader::{Artifact, Located};
+pub use select::{Item, Range, Selection};
+
+use crate::config::Config;
+use crate::output::spool::{self, Retention};
+use record::Record;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The scheme of an artifact's address.
+pub const SCHEME: &str = "artifact://";
+
+/// All artifacts of a state directory.
+#[derive(Debug, Clone)]
+pub struct Store {
+    links: PathBuf,
+    runs: PathBuf,
+    retention: Retention,
+}
+
+/// What a list tells of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Its number.
+    pub id: u64,
+    /// Its address.
+    pub address: String,
+    /// The id of its run, as in the ledger.
+    pub run: String,
+    /// The profile of the call.
+    pub profile: String,
+    /// When it was stored, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// Bytes that the command wrote.
+    pub bytes: u64,
+    /// Newlines that the command wrote.
+    pub lines: u64,
+    /// Bytes of it that are not kept.
+    pub dropped_bytes: u64,
+}
+
+impl Store {
+    /// The artifacts of this configuration's state directory.
+    pub fn of(config: &Config) -> Self {
+        Self {
+            links: config.state_dir.join("artifacts"),
+            runs: config.runs_dir(),
+            retention: config.retention,
+        }
+    }
+
+    /// Every artifact, oldest number first.
+    pub fn list(&self) -> io::Result<Vec<Summary>> {
+        let mut found = Vec::new();
+        for id in self.ids()? {
+            match Record::load(&self.link(id)) {
+                Ok(record) => found.push(record.summary()),
+                // Swept, or not yet there: neither is for a list.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The numbers that are in use, lowest first.
+    pub fn ids(&self) -> io::Result<Vec<u64>> {
+        let entries = match fs::read_dir(&self.links) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut ids: Vec<u64> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|id| self.link(*id).join(record::NAME).exists())
+            .collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Opens an artifact; one that is open is never swept.
+    pub fn open(&self, id: u64) -> io::Result<Artifact> {
+        Artifact::open(&self.link(id)).map_err(|error| missing(id, error))
+    }
+
+    /// The path of a plain file with all that is kept of an artifact, in order, where a line says
+    /// what is missing. Using it makes the artifact young again.
+    pub fn path(&self, id: u64) -> io::Result<PathBuf> {
+        order::plain_file(&self.link(id)).map_err(|error| missing(id, error))
+    }
+
+    /// Removes an artifact. Its number is not given again.
+    pub fn remove(&self, id: u64) -> io::Result<()> {
+        let link = self.link(id);
+        if let Ok(directory) = fs::canonicalize(&link) {
+            keep::clear(&directory);
+        }
+        fs::remove_file(&link).map_err(|error| missing(id, error))
+    }
+
+    /// Removes links whose run was swept, then what is too old or too much.
+    fn sweep(&self) -> io::Result<()> {
+        spool::sweep(&self.runs, self.retention)?;
+        for entry in fs::read_dir(&self.links)?.flatten() {
+            let is_number = entry.file_name().to_str().map(str::parse::<u64>);
+            if matches!(is_number, Some(Ok(_))) && !entry.path().exists() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&self, id: u64) -> PathBuf {
+        self.links.join(id.to_string())
+    }
+}
+
+/// The address of an artifact: `artifact://3`.
+pub fn address(id: u64) -> String {
+    format!("{SCHEME}{id}")
+}
+
+/// The number in `3` or `artifact://3`.
+pub fn parse_id(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix(SCHEME).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
+}
+
+fn missing(id: u64, error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        let text = format!("there is no artifact {id}");
+        return io::Error::new(io::ErrorKind::NotFound, text);
+    }
+    error
+}
+
+/// Makes sure that so many bytes more may be written to a file that has `length`.
+///
+/// A write above `RLIMIT_FSIZE` would kill the host by SIGXFSZ, so that the limit is looked at first.
+fn check_limit(length: u64, more: u64) -> io::Result<()> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| length.saturating_add(more) > limit) {
+        return Err(rustix::io::Errno::FBIG.into());
+    }
+    Ok(())
+}
+
+/// Makes a directory for its owner alone.
+fn prepare(directory: &Path) -> io::Result<()> {
+    spool::prepare_runs_directory(directory)
+}

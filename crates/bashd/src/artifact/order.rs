@@ -1,0 +1,106 @@
+//! An artifact as one plain file, for programs that read files: `cat artifact://3`.
+//!
+//! Most are one already. Of a longer one the parts are put in order behind the first, with a line
+//! where something is missing; then the record says so, and the other files go. Whoever reads the
+//! artifact meanwhile has the old files open. A crash on the way leaves the old record in force.
+
+use super::keep::append;
+use super::reader::Artifact;
+use super::record::{Part, Place, Record};
+use crate::output::{Piece, Source};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Bytes of one read.
+const BLOCK: u64 = 1024 * 1024;
+
+/// Tries for the lock, and the pause between two: ten seconds, for somebody who does the same.
+const TRIES: u32 = 1000;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Makes the artifact of a directory one file; returns its path.
+pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
+    let directory = fs::canonicalize(directory)?;
+    let path = directory.join(Place::Head.file());
+    let is_plain = |record: &Record| record.parts.iter().all(|part| part.place == Place::Head);
+    if !is_plain(&Record::load(&directory)?) {
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
+        lock(&file)?;
+        // Somebody else may have done it while we waited.
+        let record = Record::load(&directory)?;
+        if !is_plain(&record) {
+            put_in_order(&directory, &file, record)?;
+        }
+    }
+    // Young again: what a command is about to read must not be the next to go.
+    let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+    Ok(path)
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    for _ in 0..TRIES {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Errno::WOULDBLOCK.into())
+}
+
+fn put_in_order(directory: &Path, file: &File, mut record: Record) -> io::Result<()> {
+    let artifact = Artifact::open(directory)?;
+    let first = artifact.parts().first().filter(|part| part.from == 0);
+    let mut end = first.map_or(0, |part| part.bytes);
+    let mut offset = end;
+    let mut parts: Vec<Part> = first.cloned().into_iter().collect();
+    while offset < record.bytes {
+        for piece in artifact.read(offset..(offset + BLOCK).min(record.bytes))? {
+            match piece {
+                Piece::Dropped(count) => offset += count,
+                Piece::Kept(bytes) => {
+                    let count = bytes.len() as u64;
+                    match parts.last_mut() {
+                        Some(part) if part.end() == offset => part.bytes += count,
+                        last => {
+                            let missing = offset - last.map_or(0, |part| part.end());
+                            end = append_line(file, end, missing)?;
+                            parts.push(Part {
+                                from: offset,
+                                bytes: count,
+                                place: Place::Head,
+                                at: end,
+                            });
+                        }
+                    }
+                    append(file, end, &bytes)?;
+                    end += count;
+                    offset += count;
+                }
+            }
+        }
+    }
+    let missing = record.bytes - parts.last().map_or(0, Part::end);
+    if missing > 0 {
+        end = append_line(file, end, missing)?;
+    }
+    file.set_len(end)?;
+    record.parts = parts;
+    record.store(directory)?;
+    for place in [Place::Tail, Place::Rest] {
+        let _ = fs::remove_file(directory.join(place.file()));
+    }
+    Ok(())
+}
+
+/// Writes the line that stands for missing bytes; returns the new end.
+fn append_line(file: &File, end: u64, missing: u64) -> io::Result<u64> {
+    let line = format!("\n[bashd: {missing} bytes of output were dropped here]\n");
+    append(file, end, line.as_bytes())?;
+    Ok(end + line.len() as u64)
+}

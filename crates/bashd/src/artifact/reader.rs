@@ -1,0 +1,203 @@
+//! Reading an artifact: any range of the stream that it was made from, by byte or by line.
+
+use super::Summary;
+use super::record::{NAME, Part, Place, Record};
+use crate::output::{Piece, Source};
+use rustix::fs::FlockOperation;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes of one read while a line is looked for.
+const BLOCK: u64 = 256 * 1024;
+
+/// Times that an artifact is opened anew which was put in order meanwhile.
+const TRIES: usize = 3;
+
+/// An open artifact. Offsets and line numbers are those of the command's output, whatever of it was
+/// dropped. While it is open it is not swept.
+#[derive(Debug)]
+pub struct Artifact {
+    record: Record,
+    /// In the order of [`Place::ALL`]; none where there is no such file.
+    files: Vec<Option<File>>,
+    /// Locked while we read.
+    _lock: File,
+}
+
+/// Where a line is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Located {
+    /// It begins at this offset.
+    At(u64),
+    /// Its start was among these bytes, which were dropped.
+    Dropped(Range<u64>),
+    /// There is no such line.
+    Beyond,
+}
+
+impl Artifact {
+    /// Opens the artifact of a run's directory.
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        let mut result = Self::open_once(directory);
+        for _ in 1..TRIES {
+            match result {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    result = Self::open_once(directory);
+                }
+                _ => break,
+            }
+        }
+        result
+    }
+
+    fn open_once(directory: &Path) -> io::Result<Self> {
+        let lock = File::open(directory.join(NAME))?;
+        rustix::fs::flock(&lock, FlockOperation::LockShared)?;
+        let mut record = Record::load(directory)?;
+        let mut files = Vec::new();
+        for place in Place::ALL {
+            let is_used = record.parts.iter().any(|part| part.place == place);
+            let file = is_used.then(|| File::open(directory.join(place.file())));
+            files.push(file.transpose()?);
+        }
+        // A file that somebody cut says less than its record.
+        for (place, file) in Place::ALL.into_iter().zip(&files) {
+            let length = file.as_ref().map(File::metadata).transpose()?;
+            let length = length.map_or(0, |metadata| metadata.len());
+            let parts = record.parts.iter_mut();
+            for part in parts.filter(|part| part.place == place) {
+                part.bytes = part.bytes.min(length.saturating_sub(part.at));
+            }
+        }
+        record.parts.retain(|part| part.bytes > 0);
+        Ok(Self {
+            record,
+            files,
+            _lock: lock,
+        })
+    }
+
+    /// What is known of it.
+    pub fn summary(&self) -> Summary {
+        self.record.summary()
+    }
+
+    /// The parts in the order of the stream.
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.record.parts
+    }
+
+    /// Lines, also counting a last one without a newline.
+    pub fn line_count(&self) -> io::Result<u64> {
+        let bytes = self.record.bytes;
+        let open_end = match self.read(bytes.saturating_sub(1)..bytes)?.pop() {
+            Some(Piece::Kept(last)) => last != b"\n",
+            Some(Piece::Dropped(_)) => true,
+            None => false,
+        };
+        Ok(self.record.lines + u64::from(open_end))
+    }
+
+    /// Finds where the line with this number (from 0) begins.
+    pub fn locate(&self, line: u64) -> io::Result<Located> {
+        if line == 0 {
+            return Ok(Located::At(0));
+        }
+        if line > self.record.lines {
+            return Ok(Located::Beyond);
+        }
+        let steps = &self.record.steps;
+        let near = steps.partition_point(|(_, before)| *before < line);
+        let known = near.checked_sub(1).and_then(|at| steps.get(at));
+        let (mut offset, mut seen) = known.map_or((0, 0), |step| *step);
+        let until = steps.get(near).map_or(self.record.bytes, |step| step.0);
+        while offset < until {
+            for piece in self.read(offset..(offset + BLOCK).min(until))? {
+                let bytes = match piece {
+                    Piece::Kept(bytes) => bytes,
+                    Piece::Dropped(_) => return Ok(Located::Dropped(self.gap_at(offset))),
+                };
+                for newline in memchr::memchr_iter(b'\n', &bytes) {
+                    seen += 1;
+                    if seen == line {
+                        return Ok(Located::At(offset + newline as u64 + 1));
+                    }
+                }
+                offset += bytes.len() as u64;
+            }
+        }
+        // Its newline is the last byte before the step, or the record and the files disagree.
+        Ok(Located::Dropped(offset..until.max(offset)))
+    }
+
+    /// The whole gap in which this offset lies.
+    fn gap_at(&self, offset: u64) -> Range<u64> {
+        let parts = &self.record.parts;
+        let before = parts.iter().map(Part::end).filter(|end| *end <= offset);
+        let behind = parts.iter().map(|part| part.from).filter(|at| *at > offset);
+        before.max().unwrap_or(0)..behind.min().unwrap_or(self.record.bytes)
+    }
+
+    /// The last offset up to this one whose newlines before it are known, and their number.
+    pub(super) fn step_before(&self, offset: u64) -> (u64, u64) {
+        let steps = &self.record.steps;
+        let near = steps.partition_point(|(known, _)| *known <= offset);
+        let step = near.checked_sub(1).and_then(|at| steps.get(at));
+        step.map_or((0, 0), |step| *step)
+    }
+
+    /// The newlines before an offset that begins a part, where they are known.
+    pub(super) fn lines_before(&self, offset: u64) -> Option<u64> {
+        if offset == 0 {
+            return Some(0);
+        }
+        let steps = &self.record.steps;
+        let found = steps.iter().find(|(known, _)| *known == offset);
+        found.map(|(_, lines)| *lines)
+    }
+
+    fn read_part(&self, part: &Part, range: &Range<u64>) -> io::Result<Vec<u8>> {
+        let file = Place::ALL.iter().position(|place| *place == part.place);
+        let file = file
+            .and_then(|at| self.files.get(at))
+            .and_then(Option::as_ref);
+        let file = file.ok_or(io::ErrorKind::NotFound)?;
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        file.read_exact_at(&mut bytes, part.at + (range.start - part.from))?;
+        Ok(bytes)
+    }
+}
+
+impl Source for Artifact {
+    fn len(&self) -> u64 {
+        self.record.bytes
+    }
+
+    fn lines(&self) -> u64 {
+        self.record.lines
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+        let end = range.end.min(self.record.bytes);
+        let mut offset = range.start;
+        let mut pieces = Vec::new();
+        for part in &self.record.parts {
+            let wanted = offset.max(part.from)..end.min(part.end());
+            if wanted.is_empty() {
+                continue;
+            }
+            if wanted.start > offset {
+                pieces.push(Piece::Dropped(wanted.start - offset));
+            }
+            pieces.push(Piece::Kept(self.read_part(part, &wanted)?));
+            offset = wanted.end;
+        }
+        if offset < end {
+            pieces.push(Piece::Dropped(end - offset));
+        }
+        Ok(pieces)
+    }
+}

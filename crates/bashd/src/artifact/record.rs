@@ -1,0 +1,140 @@
+//! The record of an artifact: which bytes of the stream are in which file, and where its lines are.
+
+use super::{Summary, address, check_limit};
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The record's file.
+pub(super) const NAME: &str = "artifact.json";
+
+/// Version of the format.
+const VERSION: u32 = 1;
+
+/// A file of an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Place {
+    /// The first bytes, or all of them in order.
+    Head,
+    /// The ring.
+    Tail,
+    /// What only memory held.
+    Rest,
+}
+
+impl Place {
+    /// Every place.
+    pub(super) const ALL: [Self; 3] = [Self::Head, Self::Tail, Self::Rest];
+
+    /// The name of its file.
+    pub(super) fn file(self) -> &'static str {
+        match self {
+            Self::Head => "artifact",
+            Self::Tail => "artifact.tail",
+            Self::Rest => "artifact.rest",
+        }
+    }
+}
+
+/// Bytes of the stream that lie together in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part {
+    /// The stream's offset of the first.
+    pub(super) from: u64,
+    pub(super) bytes: u64,
+    pub(super) place: Place,
+    /// Where they begin in the file.
+    pub(super) at: u64,
+}
+
+impl Part {
+    /// The stream's offset behind the last byte.
+    pub(super) fn end(&self) -> u64 {
+        self.from + self.bytes
+    }
+}
+
+/// What is known of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    v: u32,
+    pub(super) id: u64,
+    pub(super) run: String,
+    pub(super) profile: String,
+    pub(super) created_ms: u64,
+    /// Bytes of the stream, kept or not.
+    pub(super) bytes: u64,
+    /// Newlines of the stream, kept or not.
+    pub(super) lines: u64,
+    /// What is kept, in the order of the stream. What is between two parts was dropped.
+    pub(super) parts: Vec<Part>,
+    /// Offsets of what is kept, each with the number of newlines before it.
+    pub(super) steps: Vec<(u64, u64)>,
+}
+
+impl Record {
+    /// A record of an artifact that has no number yet.
+    pub(super) fn new(run: String, profile: &str, bytes: u64, lines: u64) -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Self {
+            v: VERSION,
+            id: 0,
+            run,
+            profile: profile.to_owned(),
+            created_ms: now.unwrap_or_default().as_millis() as u64,
+            bytes,
+            lines,
+            parts: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Reads the record of an artifact's directory.
+    pub(super) fn load(directory: &Path) -> io::Result<Self> {
+        let text = fs::read(directory.join(NAME))?;
+        let record: Self = serde_json::from_slice(&text)?;
+        if record.v != VERSION {
+            let text = format!("an artifact's record has version {}", record.v);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        Ok(record)
+    }
+
+    /// Writes the record, in place of an older one if there is one.
+    pub(super) fn store(&self, directory: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec(self)?;
+        check_limit(0, text.len() as u64)?;
+        let fresh = directory.join(format!("{NAME}.new"));
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(&fresh, flags, Mode::RUSR | Mode::WUSR)?;
+        let written = fs::File::from(file).write_all(&text);
+        let stored = written.and_then(|()| fs::rename(&fresh, directory.join(NAME)));
+        if stored.is_err() {
+            let _ = fs::remove_file(&fresh);
+        }
+        stored
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn kept(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// What a list tells of it.
+    pub(super) fn summary(&self) -> Summary {
+        Summary {
+            id: self.id,
+            address: address(self.id),
+            run: self.run.clone(),
+            profile: self.profile.clone(),
+            created_ms: self.created_ms,
+            bytes: self.bytes,
+            lines: self.lines,
+            dropped_bytes: self.bytes.saturating_sub(self.kept()),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Which part of an artifact is wanted, and handing it out piece by piece in bounded memory.
+
+use super::grep::{Grep, Search};
+use super::reader::{Artifact, Located};
+use crate::output::{Piece, Source};
+use std::io;
+use std::ops::ControlFlow;
+
+/// Bytes of one read.
+const BLOCK: u64 = 256 * 1024;
+
+/// A part of an artifact.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Range {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Lines, counted from 1, both ends included; `None` for the last one.
+    Lines(u64, Option<u64>),
+    /// Bytes, counted from 0, both ends included; `None` for the last one.
+    Bytes(u64, Option<u64>),
+    /// The last so many lines.
+    Tail(u64),
+}
+
+/// What is wanted of an artifact.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// The part.
+    pub range: Range,
+    /// Of that, only the lines that match, and those around them.
+    pub grep: Option<Grep>,
+}
+
+/// A piece of what was selected.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// Bytes, as the command wrote them; a search has [`Item::Line`] instead.
+    Bytes(&'a [u8]),
+    /// So many bytes were dropped here.
+    Dropped(u64),
+    /// A line that was found, or one around it.
+    Line {
+        /// Its number, from 1; `None` behind a gap whose lines were not counted.
+        number: Option<u64>,
+        /// Whether it matched.
+        is_match: bool,
+        /// The line without its newline.
+        bytes: &'a [u8],
+    },
+    /// Between what is shown of a search there are lines that are not.
+    Break,
+}
+
+/// Takes the pieces of a selection one by one, and may have enough.
+pub(super) type Visit<'a> = dyn FnMut(Item<'_>) -> ControlFlow<()> + 'a;
+
+impl Artifact {
+    /// Hands out what is selected, in order, until there is no more or the visitor has enough.
+    pub fn select(
+        &self,
+        selection: &Selection,
+        visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let range = self.bytes_of(selection.range)?;
+        let Some(grep) = &selection.grep else {
+            return self.pass_on(range, visit);
+        };
+        let number = self.number_at(range.start, selection.range)?;
+        let mut search = Search::new(grep, number);
+        let mut offset = range.start;
+        while offset < range.end {
+            for piece in self.read(offset..(offset + BLOCK).min(range.end))? {
+                let go_on = match piece {
+                    Piece::Kept(bytes) => {
+                        offset += bytes.len() as u64;
+                        search.push(&bytes, visit)
+                    }
+                    Piece::Dropped(count) => {
+                        offset += count;
+                        search.gap(count, self.lines_before(offset), visit)
+                    }
+                };
+                if go_on.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        let _ = search.finish(visit);
+        Ok(())
+    }
+
+    fn pass_on(&self, range: std::ops::Range<u64>, visit: &mut Visit<'_>) -> io::Result<()> {
+        let mut offset = range.start;
+        let mut dropped = 0;
+        while offset < range.end {
+            for piece in self.read(offset..(offset + BLOCK).min(range.end))? {
+                match piece {
+                    Piece::Dropped(count) => {
+                        dropped += count;
+                        offset += count;
+                    }
+                    Piece::Kept(bytes) => {
+                        let gap = std::mem::take(&mut dropped);
+                        if gap > 0 && visit(Item::Dropped(gap)).is_break() {
+                            return Ok(());
+                        }
+                        if visit(Item::Bytes(&bytes)).is_break() {
+                            return Ok(());
+                        }
+                        offset += bytes.len() as u64;
+                    }
+                }
+            }
+        }
+        if dropped > 0 {
+            let _ = visit(Item::Dropped(dropped));
+        }
+        Ok(())
+    }
+
+    /// The bytes of a range. A line whose start was dropped counts from the gap on, so that the gap
+    /// is told.
+    pub(super) fn bytes_of(&self, range: Range) -> io::Result<std::ops::Range<u64>> {
+        let end = self.len();
+        let bytes = match range {
+            Range::Whole => 0..end,
+            Range::Bytes(first, last) => {
+                first..last.map_or(end, |last| last.saturating_add(1).min(end))
+            }
+            Range::Lines(first, last) => {
+                let start = self.start_of(first.saturating_sub(1))?;
+                let upto = match last {
+                    Some(last) => self.end_of(last)?,
+                    None => end,
+                };
+                start..upto
+            }
+            Range::Tail(lines) => {
+                let first = self.line_count()?.saturating_sub(lines);
+                self.start_of(first)?..end
+            }
+        };
+        Ok(bytes.start.min(end)..bytes.end.max(bytes.start.min(end)))
+    }
+
+    fn start_of(&self, line: u64) -> io::Result<u64> {
+        Ok(match self.locate(line)? {
+            Located::At(offset) => offset,
+            Located::Dropped(gap) => gap.start,
+            Located::Beyond => self.len(),
+        })
+    }
+
+    fn end_of(&self, line: u64) -> io::Result<u64> {
+        Ok(match self.locate(line)? {
+            Located::At(offset) => offset,
+            Located::Dropped(gap) => gap.end,
+            Located::Beyond => self.len(),
+        })
+    }
+
+    /// The number of the line in which a range begins, from 1.
+    fn number_at(&self, offset: u64, range: Range) -> io::Result<Option<u64>> {
+        Ok(match range {
+            Range::Lines(first, _) => Some(first.max(1)),
+            Range::Tail(lines) => Some(self.line_count()?.saturating_sub(lines) + 1),
+            Range::Whole | Range::Bytes(..) => self.count_before(offset)?.map(|lines| lines + 1),
+        })
+    }
+
+    /// The newlines before an offset, unless a gap hides them.
+    fn count_before(&self, offset: u64) -> io::Result<Option<u64>> {
+        let (mut at, mut lines) = self.step_before(offset);
+        while at < offset {
+            for piece in self.read(at..(at + BLOCK).min(offset))? {
+                match piece {
+                    Piece::Kept(bytes) => {
+                        lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
+                        at += bytes.len() as u64;
+                    }
+                    Piece::Dropped(_) => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(lines))
+    }
+}

@@ -1,0 +1,264 @@
+//! Of a whole stream, only its first or last lines: applied to the spool, before any window.
+//!
+//! A line is what `head` and `tail` count: up to and including a newline, or what is left at the end.
+//! First the head is taken, then the tail of that.
+
+use super::{Capture, Omitted, Piece, Source};
+use std::io;
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+/// Bytes that are read at a time while lines are counted.
+const STEP: u64 = 256 * 1024;
+
+/// Which lines of the whole output are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineLimits {
+    /// The first so many.
+    pub head: Option<NonZeroU64>,
+    /// Of those the last so many.
+    pub tail: Option<NonZeroU64>,
+}
+
+impl LineLimits {
+    /// Limits as a request has them: 0 is none.
+    pub fn new(head: Option<u64>, tail: Option<u64>) -> Self {
+        Self {
+            head: head.and_then(NonZeroU64::new),
+            tail: tail.and_then(NonZeroU64::new),
+        }
+    }
+
+    /// Whether everything is shown.
+    pub fn is_none(&self) -> bool {
+        self.head.is_none() && self.tail.is_none()
+    }
+}
+
+/// The lines of a source that limits leave.
+pub struct Limited<'a> {
+    source: &'a dyn Source,
+    range: Range<u64>,
+    lines: u64,
+    hidden: Hidden,
+}
+
+/// What line limits leave out of a stream.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// Before what is shown.
+    pub before: Omitted,
+    /// Behind it.
+    pub after: Omitted,
+}
+
+impl Hidden {
+    /// Whether nothing was left out.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what was left out of another stream.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sum = |one: Omitted, other: Omitted| Omitted {
+            bytes: one.bytes + other.bytes,
+            lines: one.lines + other.lines,
+        };
+        Self {
+            before: sum(self.before, other.before),
+            after: sum(self.after, other.after),
+        }
+    }
+
+    /// Counts what was left out into a capture of what is left.
+    pub fn count_into(&self, capture: &mut Capture) {
+        if self.is_nothing() {
+            return;
+        }
+        let (bytes, lines) = (
+            self.before.bytes + self.after.bytes,
+            self.before.lines + self.after.lines,
+        );
+        let beside = capture.omitted.unwrap_or_default();
+        capture.bytes += bytes;
+        capture.lines += lines;
+        capture.omitted = Some(Omitted {
+            bytes: beside.bytes + bytes,
+            lines: beside.lines + lines,
+        });
+    }
+}
+
+impl<'a> Limited<'a> {
+    /// Finds out where they are. Memory is bounded whatever the stream's length is.
+    pub fn new(source: &'a dyn Source, limits: LineLimits) -> io::Result<Self> {
+        let whole = Place {
+            offset: source.len(),
+            newlines: source.lines(),
+        };
+        let start = Place::default();
+        let end = match limits.head {
+            Some(count) => end_of_head(source, whole, count.get())?,
+            None => whole,
+        };
+        let start = match limits.tail {
+            Some(count) => start_of_tail(source, end, count.get())?,
+            None => start,
+        };
+        Ok(Self {
+            source,
+            range: start.offset..end.offset,
+            lines: end.newlines - start.newlines,
+            hidden: Hidden {
+                before: Omitted {
+                    bytes: start.offset,
+                    lines: start.newlines,
+                },
+                after: Omitted {
+                    bytes: whole.offset - end.offset,
+                    lines: whole.newlines - end.newlines,
+                },
+            },
+        })
+    }
+
+    /// What the limits leave out.
+    pub fn hidden(&self) -> Hidden {
+        self.hidden
+    }
+}
+
+impl Source for Limited<'_> {
+    fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+        let end = range.end.min(self.len());
+        let start = range.start.min(end);
+        let begin = self.range.start;
+        self.source.read(begin + start..begin + end)
+    }
+}
+
+/// A place in the stream, and the newlines before it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    offset: u64,
+    newlines: u64,
+}
+
+/// Where the first `count` lines end.
+fn end_of_head(source: &dyn Source, whole: Place, count: u64) -> io::Result<Place> {
+    let mut at = Place::default();
+    while at.offset < whole.offset {
+        let step = at.offset..(at.offset + STEP).min(whole.offset);
+        for piece in source.read(step)? {
+            match piece {
+                Piece::Kept(bytes) => {
+                    let wanted = usize::try_from(count - at.newlines - 1).unwrap_or(usize::MAX);
+                    if let Some(newline) = memchr::memchr_iter(b'\n', &bytes).nth(wanted) {
+                        return Ok(Place {
+                            offset: at.offset + newline as u64 + 1,
+                            newlines: count,
+                        });
+                    }
+                    at.newlines += newlines(&bytes);
+                    at.offset += bytes.len() as u64;
+                }
+                Piece::Dropped(bytes) => {
+                    at.offset += bytes;
+                    let after = count_newlines(source, at.offset..whole.offset)?;
+                    at.newlines = whole.newlines.saturating_sub(after).max(at.newlines);
+                    // The line is among what was lost: what is left of the head ends there.
+                    if at.newlines >= count {
+                        return Ok(at);
+                    }
+                }
+            }
+        }
+    }
+    Ok(whole)
+}
+
+/// Where the last `count` lines before `end` begin.
+fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Place> {
+    let mut at = end;
+    let mut found = 0;
+    while at.offset > 0 {
+        let step = at.offset.saturating_sub(STEP)..at.offset;
+        for piece in source.read(step)?.into_iter().rev() {
+            match piece {
+                Piece::Kept(bytes) => {
+                    let begin = at.offset - bytes.len() as u64;
+                    for newline in memchr::memrchr_iter(b'\n', &bytes) {
+                        let after = begin + newline as u64 + 1;
+                        // A newline at the very end belongs to the last line.
+                        if after < end.offset {
+                            found += 1;
+                            if found == count {
+                                return Ok(Place {
+                                    offset: after,
+                                    newlines: at.newlines,
+                                });
+                            }
+                        }
+                        at.newlines = at.newlines.saturating_sub(1);
+                    }
+                    at.offset = begin;
+                }
+                // Nobody knows how many lines were lost: the tail begins with saying so.
+                Piece::Dropped(bytes) => {
+                    let begin = at.offset - bytes;
+                    let gap = gap_before(source, begin)?;
+                    return Ok(Place {
+                        offset: gap,
+                        newlines: count_newlines(source, 0..gap)?,
+                    });
+                }
+            }
+        }
+    }
+    Ok(Place::default())
+}
+
+/// Where a gap begins that reaches to `end` at least.
+fn gap_before(source: &dyn Source, end: u64) -> io::Result<u64> {
+    let mut begin = end;
+    while begin > 0 {
+        let step = begin.saturating_sub(STEP)..begin;
+        match source.read(step)?.pop() {
+            Some(Piece::Dropped(bytes)) => begin -= bytes,
+            Some(Piece::Kept(_)) | None => break,
+        }
+    }
+    Ok(begin)
+}
+
+/// Newlines in what is kept of a range.
+fn count_newlines(source: &dyn Source, range: Range<u64>) -> io::Result<u64> {
+    let mut count = 0;
+    let mut begin = range.start;
+    while begin < range.end {
+        let end = (begin + STEP).min(range.end);
+        for piece in source.read(begin..end)? {
+            if let Piece::Kept(bytes) = piece {
+                count += newlines(&bytes);
+            }
+        }
+        begin = end;
+    }
+    Ok(count)
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests;

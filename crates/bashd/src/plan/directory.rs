@@ -1,0 +1,110 @@
+//! The working directory of a run: as it was given, as a leading `cd` has it, or the engine's own.
+
+use super::Directory;
+use crate::config::Surroundings;
+use crate::error::{Error, ErrorKind, Result};
+use crate::profile::Profile;
+use crate::profile::parameters::CwdSpelling;
+use crate::request::Request;
+use crate::rewrite::Command;
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+/// Where a command is to run.
+pub(super) struct Wanted {
+    pub(super) path: PathBuf,
+    /// Whether a `cd` of the shell would have gone there.
+    pub(super) by_shell: bool,
+}
+
+/// What the request, the command or the surroundings say, in this order.
+pub(super) fn wanted(
+    profile: &Profile,
+    request: &Request,
+    command: &Command,
+    surroundings: &Surroundings,
+    home: Option<&Path>,
+) -> Wanted {
+    let here = &surroundings.cwd;
+    match (&request.cwd, &command.leading_cd) {
+        (Some(cwd), _) => Wanted {
+            path: match profile.input.cwd {
+                CwdSpelling::Path => here.join(cwd),
+                CwdSpelling::Shorthands => {
+                    let is_root = |part| part == Component::RootDir;
+                    let is_slashes = cwd.has_root() && cwd.components().all(is_root);
+                    if is_slashes {
+                        here.clone()
+                    } else {
+                        here.join(without_tilde(cwd, home))
+                    }
+                }
+            },
+            by_shell: false,
+        },
+        (None, Some(cd)) => Wanted {
+            path: as_cd_goes(&here.join(without_tilde(Path::new(&cd.directory), home))),
+            by_shell: true,
+        },
+        (None, None) => Wanted {
+            path: here.clone(),
+            by_shell: false,
+        },
+    }
+}
+
+fn without_tilde(path: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_owned(),
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+/// The path as bash's `cd` understands it: `..` takes back the name before it, even a link's.
+fn as_cd_goes(path: &Path) -> PathBuf {
+    let mut logical = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                logical.pop();
+            }
+            Component::CurDir => {}
+            other => logical.push(other),
+        }
+    }
+    logical
+}
+
+/// Opens it, if it is a directory that may be entered.
+pub(super) fn open(wanted: &Wanted) -> Result<Directory> {
+    let path = wanted.path.clone();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // A descriptor can be had of a directory that nobody may enter: the shell would be blamed.
+    let enterable = |fd: OwnedFd| {
+        rustix::fs::accessat(&fd, ".", Access::EXEC_OK, AtFlags::EACCESS).map(|()| fd)
+    };
+    match rustix::fs::open(&path, flags, Mode::empty()).and_then(enterable) {
+        Ok(fd) => Ok(Directory { path, fd }),
+        Err(error) => {
+            let shown = path.display();
+            let (kind, text) = match error {
+                Errno::NOENT => (
+                    ErrorKind::CwdMissing,
+                    format!("working directory does not exist: {shown}"),
+                ),
+                Errno::NOTDIR => (
+                    ErrorKind::CwdNotADirectory,
+                    format!("working directory is not a directory: {shown}"),
+                ),
+                error => (
+                    ErrorKind::Cwd,
+                    format!("working directory is not accessible: {shown}: {error}"),
+                ),
+            };
+            Err(Error::new(kind, text).about(shown))
+        }
+    }
+}

@@ -32,6 +32,5 @@ record sizes 'tree -h -L 3 --du'
 record color 'tree -C src'
 tool=du
 record all 'du -a .'
-record human 'du -h --max-depth=3 /usr/lib/python3'
 tool=df
 record human 'df -hT; df -i'

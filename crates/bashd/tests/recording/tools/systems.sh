@@ -4,7 +4,6 @@ fresh
 record update 'apt-get update'
 record install 'apt-get install -y --no-install-recommends --reinstall cowsay figlet fortune-mod sl toilet libfribidi0'
 record remove 'apt-get remove -y sl toilet figlet'
-record search 'apt-cache search json | head -80'
 record show 'apt show python3 curl git'
 tool=curl
 fresh

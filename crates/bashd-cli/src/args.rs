@@ -3,7 +3,12 @@
 //! Help, man page and completions are made from these types, so their doc comments are read by
 //! users.
 
+mod jobs;
+
 use clap::{Args, Parser, ValueEnum};
+pub(crate) use jobs::{
+    Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsSend, JobsWait,
+};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -74,9 +79,11 @@ pub(crate) enum Subcommand {
     Mcp(Mcp),
     Check(Check),
     Rpc(Rpc),
+    Acp(Acp),
     /// Judge the commands of an agent that has a shell tool of its own.
     #[command(subcommand)]
     Hook(Hook),
+    Jobs(Jobs),
     Log(Log),
     Minimize(Minimize),
     /// Read stored output: what replies did not show whole.
@@ -106,7 +113,9 @@ impl Subcommand {
             Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
             Self::Rpc(rpc) => Some(&rpc.everywhere),
+            Self::Acp(acp) => Some(&acp.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
+            Self::Jobs(jobs) => Some(jobs.everywhere()),
             Self::Log(log) => Some(&log.everywhere),
             Self::Minimize(minimize) => Some(&minimize.everywhere),
             Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
@@ -135,7 +144,7 @@ pub(crate) struct Run {
     /// Set a variable for the command; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable())]
     pub(crate) env: Vec<Variable>,
-    /// End the command after so many seconds.
+    /// End the command after so many seconds, or let it go on as a job (--on-timeout).
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
     /// Take a model's JSON arguments instead of COMMAND; `-` reads them from stdin.
@@ -147,6 +156,15 @@ pub(crate) struct Run {
     /// Let the command read this file; `-` is bashd's own stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
+    /// Return at once; the command goes on as a job (`bashd jobs`), until --timeout if that is given.
+    #[arg(long)]
+    pub(crate) background: bool,
+    /// What happens at the timeout: kill ends the command, background lets it go on as a job.
+    #[arg(long, value_name = "WHAT", default_value = "kill")]
+    pub(crate) on_timeout: OnTimeoutName,
+    /// Keep the command's stdin open for `bashd jobs send`.
+    #[arg(long)]
+    pub(crate) stdin_open: bool,
     /// The shell script to run, as one argument.
     #[arg(required_unless_present = "input")]
     pub(crate) command: Vec<String>,
@@ -208,6 +226,28 @@ pub(crate) struct Rpc {
     /// Let calls run for so many seconds more when the client closes its end.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub(crate) linger: Duration,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// What happens at the timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnTimeoutName {
+    Background,
+    Kill,
+}
+
+/// Serve the Agent Client Protocol: an agent whose prompts are commands.
+///
+/// They run in terminals of the client where it offers them. Speaks on stdin and stdout, and ends when
+/// stdin closes; see `docs/acp.md`.
+#[derive(Debug, Args)]
+pub(crate) struct Acp {
+    #[command(flatten)]
+    pub(crate) serving: Serving,
+    /// End each command after so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     everywhere: Everywhere,
 }
@@ -415,8 +455,17 @@ pub(crate) struct Schema {
     /// The profile; the configured one by default.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
+    /// Another tool of the profile's than the one that runs commands.
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<SchemaTool>,
     #[command(flatten)]
     everywhere: Everywhere,
+}
+
+/// The tools of a profile besides the one that runs commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaTool {
+    Job,
 }
 
 #[derive(Debug, clap::Subcommand)]

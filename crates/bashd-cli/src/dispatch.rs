@@ -6,7 +6,9 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
-use crate::{check, completions, config, doctor, hook, log, man, mcp, minimize, rpc, run, schema};
+use crate::{
+    acp, check, completions, config, doctor, hook, jobs, log, man, mcp, minimize, rpc, run, schema,
+};
 use bashd::KeeperSource;
 
 /// Runs the front end that was asked for. Only those that need the configuration read it, and only
@@ -25,10 +27,12 @@ pub(crate) fn dispatch(
         }
         Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),
         Subcommand::Check(arguments) => check::check(arguments, &settings()?, printer),
+        Subcommand::Acp(arguments) => acp::acp(arguments, settings()?, printer),
         Subcommand::Rpc(arguments) => rpc::rpc(arguments, settings()?, printer),
         Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(
             arguments, &settings, printer,
         )),
+        Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
         Subcommand::Artifact(Artifact::List(arguments)) => {

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 /// |---|---|
 /// | the command's own | `run`: it exited |
 /// | 0 | everything else: done |
-/// | 1 | `doctor`: something that bashd needs is missing; `minimize test`: a filter fails its test |
+/// | 1 | `doctor`: something that bashd needs is missing; `jobs wait`: a job ended before what was waited for; `minimize test`: a filter fails its test |
 /// | 2 | `hook`: the tool call is blocked |
-/// | 124 | `run`: the deadline ended the command |
+/// | 124 | `run`: the deadline ended the command; `jobs wait`: not in that time |
 /// | 125 | bashd failed, or the request or the usage is bad |
 /// | 126 | `run`, `check`: a rule denied the command |
 /// | 130 | `run`: Ctrl-C ended the command |
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 pub(crate) enum ExitStatus {
     /// Done.
     Success,
-    /// `doctor`: something that bashd needs is missing; `minimize test`: a filter fails its test.
+    /// `doctor`: something that bashd needs is missing; `jobs wait`: it can't come any more; `minimize test`: a filter fails its test.
     Unfit,
     /// `hook`: the tool call is blocked.
     Blocked,
@@ -47,6 +47,9 @@ impl ExitStatus {
             Self::Denied
         } else if reply.error.is_some() {
             Self::Failed
+        } else if reply.job.is_some() {
+            // It goes on; how it ends is told by `bashd jobs`.
+            Self::Success
         } else if reply.timed_out {
             Self::TimedOut
         } else if reply.cancelled {

@@ -162,6 +162,7 @@ fn result(record: &Record) -> String {
         (Outcome::Signalled, _, None) => "signal ?".to_owned(),
         (Outcome::TimedOut, ..) => "timed out".to_owned(),
         (Outcome::Cancelled, ..) => "cancelled".to_owned(),
+        (Outcome::Background, ..) => "job".to_owned(),
         (Outcome::Denied, ..) => "denied".to_owned(),
         (Outcome::Refused, ..) => "refused".to_owned(),
         (Outcome::Failed, ..) => "failed".to_owned(),

@@ -1,5 +1,6 @@
 //! The `bashd` binary: parses, calls a front end, turns the result into an exit status.
 
+mod acp;
 mod args;
 mod artifact;
 mod check;
@@ -11,6 +12,7 @@ mod exit_status;
 mod failure;
 mod for_people;
 mod hook;
+mod jobs;
 mod judging;
 mod log;
 mod man;

@@ -1,8 +1,8 @@
 //! `bashd schema`: a profile's tool definition, ready for an LLM API.
 
-use crate::args::Schema;
+use crate::args::{Schema, SchemaTool};
 use crate::exit_status::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use crate::settings::Settings;
 use crate::surroundings;
@@ -20,7 +20,13 @@ pub(crate) fn schema(
         .unwrap_or(&settings.config.profile);
     let profile = settings.profile(name)?;
     let pwd = surroundings::cwd()?;
-    let definition = schema::definition(&profile, &pwd.to_string_lossy(), &settings.config);
+    let definition = match arguments.tool {
+        None => schema::definition(&profile, &pwd.to_string_lossy(), &settings.config),
+        Some(SchemaTool::Job) => schema::job_definition(&profile).ok_or_else(|| {
+            let text = format!("profile `{}` has no job tool", profile.name);
+            Failure::new(Kind::Usage, text)
+        })?,
+    };
     printer.out(&format!("{definition:#}\n"))?;
     Ok(ExitStatus::Success)
 }

@@ -2,8 +2,10 @@
 
 use crate::exec::terminal::{ClientTerminal, Host};
 use crate::profile::Profile;
-use crate::request::{self, Refusal, Request};
+use crate::profile::parameters::Sets;
+use crate::request::{self, OnTimeout, Refusal, Request};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What an engine is asked to do, and how to stop it.
@@ -59,6 +61,16 @@ impl Call {
         }
     }
 
+    /// Whose jobs are meant, where the caller said so.
+    pub(crate) fn owner(&self) -> Option<&str> {
+        match &self.input {
+            Input::Typed(request)
+            | Input::Json {
+                defaults: request, ..
+            } => request.owner.as_deref(),
+        }
+    }
+
     /// What the caller said, read as the profile reads it.
     pub(crate) fn request(&self, profile: &Profile) -> Result<Request, Refusal> {
         match &self.input {
@@ -77,6 +89,10 @@ impl Call {
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
                     background: said.background || defaults.background,
+                    on_timeout: said.on_timeout.or(on_timeout_default(profile, defaults)),
+                    wait_max: said.wait_max.or(wait_max_default(profile, defaults)),
+                    stdin_open: said.stdin_open || defaults.stdin_open,
+                    owner: defaults.owner.clone(),
                     pty: said.pty || defaults.pty,
                     head: said.head.or(defaults.head),
                     tail: said.tail.or(defaults.tail),
@@ -92,6 +108,17 @@ impl Call {
             Input::Json { text, .. } => text,
         }
     }
+}
+
+/// What a front end would have when the limit comes: only for profiles that know the choice, since in
+/// others the limit is part of their contract.
+fn on_timeout_default(profile: &Profile, defaults: &Request) -> Option<OnTimeout> {
+    defaults.on_timeout.filter(|_| profile.has(Sets::OnTimeout))
+}
+
+/// How long a front end would wait, under the same condition.
+fn wait_max_default(profile: &Profile, defaults: &Request) -> Option<Duration> {
+    defaults.wait_max.filter(|_| profile.has(Sets::WaitMax))
 }
 
 impl From<Request> for Call {

@@ -6,20 +6,21 @@
 use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::exec::keeper::KeeperSource;
-use crate::exec::{self, Keepers, Run, Watch};
+use crate::exec::{self, Keepers, Outcome, Run, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
+use crate::jobs::{Jobs, claim, tool};
 use crate::ledger::{Entry, Ledger};
-use crate::plan::{self, Setting, Streams};
+use crate::plan::{self, Handover, Otherwise, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::conclude;
 use crate::profile::library::{Library, Missing};
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
-use crate::request::{self, Request};
+use crate::request::{self, Accepted, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
 use std::pin::Pin;
@@ -72,7 +73,8 @@ impl Engine {
 
     /// Runs one call to its reply, whatever happens.
     pub async fn run(&self, call: impl Into<Call>) -> Reply {
-        self.0.perform(&call.into(), None).await
+        // In a place of its own: it is too large to be part of every caller's future.
+        Box::pin(self.0.perform(&call.into(), None)).await
     }
 
     /// The same, telling what happens while it happens.
@@ -97,19 +99,47 @@ impl Engine {
         let shared = &self.0;
         let profile = shared.profile(&request.profile)?;
         let limit = Duration::from_secs(profile.limits.timeout_s);
-        let timeout = request.timeout.unwrap_or(limit);
+        let accepted = Accepted::within(request.timeout.unwrap_or(limit));
         let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
         let mut plan = plan::resolve(
             &profile,
             request,
             &command,
-            timeout,
-            shared.setting(&id, &Form::AsWritten),
+            &accepted,
+            shared.setting(&id, &Form::AsWritten, &owner_of(request)),
         )?;
         plan.streams = streams;
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
-        run.map_err(Error::from)
+        match run.map_err(Error::from)? {
+            Outcome::Ended(run) => Ok(run),
+            Outcome::HandedOver(_) => Err(Error::new(ErrorKind::Job, "nobody asked for a job")),
+        }
+    }
+
+    /// Answers one call of the profile's job tool, for the owner that the call names.
+    pub async fn job(&self, call: impl Into<Call>) -> Reply {
+        let begun = Instant::now();
+        let call = call.into();
+        let profile = match self.0.profile(call.profile()) {
+            Ok(profile) => profile,
+            Err(missing) => {
+                return reply::reply(&Library::fallback(), &missing.into(), begun.elapsed());
+            }
+        };
+        let owner = call.owner().map_or_else(default_owner, str::to_owned);
+        let jobs = self.jobs();
+        let answer = tokio::select! {
+            biased;
+            answer = tool::answer(&profile, &jobs, &owner, call.raw_text()) => answer,
+            () = call.cancel.cancelled() => tool::Answer::cancelled(),
+        };
+        reply::of_job_tool(answer, begun.elapsed())
+    }
+
+    /// The jobs of this engine's state directory, whoever started them.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(&self.0.config)
     }
 
     /// Says who is asked when a rule wants approval; without anybody, such commands are denied.
@@ -180,14 +210,18 @@ impl Shared {
         let command = rewrite::apply(&profile.rewrite, &request);
         let judgement = self.config.judge(profile, &request, &command);
         self.permit(&judgement, &command, &call.cancel).await?;
-        let setting = self.setting(&entry.id, &judgement.form);
-        let plan = plan::resolve(profile, &request, &command, accepted.timeout, setting)
+        let owner = owner_of(&request);
+        self.check_room(&owner, accepted.handover)?;
+        let setting = self.setting(&entry.id, &judgement.form, &owner);
+        let plan = plan::resolve(profile, &request, &command, &accepted, setting)
             .map_err(|error| Ending::Failed(error, None))?;
         entry.cwd.clone_from(&plan.cwd.path);
         let host = call.terminal.as_ref();
         let host = host.filter(|_| exec::terminal::suits(&request));
         let run = match host {
-            Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel).await,
+            Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel)
+                .await
+                .map(Outcome::Ended),
             None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
         };
         Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
@@ -227,14 +261,38 @@ impl Shared {
         })
     }
 
-    fn setting<'a>(&'a self, id: &'a RunId, form: &'a Form) -> Setting<'a> {
+    /// Turns a call down that wants a job where there can be no more.
+    fn check_room(&self, owner: &str, handover: Option<Handover>) -> Result<(), Ending> {
+        let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
+        if !wants_job {
+            return Ok(());
+        }
+        let limits = self.config.jobs.limits;
+        claim::check_room(&self.config.runs_dir(), owner, limits).map_err(|full| {
+            let refusal = Refusal::new(RefusalKind::InvalidValue, full.to_string());
+            Ending::Refused(refusal)
+        })
+    }
+
+    fn setting<'a>(&'a self, id: &'a RunId, form: &'a Form, owner: &'a str) -> Setting<'a> {
         Setting {
             config: &self.config,
             surroundings: &self.surroundings,
             id,
             form,
+            owner,
         }
     }
+}
+
+/// Whose job a run would be.
+fn owner_of(request: &Request) -> String {
+    request.owner.clone().unwrap_or_else(default_owner)
+}
+
+/// Whose jobs those of a host that names nobody are.
+fn default_owner() -> String {
+    format!("library:{}", rustix::process::getuid().as_raw())
 }
 
 /// A call that tells what happens while it happens. Dropping it ends the command.

@@ -39,6 +39,10 @@ pub enum ErrorKind {
     Keeper,
     /// A configuration or profile could not be read.
     Config,
+    /// There is no such job, or not for this owner.
+    NoSuchJob,
+    /// A job could not be made, reached or read, or does not do what was asked.
+    Job,
     /// Something else the operating system refused.
     Io,
 }

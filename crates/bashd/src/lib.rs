@@ -31,6 +31,7 @@ mod error;
 mod event;
 pub mod exec;
 pub mod guard;
+pub mod jobs;
 pub mod ledger;
 pub mod minimize;
 pub mod notice;
@@ -54,6 +55,7 @@ pub use exec::keeper::{ForkedKeeper, KeeperSource, run_if_asked};
 pub use exec::terminal::{
     ClientAnswer, ClientTerminal, NewTerminal, Patience, TerminalExit, TerminalOutput,
 };
+pub use jobs::{Job, Jobs};
 pub use profile::Profile;
 pub use reply::{Denied, LeftBehind, LeftReason, Reply};
 pub use request::Request;

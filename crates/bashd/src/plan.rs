@@ -4,6 +4,7 @@ mod client_environment;
 mod directory;
 mod environment;
 mod globs;
+mod job;
 mod steps;
 
 pub use self::client_environment::ClientEnvironment;
@@ -15,9 +16,11 @@ use crate::guard::safe_mode::environment::scrub;
 use crate::output::line_limits::LineLimits;
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
-use crate::request::Request;
+use crate::request::{Accepted, Ends, Request};
+pub use crate::request::{Handover, Otherwise};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
+pub use job::JobPlan;
 use rustix::fs::Access;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -52,6 +55,12 @@ pub struct Plan {
     pub quota: Quota,
     /// Directory of this run, made when something of it must outlive the call.
     pub directory: PathBuf,
+    /// Whether more input may be sent while it runs.
+    pub stdin_open: bool,
+    /// When it goes on as a job, if it does.
+    pub handover: Option<Handover>,
+    /// What it would be as a job.
+    pub job: JobPlan,
 }
 
 /// The shell of a plan.
@@ -135,6 +144,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) id: &'a RunId,
     /// How the command may run.
     pub(crate) form: &'a Form,
+    /// Whose job it would be.
+    pub(crate) owner: &'a str,
 }
 
 /// Decides everything that is still open: directory, environment, shell, limits, place.
@@ -145,7 +156,7 @@ pub(crate) fn resolve(
     profile: &Profile,
     request: &Request,
     command: &Command,
-    timeout: Duration,
+    accepted: &Accepted,
     setting: Setting<'_>,
 ) -> Result<Plan> {
     let Setting {
@@ -153,6 +164,7 @@ pub(crate) fn resolve(
         surroundings,
         id,
         form,
+        owner: _,
     } = setting;
     let home = environment::home(request, surroundings);
     let wanted = directory::wanted(profile, request, command, surroundings, home);
@@ -188,9 +200,17 @@ pub(crate) fn resolve(
         environment::tell_shell(&mut env, request, &shell);
     }
     let client_env = ClientEnvironment::between(&surroundings.env, &env, guarded);
+    let timeout = match accepted.ends {
+        Ends::AtTimeout => accepted.timeout,
+        Ends::AtJobLimit => config.jobs.max_time,
+    };
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    let job = job::plan(profile, request, setting, &cwd.path, timeout);
     Ok(Plan {
+        job,
+        stdin_open: request.stdin_open,
+        handover: accepted.handover,
         shell,
         script,
         cwd,

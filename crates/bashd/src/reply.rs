@@ -96,6 +96,9 @@ pub struct LeftBehind {
     pub age_ms: u64,
     /// Why it is still there.
     pub reason: LeftReason,
+    /// The job by which it can be ended later, or null.
+    #[serde(default)]
+    pub job: Option<String>,
 }
 
 /// Why a process outlived the call.

@@ -7,7 +7,7 @@ mod validate;
 
 pub use parse::parse;
 pub(crate) use validate::refuse_switched_off;
-pub use validate::{Accepted, validate};
+pub use validate::{Accepted, Ends, Handover, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
 use std::ffi::OsString;
@@ -39,14 +39,46 @@ pub struct Request {
     pub interceptor: Option<bool>,
     /// The names of the caller's other tools.
     pub tools: Vec<String>,
-    /// Whether to return at once with a handle, and let the command run on.
+    /// Whether the call returns at once, and the command goes on as a job.
     pub background: bool,
+    /// What happens when the limit comes; `None` means that it ends the command.
+    pub on_timeout: Option<OnTimeout>,
+    /// Longest time that the call waits; then the command goes on as a job, whose limit stays what it is.
+    pub wait_max: Option<Duration>,
+    /// Whether more input may be sent to the command while it runs.
+    pub stdin_open: bool,
+    /// Whose job it is, should it become one; `None` means this program and user.
+    pub owner: Option<String>,
     /// Whether the command gets a terminal, where there can be one.
     pub pty: bool,
     /// Of the whole output, show only the first so many lines; `None` or 0 means all.
     pub head: Option<u64>,
     /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.
     pub tail: Option<u64>,
+}
+
+/// What happens to a command that runs longer than its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    /// It goes on as a job, and the call returns what there is.
+    Background,
+    /// It is ended, with everything that it started.
+    Kill,
+}
+
+impl OnTimeout {
+    /// Its names in JSON, in the order of the schema.
+    pub const NAMES: [&'static str; 2] = ["background", "kill"];
+
+    /// The value of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "background" => Some(Self::Background),
+            "kill" => Some(Self::Kill),
+            _ => None,
+        }
+    }
 }
 
 impl Request {
@@ -105,6 +137,41 @@ impl Request {
     pub fn intercept_for<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.interceptor = Some(true);
         self.tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Has the call return at once, and the command go on as a job.
+    #[must_use]
+    pub fn background(mut self) -> Self {
+        self.background = true;
+        self
+    }
+
+    /// Chooses what happens when the limit comes.
+    #[must_use]
+    pub fn on_timeout(mut self, what: OnTimeout) -> Self {
+        self.on_timeout = Some(what);
+        self
+    }
+
+    /// Bounds how long the call waits before the command goes on as a job.
+    #[must_use]
+    pub fn wait_max(mut self, longest: Duration) -> Self {
+        self.wait_max = Some(longest);
+        self
+    }
+
+    /// Keeps the command's stdin open, so that input can be sent later.
+    #[must_use]
+    pub fn stdin_open(mut self) -> Self {
+        self.stdin_open = true;
+        self
+    }
+
+    /// Says whose job it is, should it become one.
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = Some(owner.into());
         self
     }
 

@@ -4,6 +4,7 @@ use super::approval::Asked;
 use super::handler::Shared;
 use super::load::Load;
 use super::log::Log;
+use super::news::Change;
 use super::progress::Progress;
 use super::result;
 use crate::serve::Server;
@@ -81,6 +82,15 @@ impl Calls<'_> {
         };
         if let Some(question) = asked.question(&arguments, &self.shared.seal) {
             return Ok(question.into());
+        }
+        if let Some(address) = &reply.artifact {
+            self.shared.news.tell(Change::List);
+            self.shared.news.tell(Change::Resource(address.clone()));
+        }
+        if let Some(id) = &reply.job {
+            self.shared.news.tell(Change::List);
+            let address = format!("{}{id}", super::job::SCHEME);
+            self.shared.news.tell(Change::Resource(address));
         }
         let warnings = self.shared.server.engine.take_warnings();
         self.log.tell(&context, &reply, warnings).await;

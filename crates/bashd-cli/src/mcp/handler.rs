@@ -6,18 +6,26 @@
 )]
 
 use super::approval::{self, Seal};
+use super::artifact;
 use super::bash::{self, Calls};
+use super::job;
 use super::load::Load;
 use super::log::Log;
+use super::news::{self, News, Subscriptions};
+use super::resources;
 use crate::serve::Server;
+use bashd::artifact::Store;
+use bashd::profile::rules::Artifacts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
     CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
-    ListPromptsRequestMethod, ListPromptsResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
-    SetLevelRequestParams, Tool,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -26,10 +34,23 @@ use tokio::sync::Semaphore;
 const INSTRUCTIONS: &str = include_str!("instructions.txt");
 
 /// Requests that we answer; what rmcp can't read of their parameters reaches us as unknown.
-const KNOWN: &[&str] = &["tools/call", "tools/list", "server/discover"];
+const KNOWN: &[&str] = &[
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 /// The same, of clients with a handshake only.
-const KNOWN_WITH_HANDSHAKE: &[&str] = &["initialize", "logging/setLevel"];
+const KNOWN_WITH_HANDSHAKE: &[&str] = &[
+    "initialize",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
 
 /// Whether a request is of the revision that has no handshake.
 pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
@@ -46,7 +67,11 @@ pub(super) struct Shared {
     pub(super) server: Server,
     pub(super) seal: Seal,
     pub(super) turns: Semaphore,
+    pub(super) news: News,
     bash: Tool,
+    job: Option<Tool>,
+    /// Every tool, in the order in which clients see them.
+    tools: Vec<Tool>,
 }
 
 impl Shared {
@@ -54,8 +79,18 @@ impl Shared {
     pub(super) fn new(server: Server) -> Arc<Self> {
         // An engine has one approver for its life; whom it asks follows from the call.
         let _ = server.engine.ask(approval::approver());
+        let bash = bash::tool(&server);
+        let job = job::tool(&server);
+        let mut tools = vec![bash.clone()];
+        tools.extend(job.clone());
+        if stores_output(&server) {
+            tools.push(artifact::tool());
+        }
         Arc::new(Self {
-            bash: bash::tool(&server),
+            bash,
+            job,
+            tools,
+            news: News::new(),
             server,
             seal: Seal::new(),
             turns: Semaphore::new(AT_ONCE),
@@ -63,11 +98,17 @@ impl Shared {
     }
 }
 
+/// Whether there will be something to read beside the replies.
+fn stores_output(server: &Server) -> bool {
+    server.profile.output.artifacts != Artifacts::Never
+}
+
 /// One client's view of the server.
 pub(super) struct Handler {
     shared: Arc<Shared>,
     load: Arc<Load>,
     log: Log,
+    subscriptions: Subscriptions,
 }
 
 impl Handler {
@@ -77,7 +118,18 @@ impl Handler {
             shared,
             load,
             log: Log::default(),
+            subscriptions: Subscriptions::new(),
         }
+    }
+
+    /// Does something with what is stored, where files may be waited for.
+    async fn in_store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let engine = self.shared.server.engine.clone();
+        let done = tokio::task::spawn_blocking(move || work(engine.artifacts())).await;
+        done.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 }
 
@@ -86,6 +138,9 @@ impl ServerHandler for Handler {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_logging()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
             .build();
         let mut about = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
         about.title = Some("bashd".to_owned());
@@ -100,13 +155,12 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(vec![
-            self.shared.bash.clone(),
-        ]))
+        Ok(ListToolsResult::with_all_items(self.shared.tools.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        (name == self.shared.bash.name).then(|| self.shared.bash.clone())
+        let mut tools = self.shared.tools.iter();
+        tools.find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -114,16 +168,103 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if request.name != self.shared.bash.name {
+        if self.get_tool(&request.name).is_none() {
             let text = format!("there is no tool `{}`", request.name);
             return Err(ErrorData::invalid_params(text, None));
         }
+        let (shared, load) = (&self.shared, &self.load);
+        if shared
+            .job
+            .as_ref()
+            .is_some_and(|job| job.name == request.name)
+        {
+            let answer = job::answer(&shared.server, load, request, context);
+            return Ok(Box::pin(answer).await.into());
+        }
+        if request.name != shared.bash.name {
+            let arguments = request.arguments.unwrap_or_default();
+            let answer = self.in_store(move |store| artifact::answer(store, arguments));
+            return Ok(answer.await?.into());
+        }
         let calls = Calls {
-            shared: &self.shared,
-            load: &self.load,
+            shared,
+            load,
             log: &self.log,
         };
         Box::pin(calls.run(request, context)).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let is_first = cursor.is_none();
+        let listed = self.in_store(move |store| resources::list(store, cursor.as_deref()));
+        let mut listed = listed.await??;
+        if is_first {
+            let jobs = job::list(&self.shared.server);
+            listed.resources.splice(..0, jobs);
+        }
+        Ok(listed)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(read) = job::read(&self.shared.server, &request.uri).await {
+            return Ok(read?.into());
+        }
+        let read = self.in_store(move |store| resources::read(store, &request.uri));
+        Ok(read.await??.into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if self.subscriptions.add(request.uri) {
+            Ok(())
+        } else {
+            Err(ErrorData::invalid_request("too many subscriptions", None))
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&request.uri);
+        Ok(())
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.subscriptions.begin(&self.shared, context.peer);
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(news::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        news::pass_on(&self.shared, &context).await;
+        Ok(())
     }
 
     async fn list_prompts(

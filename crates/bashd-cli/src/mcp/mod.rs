@@ -5,12 +5,16 @@
 
 pub(crate) mod access;
 mod approval;
+mod artifact;
 mod bash;
 mod handler;
 mod http;
+mod job;
 mod load;
 mod log;
+mod news;
 mod progress;
+mod resources;
 mod result;
 mod stdio;
 
@@ -26,6 +30,11 @@ use handler::{Handler, Shared};
 use load::Load;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a call waits for its command, where the profile lets the rest go on as a job: clients give up
+/// on a request after a minute.
+const LONGEST_WAIT: Duration = Duration::from_secs(50);
 
 /// Serves until the client is gone, or a signal ends it.
 pub(crate) fn mcp(
@@ -33,7 +42,9 @@ pub(crate) fn mcp(
     settings: Settings,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let server = Server::start(&arguments.serving, settings)?;
+    let mut server = Server::start(&arguments.serving, settings)?;
+    server.set_front_end("mcp");
+    server.defaults.wait_max = Some(LONGEST_WAIT);
     let (outcome, signal) = match arguments.http {
         Some(address) => {
             let access = Access::of(arguments, address)?;

@@ -5,6 +5,7 @@
 
 use super::answer;
 use super::message::Events;
+use crate::serve::asking::{self, CanBeAsked};
 use crate::serve::lines::Outbox;
 use bashd::{Call, CancellationToken, Engine, Event, Reply};
 use serde_json::Value;
@@ -46,6 +47,8 @@ pub(super) struct Asked {
     pub(super) kind: Kind,
     pub(super) call: Call,
     pub(super) events: Events,
+    /// Who is asked where a rule wants approval.
+    pub(super) asks: Option<Arc<dyn CanBeAsked>>,
     /// Bytes of its line.
     pub(super) bytes: usize,
 }
@@ -118,7 +121,9 @@ impl Calls {
                 // One that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
-            carry_out(&engine, &outbox, asked, cancel, turn).await;
+            let client = asked.asks.clone();
+            let call = carry_out(&engine, &outbox, asked, cancel, turn);
+            asking::on_behalf_of(client, call).await;
             Ended(number)
         });
         Ok(())

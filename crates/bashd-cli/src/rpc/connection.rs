@@ -8,7 +8,8 @@ use super::Host;
 use super::answer;
 use super::calls::{Asked, Calls, Kind, MOST_CALLS, RUN_AT_ONCE};
 use super::message::{self, Message, Offers, Said, ToolCall};
-use super::terminal::{Terminals, Waiting};
+use super::requests::{Requests, Waiting};
+use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::{self, Line, MOST_LINE_BYTES, Outbox};
 use bashd::profile::schema;
 use bashd::{Call, CancellationToken};
@@ -219,6 +220,7 @@ impl Connection {
                     kind,
                     call,
                     events,
+                    asks: self.asks(of),
                     bytes,
                 };
                 ("bash", self.start(asked))
@@ -230,6 +232,7 @@ impl Connection {
                     kind: Kind::Call,
                     call,
                     events,
+                    asks: self.asks(of),
                     bytes,
                 });
                 ("call", asked.and_then(|asked| self.start(asked)))
@@ -266,7 +269,7 @@ impl Connection {
         request.interceptor = Some(request.interceptor == Some(true));
         let call = Call::from(request);
         if self.offers.terminal {
-            call.in_terminal_of(self.terminals(id))
+            call.in_terminal_of(self.client(id))
         } else {
             call
         }
@@ -281,13 +284,17 @@ impl Connection {
         };
         match (said.terminal, self.offers.terminal) {
             (Some(true), false) => Err("this client has offered no terminals: say hello".into()),
-            (Some(true) | None, true) => Ok(call.in_terminal_of(self.terminals(id))),
+            (Some(true) | None, true) => Ok(call.in_terminal_of(self.client(id))),
             (Some(false), _) | (None, false) => Ok(call),
         }
     }
 
-    fn terminals(&self, id: Option<&Value>) -> Arc<Terminals> {
-        Arc::new(Terminals {
+    fn asks(&self, id: Option<&Value>) -> Option<Arc<dyn CanBeAsked>> {
+        self.offers.approve.then(|| self.client(id) as _)
+    }
+
+    fn client(&self, id: Option<&Value>) -> Arc<Requests> {
+        Arc::new(Requests {
             outbox: self.outbox.clone(),
             waiting: Arc::clone(&self.waiting),
             call: id.cloned(),

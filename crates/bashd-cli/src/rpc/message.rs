@@ -26,6 +26,8 @@ pub(super) enum Said {
 pub(super) struct Offers {
     /// It runs commands in terminals of its own.
     pub(super) terminal: bool,
+    /// Its user can be asked whether a command may run.
+    pub(super) approve: bool,
 }
 
 /// A full tool call.
@@ -101,6 +103,7 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
             let mut offers = Fields(fields.object("capabilities")?.unwrap_or_default());
             Said::Hello(Offers {
                 terminal: offers.switch("terminal")?.unwrap_or(false),
+                approve: offers.switch("approve")?.unwrap_or(false),
             })
         }
         "bash" => {

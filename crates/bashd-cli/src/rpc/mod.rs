@@ -3,7 +3,7 @@
 //! One line is one message, in both directions; `docs/rpc.md` is the protocol. Here is what the
 //! command line asks for. `connection` is one
 //! client from its first line to its last, `message` what it may say, `calls` what runs for it,
-//! `answer` what it is told, `terminal` its terminals, `socket` many clients.
+//! `answer` what it is told, `requests` what it is asked, `socket` many clients.
 //!
 //! Memory is bounded whatever a client does: a line has a limit, so have the calls that run and
 //! those that wait, and who does not read is not told more than a few messages ahead. Output waits
@@ -13,14 +13,14 @@ mod answer;
 mod calls;
 mod connection;
 mod message;
+mod requests;
 mod socket;
-mod terminal;
 
 use crate::args::Rpc;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
-use crate::serve::{self, Server};
+use crate::serve::{self, Server, asking};
 use crate::settings::Settings;
 use bashd::profile::library::Library;
 use connection::Ends;
@@ -54,6 +54,8 @@ pub(crate) fn rpc(
         linger: arguments.linger,
     };
     let engine = host.server.engine.clone();
+    // The first to say so, since the engine is ours.
+    let _ = engine.ask(asking::approver());
     let (served, signal) = if let Some(path) = &arguments.socket {
         let listening = socket::Listening::at(path)?;
         serve::until_done(|stop| socket::serve(host, listening, stop))?

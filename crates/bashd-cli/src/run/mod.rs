@@ -7,13 +7,15 @@ mod engine;
 mod live;
 mod show;
 
-use crate::args::Run;
+use crate::args::{OnTimeoutName, Run};
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::jobs;
 use crate::print::Printer;
 use crate::settings::Settings;
 use crate::surroundings;
 use anyhow::Context;
+use bashd::request::OnTimeout;
 use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
 pub(crate) use engine::fork_keeper;
@@ -66,6 +68,13 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     request.profile = arguments.profile.clone().unwrap_or_default();
     request.cwd.clone_from(&arguments.cwd);
     request.timeout = arguments.timeout;
+    request.owner = Some(jobs::owner());
+    request.background = arguments.background;
+    request.stdin_open = arguments.stdin_open;
+    request.on_timeout = Some(match arguments.on_timeout {
+        OnTimeoutName::Background => OnTimeout::Background,
+        OnTimeoutName::Kill => OnTimeout::Kill,
+    });
     arguments.judging.apply_to(&mut request);
     for variable in &arguments.env {
         request = request.env(&variable.name, &variable.value);

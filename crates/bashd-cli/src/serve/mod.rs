@@ -2,8 +2,9 @@
 //!
 //! A server is an engine that lives on: the fork server of its keepers runs before the first request
 //! is read. Here nothing speaks a protocol; that is what `mcp`, `rpc` and `acp` do.
-//! `lines` is the way that messages come and go, where they are lines.
+//! `asking` is who is asked for approval, `lines` is the way that messages come and go, where they are lines.
 
+pub(crate) mod asking;
 pub(crate) mod lines;
 
 pub(crate) mod stdio;
@@ -56,6 +57,17 @@ impl Server {
             cwd,
             defaults,
         })
+    }
+
+    /// Says which front end this is: its jobs are of this name and user.
+    pub(crate) fn set_front_end(&mut self, name: &str) {
+        let user = rustix::process::getuid().as_raw();
+        self.defaults.owner = Some(format!("{name}:{user}"));
+    }
+
+    /// Whose the jobs of this server's calls are.
+    pub(crate) fn owner(&self) -> &str {
+        self.defaults.owner.as_deref().unwrap_or_default()
     }
 
     /// A call with a model's arguments, in the profile's spelling.

@@ -40,10 +40,14 @@ fn every_value_is_shown_with_its_origin() {
     spool.ring_bytes = "56MiB"                     # default
     spool.total_bytes = "10GiB"                    # default
     spool.max_age_days = 7                         # default
+    jobs.max = 1024                                # default
+    jobs.max_per_owner = 100                       # default
+    jobs.max_seconds = 86400                       # default
+    jobs.output_bytes = "1GiB"                     # default
     ledger.enabled = false                         # BASHD_LEDGER_ENABLED
     ledger.retention_days = 180                    # default
     ledger.max_command_bytes = "64KiB"             # default
-    async.enabled = false                          # default (no effect yet)
+    async.enabled = false                          # default
     bash.virtualTerminal = "off"                   # default (no effect yet)
     bash.autoBackground.enabled = false            # default (no effect yet)
     bash.autoBackground.thresholdMs = 60000        # default (no effect yet)

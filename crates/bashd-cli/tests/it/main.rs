@@ -2,10 +2,12 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
+//! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
@@ -13,6 +15,7 @@
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
+//! | `parity` | the same requests through every front end and the library |
 //! | `readme` | the README's snippets, executed |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
 //! | `rpc_examples` | the examples of `docs/rpc.md`, executed |
@@ -29,6 +32,7 @@
     reason = "test code: a panic is how a test fails"
 )]
 
+mod acp;
 mod alone;
 mod artifact;
 mod check;
@@ -36,10 +40,12 @@ mod config;
 mod doctor;
 mod documents;
 mod hook;
+mod jobs;
 mod ledger;
 mod log;
 mod mcp;
 mod minimize;
+mod parity;
 mod readme;
 mod rpc;
 mod rpc_examples;

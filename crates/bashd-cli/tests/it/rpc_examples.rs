@@ -1,5 +1,6 @@
 //! The examples of `docs/rpc.md`, executed: what the page shows is what happens.
 
+use crate::mcp::{node, packages};
 use bashd_testkit::Home;
 use std::fs;
 use std::path::Path;
@@ -21,12 +22,12 @@ fn example(language: &str) -> String {
 }
 
 /// What a program prints that runs the example, with the built `bashd` first in `PATH`.
-fn printed(home: &Home, program: &Path, file: &str, example: &str) -> String {
+fn printed(home: &Home, mut program: Command, file: &str, example: &str) -> String {
     let file = home.workspace().join(file);
     fs::write(&file, example).unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_bashd")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new(program)
+    let output = program
         .arg(&file)
         .env_clear()
         .envs(home.env())
@@ -42,12 +43,18 @@ fn printed(home: &Home, program: &Path, file: &str, example: &str) -> String {
 #[test]
 fn the_python_example_does_what_it_says() {
     let home = Home::new();
-    let printed = printed(
-        &home,
-        Path::new("python3"),
-        "example.py",
-        &example("python"),
-    );
+    let python = Command::new("python3");
+    let printed = printed(&home, python, "example.py", &example("python"));
     let expected = "line 1\nline 2\nline 3\nexit code 3\ntimed out True\nbashd exits with 0\n";
+    assert_eq!(printed, expected);
+}
+
+#[test]
+fn the_typescript_example_does_what_it_says() {
+    let home = Home::new();
+    let Some(packages) = packages() else { return };
+    let node = node(&packages, &home);
+    let printed = printed(&home, node, "example.mts", &example("typescript"));
+    let expected = "quick 3\ncancelled true\nbashd exits with 0\n";
     assert_eq!(printed, expected);
 }

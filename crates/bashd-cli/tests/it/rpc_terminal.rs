@@ -162,3 +162,30 @@ fn cancelling_asks_the_client_to_kill_before_the_last_look() {
     );
     client.close();
 }
+
+#[test]
+fn the_clients_user_is_asked_where_a_rule_says_so() {
+    let home = Home::new();
+    let rules = "[[rules]]\nname = \"ask_me\"\ncommand = [\"touch\"]\ndecision = \"ask\"\nmessage = \"really?\"\n";
+    std::fs::write(home.config().join("config.toml"), rules).unwrap();
+    let mut client = Client::start(&home, &[]);
+    let call = |id, file: &str| json!({"id": id, "type": "call", "arguments": {"command": format!("touch {file}")}});
+    let answer = client.ask(&call("0", "nobody"));
+    assert_eq!(
+        answer["data"]["denied"]["rule"], "ask_me",
+        "nobody can be asked"
+    );
+    client.ask(&json!({"id": "h", "type": "hello", "capabilities": {"approve": true}}));
+    for (id, file, approved) in [("1", "yes", true), ("2", "no", false)] {
+        client.say(&call(id, file));
+        let asked = request(&mut client, "approve");
+        let expected =
+            json!({"command": format!("touch {file}"), "rule": "ask_me", "message": "really?"});
+        assert_eq!((&asked["params"], &asked["call"]), (&expected, &json!(id)));
+        reply(&mut client, &asked, &json!({"approved": approved}));
+        assert_eq!(client.response(id)["data"]["denied"].is_null(), approved);
+    }
+    client.close();
+    let exists = ["nobody", "yes", "no"].map(|file| home.workspace().join(file).exists());
+    assert_eq!(exists, [false, true, false]);
+}

@@ -90,6 +90,13 @@ impl Client {
         }
     }
 
+    /// Every message that came, once the server is gone.
+    pub(crate) fn rest(&mut self) -> Vec<Value> {
+        let mut rest = std::mem::take(&mut self.early);
+        rest.extend(self.lines.iter());
+        rest
+    }
+
     /// The next message, whatever it is.
     pub(crate) fn next(&mut self) -> Value {
         self.next_where(|_| true)

@@ -34,7 +34,7 @@ fn an_unknown_profile_is_answered_with_the_known_ones() {
     --- stdout
     --- stderr
     usage error: there is no profile `x`
-    hint: one of: default, voice, harness, phoenix
+    hint: one of: default, voice, harness, phoenix, pi
     --- status
     exit 125
     "#);

@@ -5,10 +5,12 @@ use bashd_testkit::Home;
 use std::process::{Command, Stdio};
 
 const SUBCOMMANDS: &[&str] = &[
+    "acp",
     "rpc",
     "run",
     "log",
     "minimize",
+    "jobs",
     "schema",
     "config",
     "doctor",

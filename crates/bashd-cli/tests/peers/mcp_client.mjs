@@ -55,20 +55,22 @@ function isAlive(pid) {
   }
 }
 
-const bash = (client, command, options = {}) => {
-  const params = { name: "bash", arguments: { command } };
+const call = (client, name, given, options = {}) => {
+  const params = { name, arguments: given };
   const all = { timeout: LIMIT, ...options };
   return line === "1" ? client.callTool(params, undefined, all) : client.callTool(params, all);
 };
+
+const bash = (client, command, options) => call(client, "bash", { command }, options);
 
 async function cancel(client) {
   const pids = `${workspace}/pids-${process.pid}`;
   const script = `setsid sleep 300 & echo $! > ${pids}.new; echo $$ >> ${pids}.new; mv ${pids}.new ${pids}; sleep 300`;
   const stop = new AbortController();
-  const call = bash(client, script, { signal: stop.signal }).catch(() => "cancelled");
+  const running = bash(client, script, { signal: stop.signal }).catch(() => "cancelled");
   await until(() => existsSync(pids), "the command runs");
   stop.abort("enough");
-  await call;
+  await running;
   const tree = readFileSync(pids, "utf8").trim().split("\n").map(Number);
   await until(() => !tree.some(isAlive), `${tree} are gone`);
   return tree.length;
@@ -82,13 +84,28 @@ seen.text = result.content[0].text;
 seen.result = result.structuredContent;
 const told = [];
 const go = `${workspace}/go-${process.pid}`;
-const call = bash(client, `echo working; until [ -e ${go} ]; do sleep 0.05; done`, {
+const running = bash(client, `echo working; until [ -e ${go} ]; do sleep 0.05; done`, {
   onprogress: (progress) => told.push(progress.message),
 });
 await until(() => told.length > 0, "progress is told");
 writeFileSync(go, "");
-await call;
+await running;
 seen.progress = told[0];
+const artifact = (await bash(client, "seq 1 20000")).structuredContent.artifact;
+const part = await call(client, "artifact", { id: artifact, from_line: 9999, to_line: 10001 });
+seen.range = part.structuredContent.text;
+const found = await call(client, "artifact", { id: artifact, grep: "^1999[89]$" });
+seen.found = found.structuredContent.text;
+const resource = await client.readResource({ uri: artifact });
+seen.resource = resource.contents[0].text.length;
+const script = "echo starting; sleep 0.2; echo listening on 80; sleep 300";
+const started = await call(client, "bash", { command: script, background: true });
+const job = started.structuredContent.job;
+const wanted = { action: "wait", job, regex: "listening on [0-9]+", timeout: 50 };
+seen.waited = (await call(client, "job", wanted)).content[0].text;
+const state = await client.readResource({ uri: `job://${job}` });
+seen.job = JSON.parse(state.contents[0].text).state;
+await call(client, "job", { action: "kill", job });
 seen.cancelled = await cancel(client);
 seen.after = (await bash(client, "echo alive")).structuredContent.output;
 await client.close();

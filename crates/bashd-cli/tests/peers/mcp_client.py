@@ -81,6 +81,23 @@ async def main(mode, workspace, kind, *rest):
         go.touch()
         await call
         seen["progress"] = told[0]
+        long = await client.call_tool("bash", {"command": "seq 1 20000"})
+        artifact = long.structured_content["artifact"]
+        part = await client.call_tool("artifact", {"id": artifact, "from_line": 9999, "to_line": 10001})
+        seen["range"] = part.structured_content["text"]
+        found = await client.call_tool("artifact", {"id": artifact, "grep": "^1999[89]$"})
+        seen["found"] = found.structured_content["text"]
+        resource = await client.read_resource(artifact)
+        seen["resource"] = len(resource.contents[0].text)
+        script = "echo starting; sleep 0.2; echo listening on 80; sleep 300"
+        started = await client.call_tool("bash", {"command": script, "background": True})
+        job = started.structured_content["job"]
+        wanted = {"action": "wait", "job": job, "regex": "listening on [0-9]+", "timeout": 50}
+        waited = await client.call_tool("job", wanted)
+        seen["waited"] = waited.content[0].text
+        state = await client.read_resource(f"job://{job}")
+        seen["job"] = json.loads(state.contents[0].text)["state"]
+        await client.call_tool("job", {"action": "kill", "job": job})
         seen["cancelled"] = await cancel(client, workspace)
         again = await client.call_tool("bash", {"command": "echo alive"})
         seen["after"] = again.structured_content["output"]

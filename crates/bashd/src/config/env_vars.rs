@@ -50,6 +50,14 @@ pub const LEDGER_ENABLED: &str = "BASHD_LEDGER_ENABLED";
 pub const LEDGER_RETENTION_DAYS: &str = "BASHD_LEDGER_RETENTION_DAYS";
 /// Overrides `ledger.max_command_bytes`.
 pub const LEDGER_MAX_COMMAND_BYTES: &str = "BASHD_LEDGER_MAX_COMMAND_BYTES";
+/// Overrides `jobs.max`.
+pub const JOBS_MAX: &str = "BASHD_JOBS_MAX";
+/// Overrides `jobs.max_per_owner`.
+pub const JOBS_MAX_PER_OWNER: &str = "BASHD_JOBS_MAX_PER_OWNER";
+/// Overrides `jobs.max_seconds`.
+pub const JOBS_MAX_SECONDS: &str = "BASHD_JOBS_MAX_SECONDS";
+/// Overrides `jobs.output_bytes`.
+pub const JOBS_OUTPUT_BYTES: &str = "BASHD_JOBS_OUTPUT_BYTES";
 /// Overrides `async.enabled`.
 pub const ASYNC_ENABLED: &str = "BASHD_ASYNC_ENABLED";
 /// Overrides `bash.virtualTerminal`.

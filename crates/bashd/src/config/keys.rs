@@ -107,6 +107,15 @@ const DAYS: Kind = Kind::Number {
     max: MOST_DAYS,
 };
 
+/// More jobs than this are more processes than a machine of today has.
+const MOST_JOBS: u64 = 100_000;
+/// A year: a job that is meant to run longer is a service.
+const MOST_JOB_SECONDS: u64 = 366 * 86_400;
+const JOBS: Kind = Kind::Number {
+    min: 1,
+    max: MOST_JOBS,
+};
+
 /// Every key, in the order of `config/default.toml`.
 pub const KEYS: &[Key] = &[
     now("profile", env_vars::PROFILE, Kind::Text).or("default"),
@@ -139,6 +148,18 @@ pub const KEYS: &[Key] = &[
     )
     .or("10GiB"),
     now("spool.max_age_days", env_vars::SPOOL_MAX_AGE_DAYS, DAYS).or("7"),
+    now("jobs.max", env_vars::JOBS_MAX, JOBS).or("1024"),
+    now("jobs.max_per_owner", env_vars::JOBS_MAX_PER_OWNER, JOBS).or("100"),
+    now(
+        "jobs.max_seconds",
+        env_vars::JOBS_MAX_SECONDS,
+        Kind::Number {
+            min: 1,
+            max: MOST_JOB_SECONDS,
+        },
+    )
+    .or("86400"),
+    now("jobs.output_bytes", env_vars::JOBS_OUTPUT_BYTES, SPOOL).or("1GiB"),
     now("ledger.enabled", env_vars::LEDGER_ENABLED, Kind::Switch).or("true"),
     now(
         "ledger.retention_days",

@@ -26,6 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::guard::interceptor::{Interceptor, InterceptorRule};
 use crate::guard::safe_mode::SafeMode;
 use crate::guard::{self, Gate, Guard, Judgement, UserRule};
+use crate::jobs::JobLimits;
 use crate::ledger::LedgerSettings;
 use crate::output::spool::{Retention, Storage};
 use crate::plan::{Quota, Survivors};
@@ -60,6 +61,8 @@ pub struct Config {
     pub shell: Option<String>,
     /// Words put before every command.
     pub prefix: Option<String>,
+    /// How much jobs may take.
+    pub jobs: JobSettings,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
     /// Names of compiled-in rules that are on besides the profile's.
@@ -78,6 +81,18 @@ pub struct Config {
     pub async_enabled: bool,
     /// Whether and for what output is minimized.
     pub minimizer: MinimizerSettings,
+}
+
+/// How much jobs may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobSettings {
+    /// How many there may be that have not ended.
+    pub limits: JobLimits,
+    /// What ends a job at the latest.
+    pub max_time: Duration,
+    /// Bytes of output that a job's file takes; what comes after goes through the ring.
+    pub output_bytes: u64,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -176,6 +191,14 @@ impl Config {
                 .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
+            jobs: JobSettings {
+                limits: JobLimits {
+                    in_all: values.number("jobs.max")? as usize,
+                    per_owner: values.number("jobs.max_per_owner")? as usize,
+                },
+                max_time: Duration::from_secs(values.number("jobs.max_seconds")?),
+                output_bytes: values.number("jobs.output_bytes")?,
+            },
             survivors: survivors(values.text("survivors")?)?,
             guard_enable: rule_names(values, "guard.enable")?,
             guard_disable: rule_names(values, "guard.disable")?,

@@ -12,20 +12,20 @@ const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// A socket to a keeper or to the fork server. Dropping it tells the other end that we are gone.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     socket: AsyncFd<OwnedFd>,
 }
 
 impl Connection {
     /// Watches a socket; needs a running runtime.
-    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         Ok(Self {
             socket: super::os::reactor::register(socket)?,
         })
     }
 
     /// Sends a message, waiting for room if there is none.
-    pub(super) async fn send<M: Message>(
+    pub(crate) async fn send<M: Message>(
         &self,
         message: &M,
         fds: &[BorrowedFd<'_>],
@@ -41,7 +41,7 @@ impl Connection {
     }
 
     /// Receives the next message; `None` when the other end is gone.
-    pub(super) async fn receive(&self) -> io::Result<Option<Frame>> {
+    pub(crate) async fn receive(&self) -> io::Result<Option<Frame>> {
         loop {
             let mut ready = self.socket.readable().await?;
             match protocol::receive(self.socket.get_ref()) {

@@ -5,7 +5,8 @@
 //! run one plan and waits for its report. The engine never holds the output: it gets descriptors of
 //! the spool and reads windows of it.
 
-mod connection;
+pub(crate) mod connection;
+mod handover;
 pub mod keeper;
 mod keepers;
 pub(crate) mod os;
@@ -17,6 +18,9 @@ use crate::output::spool::SpoolReader;
 use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
+pub(crate) use handover::HandedOver;
+use handover::Turn;
+use keeper::job_messages::Detached;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
 use rustix::process::Signal;
@@ -83,6 +87,29 @@ impl Run {
     pub(crate) fn is_settled(&self) -> bool {
         self.left_behind.is_empty() && self.link.is_some()
     }
+
+    /// A run that goes on, as far as it is now.
+    pub(crate) fn so_far(out: SpoolReader, err: Option<SpoolReader>, ran_for: Duration) -> Self {
+        Self {
+            exit: Exit::Unknown,
+            ended_by: None,
+            out,
+            err,
+            ran_for,
+            left_behind: Vec::new(),
+            terminal: None,
+            link: None,
+        }
+    }
+}
+
+/// What came of a plan that was carried out.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The run is over.
+    Ended(Run),
+    /// It goes on as a job.
+    HandedOver(HandedOver),
 }
 
 /// What there is to say about a run in a client's terminal.
@@ -117,13 +144,13 @@ impl From<Failure> for Error {
     }
 }
 
-/// Runs a plan to its end. Dropping the future ends the tree: its keeper sees the socket close.
+/// Runs a plan to its end, or until it is handed over to go on as a job. Dropping the future ends the tree: its keeper sees the socket close.
 pub(crate) async fn run(
     plan: &Plan,
     keepers: &Keepers,
     watch: Option<&mut Watch>,
     cancel: &CancellationToken,
-) -> Result<Run, Failure> {
+) -> Result<Outcome, Failure> {
     let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
     let connection = tokio::select! {
         biased;
@@ -140,18 +167,28 @@ pub(crate) async fn run(
         spools: Vec::new(),
         keeper: None,
         watch,
+        plan,
+        turn: Turn::new(plan),
+        pid: 0,
     };
+    if call.turn.is_at_once() {
+        call.ask_for_handover().await?;
+    }
     let result = tokio::select! {
         biased;
         never = end_when_cancelled(cancel, &connection) => match never {},
         result = call.until_exited(overdue) => result,
     };
     match result {
-        Ok(exited) => {
+        Ok(Heard::Exited(exited)) => {
             keepers.refill();
-            let mut run = call.finish(plan, exited).await?;
+            let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
-            Ok(run)
+            Ok(Outcome::Ended(run))
+        }
+        Ok(Heard::Detached) => {
+            keepers.refill();
+            Ok(Outcome::HandedOver(call.handed_over().await?))
         }
         Err(error) => {
             if error.kind() == ErrorKind::KeeperLost {
@@ -170,7 +207,7 @@ pub(crate) async fn run(
 /// events may be slow. A keeper that is gone shows elsewhere.
 async fn end_when_cancelled(cancel: &CancellationToken, connection: &Connection) -> Infallible {
     cancel.cancelled().await;
-    let _ = connection.send(&End {}, &[]).await;
+    let _ = connection.send(&End::CANCEL, &[]).await;
     std::future::pending().await
 }
 
@@ -254,7 +291,16 @@ fn start_message(plan: &Plan) -> Start {
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
         survivors: plan.limits.survivors,
+        stdin_open: plan.stdin_open,
     }
+}
+
+/// What ends the engine's part in a run.
+enum Heard {
+    /// It is over.
+    Exited(Box<Exited>),
+    /// It is a job now.
+    Detached,
 }
 
 /// One call's conversation with its keeper.
@@ -265,6 +311,11 @@ struct Call<'a> {
     /// A pidfd of the keeper, for when it does not answer.
     keeper: Option<OwnedFd>,
     watch: Option<&'a mut Watch>,
+    plan: &'a Plan,
+    /// When the run is to be handed over, and how far that is.
+    turn: Turn,
+    /// The shell, once it runs.
+    pid: i32,
 }
 
 impl Call<'_> {
@@ -273,12 +324,16 @@ impl Call<'_> {
     async fn until_exited(
         &mut self,
         mut overdue: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<Exited> {
+    ) -> Result<Heard> {
         loop {
             let frame = tokio::select! {
                 biased;
                 frame = self.connection.receive() => frame,
                 () = &mut overdue => return Err(no_answer()),
+                () = self.turn.comes() => {
+                    self.ask_for_handover().await?;
+                    continue;
+                }
             };
             let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
             let frame = frame.map_err(deaf)?.ok_or_else(|| {
@@ -287,16 +342,20 @@ impl Call<'_> {
                     "the keeper was killed while the command ran",
                 )
             })?;
-            if let Some(exited) = self.hear(frame).await? {
-                return Ok(exited);
+            if let Some(heard) = self.hear(frame).await? {
+                return Ok(heard);
             }
         }
     }
 
-    async fn hear(&mut self, frame: Frame) -> Result<Option<Exited>> {
+    async fn hear(&mut self, frame: Frame) -> Result<Option<Heard>> {
         let broken = |error| Error::io(ErrorKind::KeeperLost, "understand the keeper", error);
         if frame.is::<Exited>() {
-            return frame.body().map(Some).map_err(broken);
+            let exited = frame.body().map_err(broken)?;
+            return Ok(Some(Heard::Exited(Box::new(exited))));
+        } else if frame.is::<Detached>() {
+            let Detached { error } = frame.body().map_err(broken)?;
+            return self.hear_detached(error).await;
         } else if frame.is::<Started>() {
             self.begin(frame).map_err(broken)?;
             // The next call's keeper is forked while this command runs.
@@ -327,6 +386,8 @@ impl Call<'_> {
             self.spools.push(SpoolReader::new(page, head)?);
         }
         self.keeper = fds.next();
+        self.pid = started.pid;
+        self.turn.begin();
         if let Some(watch) = &mut self.watch {
             watch.begin(started.pid);
         }
@@ -341,7 +402,7 @@ impl Call<'_> {
         }
     }
 
-    async fn finish(mut self, plan: &Plan, exited: Exited) -> Result<Run> {
+    async fn finish(mut self, plan: &Plan, mut exited: Exited) -> Result<Run> {
         let spools = std::mem::take(&mut self.spools);
         let ends = exited
             .counts
@@ -357,7 +418,7 @@ impl Call<'_> {
             watch.pass_on(&spools).await;
             watch.finish().await;
         }
-        if !exited.left_behind.is_empty() {
+        if !exited.left_behind.is_empty() && !self.keep_survivors(&mut exited.left_behind).await {
             let directory = plan.directory.clone();
             let _ = self.connection.send(&Release { directory }, &[]).await;
         }
@@ -385,16 +446,7 @@ impl Call<'_> {
     /// What was captured before the keeper was lost.
     fn abandon(mut self) -> Option<Run> {
         let err = (self.spools.len() > 1).then(|| self.spools.pop()).flatten();
-        Some(Run {
-            exit: Exit::Unknown,
-            ended_by: None,
-            out: self.spools.pop()?,
-            err,
-            ran_for: Duration::ZERO,
-            left_behind: Vec::new(),
-            terminal: None,
-            link: None,
-        })
+        Some(Run::so_far(self.spools.pop()?, err, Duration::ZERO))
     }
 
     fn kill_keeper(&self) {

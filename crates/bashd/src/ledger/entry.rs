@@ -89,6 +89,7 @@ fn ran(ending: &Ending) -> Option<&Finished> {
     match ending {
         Ending::Ran(finished) => Some(finished),
         Ending::Failed(_, finished) => finished.as_deref(),
+        Ending::HandedOver(handed) => Some(&handed.so_far),
         Ending::Refused(_) | Ending::Denied(_) | Ending::CancelledBeforeStart => None,
     }
 }
@@ -99,6 +100,7 @@ fn outcome(ending: &Ending) -> Outcome {
         Ending::Denied(_) => Outcome::Denied,
         Ending::Failed(..) => Outcome::Failed,
         Ending::CancelledBeforeStart => Outcome::Cancelled,
+        Ending::HandedOver(_) => Outcome::Background,
         Ending::Ran(finished) => match (finished.ended_by, finished.exit) {
             (Some(EndedBy::Timeout), _) => Outcome::TimedOut,
             (Some(EndedBy::Cancel), _) => Outcome::Cancelled,

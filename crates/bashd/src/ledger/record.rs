@@ -63,6 +63,8 @@ pub enum Outcome {
     Exited,
     /// A signal that was not ours ended the shell.
     Signalled,
+    /// The call returned first; the command goes on as a job.
+    Background,
     /// The deadline ended the command.
     TimedOut,
     /// The caller ended the command.

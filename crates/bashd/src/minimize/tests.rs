@@ -11,9 +11,8 @@ fn subject<'a>(command: &'a str, exit: i32, text: &'a str) -> Subject<'a> {
 }
 
 fn passed_tests(count: usize) -> String {
-    (0..count)
-        .map(|number| format!("test suite::case_{number} ... ok\n"))
-        .collect()
+    let lines = (0..count).map(|number| format!("test suite::case_{number} ... ok\n"));
+    lines.collect::<Vec<_>>().concat()
 }
 
 #[test]
@@ -104,9 +103,8 @@ fn only_and_except_are_kept_to() {
 
 #[test]
 fn nothing_is_saved_on_text_without_noise() {
-    let text: String = (0..100)
-        .map(|number| format!("{number} is a number of its own kind\n"))
-        .collect();
+    let lines = (0..100).map(|number| format!("{number} is a number of its own kind\n"));
+    let text = lines.collect::<Vec<_>>().concat();
     assert_eq!(
         minimize(subject("cargo run", 0, &text), &Settings::default()),
         Err(Unchanged::NothingToSave)

@@ -53,6 +53,14 @@ pub(crate) fn decode(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The unfinished last line, or the last finished one where there is none.
+pub(crate) fn last_line(bytes: &[u8]) -> String {
+    let unfinished = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let from = memchr::memrchr(b'\n', unfinished).map_or(0, |newline| newline + 1);
+    let line = decode(unfinished.get(from..).unwrap_or_default());
+    line.trim_end_matches('\r').to_owned()
+}
+
 /// Length of the decoded text in bytes, without making it.
 pub(crate) fn decoded_len(bytes: &[u8]) -> usize {
     bytes

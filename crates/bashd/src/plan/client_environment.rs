@@ -8,6 +8,9 @@ use std::ffi::{OsStr, OsString};
 /// Variables that bash obeys before the script, which a client may have though we have not.
 const OBEYED_BEFORE_THE_SCRIPT: [&str; 3] = ["BASH_ENV", "ENV", "SHELLOPTS"];
 
+/// What every shell sets anew for itself.
+const SHELLS_OWN: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
+
 /// A plan's environment as changes to a client's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientEnvironment {
@@ -37,7 +40,10 @@ impl ClientEnvironment {
             .filter(|entry| !ours.contains(entry))
             .cloned()
             .collect();
-        let is_obeyed = |name: &OsStr| OBEYED_BEFORE_THE_SCRIPT.iter().any(|known| name == *known);
+        let stays = |name: &OsStr| {
+            let mut known = OBEYED_BEFORE_THE_SCRIPT.iter().chain(&SHELLS_OWN);
+            known.any(|known| name == *known)
+        };
         if guarded == Guarded::Yes {
             // Blank is as good as unset to bash, and needs no program in between.
             let blank = OBEYED_BEFORE_THE_SCRIPT
@@ -48,7 +54,7 @@ impl ClientEnvironment {
         let unset = ours
             .iter()
             .map(|(name, _)| name)
-            .filter(|name| !is_planned(name) && !is_obeyed(name));
+            .filter(|name| !is_planned(name) && !stays(name));
         Self {
             set,
             unset: unset.cloned().collect(),
@@ -67,7 +73,7 @@ mod tests {
 
     #[test]
     fn only_changes_are_told() {
-        let ours = variables(&[("A", "1"), ("B", "2"), ("C", "3")]);
+        let ours = variables(&[("A", "1"), ("B", "2"), ("C", "3"), ("PWD", "/")]);
         let planned = variables(&[("A", "1"), ("B", "other"), ("D", "4")]);
         let told = ClientEnvironment::between(&ours, &planned, Guarded::No);
         assert_eq!(told.set, variables(&[("B", "other"), ("D", "4")]));

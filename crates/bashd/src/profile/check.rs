@@ -39,6 +39,9 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
         Sets::Stdin,
         Sets::Mode,
         Sets::Background,
+        Sets::OnTimeout,
+        Sets::WaitMax,
+        Sets::StdinOpen,
         Sets::Pty,
         Sets::Head,
         Sets::Tail,
@@ -105,6 +108,27 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     placeholders("reply.texts.left_running", &texts.left_running, &process)?;
     placeholders("reply.texts.left_unended", &texts.left_unended, &process)?;
     placeholders("reply.texts.left_more", &texts.left_more, &["count"])?;
+    let job = [
+        "job",
+        "id",
+        "pid",
+        "output_file",
+        "label",
+        "seconds",
+        "command",
+    ];
+    let background = &profile.background;
+    placeholders("background.started", &background.started, &job)?;
+    placeholders("background.handed_over", &background.handed_over, &job)?;
+    if let Some(ends) = &background.file_ends {
+        placeholders("background.file_ends.failed", &ends.failed, &["status"])?;
+        placeholders("background.file_ends.error", &ends.error, &["error"])?;
+        placeholders(
+            "background.file_ends.timed_out",
+            &ends.timed_out,
+            &["limit"],
+        )?;
+    }
     let limits = &profile.limits;
     placeholders("limits.raised", &limits.raised, &LimitRules::PLACEHOLDERS)?;
     placeholders("limits.lowered", &limits.lowered, &LimitRules::PLACEHOLDERS)?;

@@ -1,12 +1,12 @@
 //! From a run to what its profile shows of it: windows, counts, and what got lost.
 
 use super::Profile;
-use super::reply::{Ending, Finished};
+use super::reply::{Ending, Finished, Handed};
 use super::rules::Artifacts;
 use crate::artifact::{Kept, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
-use crate::exec::{Failure, Run};
+use crate::exec::{Failure, HandedOver, Outcome, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
@@ -20,20 +20,24 @@ use std::io;
 pub(crate) fn conclude(
     profile: &Profile,
     plan: &Plan,
-    run: Result<Run, Failure>,
+    run: Result<Outcome, Failure>,
     accepted: &Accepted,
     store: &Store,
 ) -> Ending {
     let unreadable = |error| Error::io(ErrorKind::Io, "read the output", error);
     match run {
-        Ok(run) => match finished(profile, plan, &run, accepted, store) {
+        Ok(Outcome::Ended(run)) => match finished(profile, plan, &run, accepted, Some(store)) {
             Ok(finished) => Ending::Ran(Box::new(finished)),
+            Err(error) => Ending::Failed(unreadable(error), None),
+        },
+        Ok(Outcome::HandedOver(run)) => match handed(profile, plan, run, accepted) {
+            Ok(handed) => Ending::HandedOver(Box::new(handed)),
             Err(error) => Ending::Failed(unreadable(error), None),
         },
         Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
         Err(Failure::Failed(error, partial)) => {
             let partial =
-                partial.and_then(|run| finished(profile, plan, &run, accepted, store).ok());
+                partial.and_then(|run| finished(profile, plan, &run, accepted, Some(store)).ok());
             Ending::Failed(error, partial.map(Box::new))
         }
     }
@@ -44,14 +48,14 @@ fn finished(
     plan: &Plan,
     run: &Run,
     accepted: &Accepted,
-    store: &Store,
+    store: Option<&Store>,
 ) -> io::Result<Finished> {
     let mut notices = accepted.notices.clone();
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
     let mut keep = || {
-        artifact = artifact.or_else(|| stored(profile, plan, run, store));
+        artifact = artifact.or_else(|| stored(profile, plan, run, store?));
         artifact
     };
     let (captured, hidden) = captured(profile, plan, &run.out, err_source, &mut keep)?;
@@ -80,6 +84,30 @@ fn finished(
         notices,
         left_behind: run.left_behind.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
+    })
+}
+
+/// What a call returns whose command goes on. Its output is stored already: the job's file.
+fn handed(
+    profile: &Profile,
+    plan: &Plan,
+    run: HandedOver,
+    accepted: &Accepted,
+) -> io::Result<Handed> {
+    // The same end for everything that is said about the output: it goes on growing.
+    let fixed = |spool: SpoolReader| {
+        let (bytes, lines) = (spool.readable_end(), spool.lines());
+        spool.ending_at(bytes, lines)
+    };
+    let so_far = Run::so_far(fixed(run.out), run.err.map(fixed), run.ran_for);
+    Ok(Handed {
+        so_far: finished(profile, plan, &so_far, accepted, None)?,
+        id: run.id,
+        alias: run.alias,
+        pid: run.pid,
+        output_file: run.output_file,
+        command: plan.job.spec.command.clone(),
+        waits: plan.handover.is_some_and(|handover| handover.waits),
     })
 }
 

@@ -12,13 +12,14 @@ pub mod reply;
 pub mod rules;
 pub mod schema;
 mod shape;
-mod signal;
+pub(crate) mod signal;
 pub mod texts;
 
 use crate::error::{Error, ErrorKind, Result};
-use parameters::{InputRules, Parameter, Tool};
+use parameters::{InputRules, Parameter, Sets, Tool};
 use rules::{
-    EnvironmentRules, GuardRules, LimitRules, Mode, OutputRules, RewriteRules, ShellRules,
+    BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
+    RewriteRules, ShellRules,
 };
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
@@ -66,6 +67,12 @@ pub struct Profile {
     pub guard: GuardRules,
     /// When and how runs are ended.
     pub limits: LimitRules,
+    /// How a call answers whose command goes on as a job.
+    #[serde(default)]
+    pub background: BackgroundRules,
+    /// The tool by which a model looks after its jobs, if it has one.
+    #[serde(default)]
+    pub job_tool: Option<JobToolRules>,
     /// How the output is captured and shown.
     pub output: OutputRules,
     /// How outcomes become replies.
@@ -85,6 +92,13 @@ impl Profile {
             .find(|(known, _)| *known == name)
             .map(|(_, toml)| Self::from_toml(toml))
             .transpose()
+    }
+
+    /// Whether a parameter sets this.
+    pub(crate) fn has(&self, sets: Sets) -> bool {
+        self.parameters
+            .iter()
+            .any(|parameter| parameter.sets == sets)
     }
 
     /// The names of the compiled-in profiles.

@@ -120,8 +120,14 @@ pub enum Sets {
     Stdin,
     /// One of the profile's modes: a string.
     Mode,
-    /// Whether the call returns at once with a handle: a boolean.
+    /// Whether the call returns at once: a boolean.
     Background,
+    /// What happens when the limit comes: `background` or `kill`.
+    OnTimeout,
+    /// Longest wait in seconds: a number.
+    WaitMax,
+    /// Whether input may be sent later: a boolean.
+    StdinOpen,
     /// Whether the command gets a terminal: a boolean.
     Pty,
     /// Of the whole output, only the first so many lines: a number.

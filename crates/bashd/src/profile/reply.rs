@@ -8,12 +8,14 @@ use super::shape::{self, Shaped};
 use crate::artifact::{self, Kept};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit};
+use crate::jobs::tool::Answer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
 use crate::output::{Captured, Written};
 use crate::reply::{Denied, LeftBehind, Reply};
 use crate::request::Refusal;
 use crate::template::fill;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a call ended, whichever stage it reached.
@@ -27,8 +29,30 @@ pub enum Ending {
     Failed(Error, Option<Box<Finished>>),
     /// The command ran to its end, whatever that was.
     Ran(Box<Finished>),
+    /// The call returned first; the command goes on as a job.
+    HandedOver(Box<Handed>),
     /// The caller cancelled before the command was started.
     CancelledBeforeStart,
+}
+
+/// A run that goes on as a job.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Handed {
+    /// What there is of it.
+    pub so_far: Finished,
+    /// The job's id.
+    pub id: String,
+    /// Its short name.
+    pub alias: String,
+    /// The shell, which is also its process group.
+    pub pid: i32,
+    /// The file that its output goes to.
+    pub output_file: PathBuf,
+    /// The command.
+    pub command: String,
+    /// Whether the call waited for an ending first.
+    pub waits: bool,
 }
 
 /// A run whose output has passed the profile's windows.
@@ -106,6 +130,10 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
             }
         }
         Ending::Ran(finished) => with_run(finished, shape::of_run(profile, finished)),
+        Ending::HandedOver(handed) => Reply {
+            job: Some(handed.id.clone()),
+            ..with_run(&handed.so_far, shape::of_job(profile, handed))
+        },
         Ending::CancelledBeforeStart => Reply {
             cancelled: true,
             ..without_run(profile, &profile.reply.texts.cancelled_before_start)
@@ -113,6 +141,20 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
     };
     reply.wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
     reply
+}
+
+/// The reply to a call of the job tool.
+pub(crate) fn of_job_tool(answer: Answer, wall: Duration) -> Reply {
+    let shaped = Shaped {
+        text: answer.text.clone(),
+        result: answer.result,
+        is_error: answer.is_error,
+    };
+    Reply {
+        error: answer.is_error.then_some(answer.text),
+        wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+        ..from_shaped(shaped)
+    }
 }
 
 /// The reply to a call in which no command ran.

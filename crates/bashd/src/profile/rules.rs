@@ -1,6 +1,7 @@
 //! How a profile runs things: shell, environment, limits, modes, output.
 
 use crate::guard::safe_mode::SafeMode;
+use crate::jobs::EndLines;
 use crate::output::joined::Joined;
 use crate::output::window::{self, Keep, Window};
 use crate::output::{Captured, Source};
@@ -181,6 +182,57 @@ pub enum Runs {
     Foreground,
     /// It returns at once with a handle.
     Background,
+}
+
+/// How a call answers whose command goes on as a job.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct BackgroundRules {
+    /// A command that ends within so many milliseconds is reported as ended, not as started.
+    pub early_exit_ms: u64,
+    /// The call did not wait: `{job}` (the short name), `{id}`, `{pid}`, `{output_file}`, `{label}`
+    /// (the command, shortened), `{command}`.
+    pub started: String,
+    /// The wait came to its end: the same, and `{seconds}`. The output so far stands before it.
+    pub handed_over: String,
+    /// What the output file says at its end.
+    pub file_ends: Option<EndLines>,
+}
+
+impl Default for BackgroundRules {
+    fn default() -> Self {
+        Self {
+            early_exit_ms: 300,
+            started: "[started as job {job}: process group {pid}, output in {output_file}]".into(),
+            handed_over: "[still running after {seconds} s, as job {job}; output in {output_file}]"
+                .into(),
+            file_ends: None,
+        }
+    }
+}
+
+/// The tool by which a model looks after its jobs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct JobToolRules {
+    /// What it can be asked.
+    pub kind: JobToolKind,
+    /// The tool's name.
+    pub name: String,
+    /// The tool's description.
+    pub description: String,
+}
+
+/// What a job tool can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobToolKind {
+    /// One action a call: list, output, wait, send, signal, kill, rename.
+    Actions,
+    /// `list`, `poll` and `cancel`, in the words of their document.
+    Poll,
 }
 
 /// When and how a profile's runs are ended.

@@ -4,6 +4,8 @@ use super::Profile;
 use super::parameters::{AdditionalProperties, Needs, Parameter, Sets};
 use super::rules::RangeInSchema;
 use crate::config::Config;
+use crate::jobs::tool;
+use crate::request::OnTimeout;
 use crate::template::fill;
 use serde_json::{Map, Value, json};
 
@@ -14,6 +16,11 @@ pub fn definition(profile: &Profile, pwd: &str, config: &Config) -> Value {
         "description": fill(&profile.tool.description, &[("pwd", pwd)]),
         "input_schema": input_schema(profile, config),
     })
+}
+
+/// The definition of the tool by which a model looks after its jobs, if the profile has one.
+pub fn job_definition(profile: &Profile) -> Option<Value> {
+    tool::definition(profile)
 }
 
 fn input_schema(profile: &Profile, config: &Config) -> Value {
@@ -46,9 +53,12 @@ fn input_schema(profile: &Profile, config: &Config) -> Value {
 fn property(profile: &Profile, parameter: &Parameter) -> Value {
     let mut property = match parameter.sets {
         Sets::Command | Sets::Cwd | Sets::Stdin => json!({"type": "string"}),
+        Sets::OnTimeout => json!({"type": "string", "enum": OnTimeout::NAMES}),
         Sets::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        Sets::Background | Sets::Pty => json!({"type": "boolean", "default": false}),
-        Sets::Head | Sets::Tail => json!({"type": "number"}),
+        Sets::Background | Sets::StdinOpen | Sets::Pty => {
+            json!({"type": "boolean", "default": false})
+        }
+        Sets::WaitMax | Sets::Head | Sets::Tail => json!({"type": "number"}),
         Sets::Mode => {
             let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
             json!({"type": "string", "enum": names})
@@ -157,7 +167,18 @@ For complex scripts, write them to a file first and then execute the file.
         let schema = &defined("default")["input_schema"];
         let properties = schema["properties"].as_object().unwrap();
         let names: Vec<_> = properties.keys().collect();
-        assert_eq!(names, ["command", "cwd", "env", "timeout", "stdin"]);
+        let expected = [
+            "command",
+            "cwd",
+            "env",
+            "timeout",
+            "on_timeout",
+            "wait_max",
+            "background",
+            "stdin",
+            "stdin_open",
+        ];
+        assert_eq!(names, expected);
         let timeout = &properties["timeout"];
         assert_eq!(
             (
@@ -167,6 +188,20 @@ For complex scripts, write them to a file first and then execute the file.
             ),
             (&json!(120), &json!(1), &json!(3600))
         );
+    }
+
+    #[test]
+    fn the_job_tool_of_the_default_profile_takes_what_it_says() {
+        let profile = Profile::builtin("default").unwrap().unwrap();
+        let definition = job_definition(&profile).unwrap();
+        assert_eq!(definition["name"], "job");
+        let validator = jsonschema::validator_for(&definition["input_schema"]).unwrap();
+        assert!(validator.is_valid(&json!({"action": "list"})));
+        assert!(validator.is_valid(&json!({"action": "wait", "jobs": ["bg_1"], "port": 80})));
+        assert!(!validator.is_valid(&json!({"action": "dance"})));
+        assert!(!validator.is_valid(&json!({"job": "bg_1"})));
+        let harness = Profile::builtin("harness").unwrap().unwrap();
+        assert!(job_definition(&harness).is_none());
     }
 
     #[test]

@@ -3,11 +3,12 @@
 //! State comes from the run's fields alone; nothing here looks for markers in output.
 
 use super::Profile;
-use super::reply::Finished;
+use super::reply::{Finished, Handed};
 use super::signal;
 use super::texts::{ErrorWhen, OutcomeTexts, Shape};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
+use crate::jobs::tool::texts::label;
 use crate::notice::NoticeKind;
 use crate::output::Captured;
 use crate::reply::{LeftBehind, LeftReason};
@@ -72,6 +73,43 @@ pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
             result: full_result(finished),
             is_error: is_error(profile, finished),
         },
+    }
+}
+
+/// Shapes a call whose command goes on as a job.
+pub(super) fn of_job(profile: &Profile, handed: &Handed) -> Shaped {
+    let rules = &profile.background;
+    let seconds = format!("{:.1}", handed.so_far.ran_for.as_secs_f64());
+    let output_file = handed.output_file.display().to_string();
+    let values = [
+        ("job", handed.alias.as_str()),
+        ("id", &handed.id),
+        ("pid", &handed.pid.to_string()),
+        ("output_file", &output_file),
+        ("label", &label(&handed.command)),
+        ("command", &handed.command),
+        ("seconds", seconds.trim_end_matches(".0")),
+    ];
+    let text = if handed.waits {
+        let mut text = partial_output(profile, &handed.so_far);
+        start_line(&mut text);
+        text.push_str(&fill(&rules.handed_over, &values));
+        text
+    } else {
+        fill(&rules.started, &values)
+    };
+    let result = json!({
+        "job": handed.id,
+        "alias": handed.alias,
+        "state": "running",
+        "pid": handed.pid,
+        "output_file": output_file,
+        "output_bytes": handed.so_far.written.bytes,
+    });
+    Shaped {
+        text,
+        result,
+        is_error: false,
     }
 }
 

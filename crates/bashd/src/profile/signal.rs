@@ -36,12 +36,25 @@ const NAMES: [&str; 31] = [
 ];
 
 /// The name of a signal; real-time signals have none of their own.
-pub(super) fn name(signal: i32) -> &'static str {
+pub(crate) fn name(signal: i32) -> &'static str {
     let index = usize::try_from(signal - 1).ok();
     index
         .and_then(|index| NAMES.get(index))
         .copied()
         .unwrap_or("a real-time signal")
+}
+
+/// The number of a signal by its name, with or without `SIG`, or by its number.
+pub(crate) fn number(name: &str) -> Option<i32> {
+    let upper = name.to_ascii_uppercase();
+    let bare = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let known = NAMES
+        .iter()
+        .position(|known| known.strip_prefix("SIG") == Some(bare));
+    match known {
+        Some(index) => Some(index as i32 + 1),
+        None => bare.parse().ok().filter(|number| (1..=31).contains(number)),
+    }
 }
 
 #[cfg(test)]

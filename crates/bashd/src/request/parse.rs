@@ -1,6 +1,6 @@
 //! From a profile's JSON input to a [`Request`].
 
-use super::{Refusal, RefusalKind, Request, validate};
+use super::{OnTimeout, Refusal, RefusalKind, Request, validate};
 use crate::profile::Profile;
 use crate::profile::parameters::{BareString, Parameter, Sets, Types};
 use serde_json::{Map, Value};
@@ -91,14 +91,20 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         Sets::Cwd => request.cwd = Some(text()?).filter(|cwd| !cwd.is_empty()).map(Into::into),
         Sets::Stdin => request.stdin = Some(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
+        Sets::Timeout => request.timeout = Some(seconds(name, value)?),
+        Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
         Sets::Background => request.background = truth(name, value)?,
+        Sets::StdinOpen => request.stdin_open = truth(name, value)?,
         Sets::Pty => request.pty = truth(name, value)?,
         Sets::Head => request.head = Some(lines(name, value)?),
         Sets::Tail => request.tail = Some(lines(name, value)?),
-        Sets::Timeout => {
-            let seconds = value.as_f64();
-            let seconds = seconds.ok_or_else(|| wrong_type(name, "a number", value))?;
-            request.timeout = Some(duration(seconds));
+        Sets::OnTimeout => {
+            let word = text()?;
+            request.on_timeout = Some(OnTimeout::from_name(&word).ok_or_else(|| {
+                let names = OnTimeout::NAMES.join(", ");
+                let detail = format!("`{name}` must be one of {names}, not `{word}`");
+                Refusal::new(RefusalKind::InvalidValue, detail)
+            })?);
         }
         Sets::Env => {
             let Value::Object(variables) = value else {
@@ -114,6 +120,12 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         }
     }
     Ok(())
+}
+
+fn seconds(name: &str, value: &Value) -> Result<Duration, Refusal> {
+    let number = value.as_f64();
+    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
+    Ok(duration(number))
 }
 
 fn truth(name: &str, value: &Value) -> Result<bool, Refusal> {

@@ -1,6 +1,6 @@
 //! Whether a request can be carried out as the profile understands it, and within which limit.
 
-use super::{Refusal, RefusalKind, Request};
+use super::{OnTimeout, Refusal, RefusalKind, Request};
 use crate::config::Config;
 use crate::notice::Notice;
 use crate::profile::Profile;
@@ -14,12 +14,60 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Accepted {
-    /// How long the command may run: asked for, the mode's, or the profile's, within its range.
+    /// The limit: asked for, the mode's, or the profile's, within its range.
     pub timeout: Duration,
     /// The limit that was asked for, where it is not the one that holds.
     pub requested_timeout: Option<Duration>,
+    /// What ends the command at the latest.
+    pub ends: Ends,
+    /// When the command goes on as a job, if it does.
+    pub handover: Option<Handover>,
     /// Where the request was not taken to the letter.
     pub notices: Vec<Notice>,
+}
+
+impl Accepted {
+    /// What is accepted without any profile's opinion: a limit.
+    pub(crate) fn within(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            requested_timeout: None,
+            ends: Ends::AtTimeout,
+            handover: None,
+            notices: Vec::new(),
+        }
+    }
+}
+
+/// What ends a command at the latest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Its limit.
+    AtTimeout,
+    /// The limit of all jobs, since its own was only the call's.
+    AtJobLimit,
+}
+
+/// When a command goes on as a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handover {
+    /// So long after the shell's start.
+    pub after: Duration,
+    /// Whether that is the wait for an ending, or just the time that an early ending is given.
+    pub waits: bool,
+    /// What happens where there can be no job.
+    pub otherwise: Otherwise,
+}
+
+/// What happens to a command that can't go on as a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Otherwise {
+    /// The call fails, and the command is ended.
+    Fail,
+    /// It is ended as by its limit.
+    End,
+    /// The call goes on waiting.
+    Wait,
 }
 
 /// Checks a request, however it was made, and settles its limit.
@@ -40,7 +88,49 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
         refuse_bad_variable(name, value)?;
     }
     let mode = mode_of(profile, request.mode.as_deref())?;
-    settle_timeout(profile, mode, request.timeout)
+    let mut accepted = settle_timeout(profile, mode, request.timeout)?;
+    let is_background_mode = mode.is_some_and(|mode| mode.runs == Runs::Background);
+    settle_handover(profile, request, is_background_mode, &mut accepted);
+    Ok(accepted)
+}
+
+/// Settles what ends the command, and when its call stops waiting.
+fn settle_handover(
+    profile: &Profile,
+    request: &Request,
+    is_background_mode: bool,
+    accepted: &mut Accepted,
+) {
+    if is_background_mode || request.background {
+        let has_limit = is_background_mode
+            || request.timeout.is_some() && request.on_timeout != Some(OnTimeout::Background);
+        if !has_limit {
+            accepted.ends = Ends::AtJobLimit;
+        }
+        accepted.handover = Some(Handover {
+            after: Duration::from_millis(profile.background.early_exit_ms),
+            waits: false,
+            otherwise: Otherwise::Fail,
+        });
+        return;
+    }
+    let wait_max = request.wait_max.unwrap_or(Duration::MAX);
+    let handover = |after, otherwise| Handover {
+        after,
+        waits: true,
+        otherwise,
+    };
+    match request.on_timeout {
+        Some(OnTimeout::Background) => {
+            accepted.ends = Ends::AtJobLimit;
+            let after = accepted.timeout.min(wait_max);
+            accepted.handover = Some(handover(after, Otherwise::End));
+        }
+        Some(OnTimeout::Kill) | None if wait_max < accepted.timeout => {
+            accepted.handover = Some(handover(wait_max, Otherwise::Wait));
+        }
+        Some(OnTimeout::Kill) | None => {}
+    }
 }
 
 fn refuse_nul(what: &str, value: &OsStr) -> Result<(), Refusal> {
@@ -78,14 +168,7 @@ fn mode_of<'a>(profile: &'a Profile, name: Option<&str>) -> Result<Option<&'a Mo
         let detail = format!("`mode` must be one of {}, not `{name}`", names.join(", "));
         return Err(Refusal::new(RefusalKind::InvalidValue, detail));
     };
-    match mode.runs {
-        Runs::Foreground => Ok(Some(mode)),
-        // The seam for jobs: until they exist nothing may run that nobody would wait for.
-        Runs::Background => {
-            let detail = format!("mode `{name}`");
-            Err(Refusal::new(RefusalKind::NotAvailable, detail))
-        }
-    }
+    Ok(Some(mode))
 }
 
 fn settle_timeout(
@@ -100,11 +183,7 @@ fn settle_timeout(
             let detail = "the timeout must be more than 0";
             return Err(Refusal::new(RefusalKind::InvalidValue, detail));
         }
-        return Ok(Accepted {
-            timeout: asked,
-            requested_timeout: None,
-            notices: Vec::new(),
-        });
+        return Ok(Accepted::within(asked));
     };
     let timeout = asked.clamp(Duration::from_secs(least), Duration::from_secs(most));
     let requested_timeout = Some(asked).filter(|asked| *asked != timeout);
@@ -124,9 +203,9 @@ fn settle_timeout(
         Notice::request(fill(template, &values))
     });
     Ok(Accepted {
-        timeout,
         requested_timeout,
         notices: notice.into_iter().collect(),
+        ..Accepted::within(timeout)
     })
 }
 
@@ -145,7 +224,5 @@ pub(crate) fn refuse_switched_off(
     if profile.parameters.iter().any(needs_switch) && !config.async_enabled {
         return Err(Refusal::new(RefusalKind::BackgroundDisabled, "async"));
     }
-    // The seam for jobs: until they exist nothing may run that nobody would wait for.
-    let detail = "running in the background";
-    Err(Refusal::new(RefusalKind::BackgroundUnavailable, detail))
+    Ok(())
 }

@@ -6,14 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The case ids of the documents: letter, and how many there are.
 const CASES: &[(char, u32)] = &[('V', 39), ('M', 31), ('P', 39)];
 
-/// Capabilities to come, and the only cases that may wait for them.
-const NOT_YET: &[(&str, &[&str])] = &[(
-    "not yet: jobs",
-    &[
-        "P-06", "P-14", "P-15", "P-16", "P-17", "P-18", "P-19", "P-20",
-    ],
-)];
-
 #[test]
 fn every_case_of_the_contracts_has_a_test() {
     let text = sources::text("docs/contracts.md").expect("docs/contracts.md");
@@ -57,14 +49,10 @@ fn problems_of_contracts(text: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let missing = expected.iter().filter(|id| !by_id.contains_key(*id));
     problems.extend(missing.map(|id| format!("{id}: no row")));
     for (id, names) in &by_id {
-        if !expected.contains(id) {
-            problems.push(format!("{id}: no such case"));
-        } else if let Some((_, allowed)) = NOT_YET.iter().find(|(marker, _)| marker == names) {
-            if !allowed.contains(&id.as_str()) {
-                problems.push(format!("{id}: does not belong to what is `{names}`"));
-            }
-        } else {
+        if expected.contains(id) {
             problems.extend(problems_of_names(id, names, tests));
+        } else {
+            problems.push(format!("{id}: no such case"));
         }
     }
     problems
@@ -109,21 +97,13 @@ fn wrong_rows_are_found() {
     let tests = BTreeSet::from(["v_01_x".to_owned()]);
     let head = "| case | statement | tests |\n|---|---|---|\n";
     let problems = |rows: &str| problems_of_contracts(&format!("{head}{rows}"), &tests);
-    let good = "| V-01 | a \\| b | `v_01_x` |\n| P-06 | x | not yet: jobs |\n";
+    let good = "| V-01 | a \\| b | `v_01_x` |\n";
     let baseline = problems(good);
-    assert_eq!(baseline.len(), 39 + 31 + 39 - 2, "{baseline:?}");
+    assert_eq!(baseline.len(), 39 + 31 + 39 - 1, "{baseline:?}");
     assert!(baseline.contains(&"V-02: no row".to_owned()));
     for (row, expected) in [
         ("| V-02 | x | `v_02_y` |", "V-02: there is no test `v_02_y`"),
         ("| V-02 | x | later |", "V-02: names no test"),
-        (
-            "| V-02 | x | not yet: jobs |",
-            "V-02: does not belong to what is `not yet: jobs`",
-        ),
-        (
-            "| P-07 | x | not yet: jobs |",
-            "P-07: does not belong to what is `not yet: jobs`",
-        ),
         ("| V-01 | x | `v_01_x` |", "V-01: two rows"),
         ("| Q-01 | x | `v_01_x` |", "Q-01: no such case"),
     ] {

@@ -15,6 +15,7 @@
 //! | `harness` | `harness`'s document on the real engine |
 //! | `hostile_repository` | strict safe mode where the repository wants to run programs |
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
+//! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `minimize_cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
 //! | `minimize_properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
@@ -52,6 +53,7 @@ mod guard_properties;
 mod harness;
 mod hostile_repository;
 mod interceptor;
+mod jobs;
 mod many_calls;
 mod minimize_cases;
 mod minimize_properties;

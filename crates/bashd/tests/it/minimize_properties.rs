@@ -175,6 +175,9 @@ fn is_filler(word: &str) -> bool {
 }
 
 const FILLERS: &[&str] = &[
+    // "[12 lines as above, from: …]" of the lossless tier.
+    "above",
+    "from",
     // A passed test is listed as such.
     "PASSED",
     "Passed",

@@ -1,4 +1,4 @@
-//! `phoenix`, end to end: the cases of its document that speak about processes. Guards and background come later.
+//! `phoenix`, end to end: the cases of its document that speak about processes. Background has a file of its own.
 
 use crate::profile_under_test::{
     Contract, copy_profile, engine_with_own_profiles, process, running,
@@ -73,19 +73,6 @@ async fn p_04_default_mode_blocks_and_ends_at_its_limit() {
         "[command timed out after 30s]"
     );
     assert!(started.elapsed() < Duration::from_secs(32));
-}
-
-#[tokio::test]
-async fn p_06_background_is_refused_until_it_exists() {
-    let home = Home::new();
-    let phoenix = phoenix(&home);
-    let reply = phoenix
-        .json(r#"{"command":"touch ran","mode":"background"}"#)
-        .await;
-    assert_eq!(reply.text, "Not available yet: mode `background`");
-    assert!(reply.is_error && reply.error.is_some() && reply.job.is_none());
-    assert_eq!(running(&home), []);
-    assert!(!home.workspace().join("ran").exists());
 }
 
 #[tokio::test]

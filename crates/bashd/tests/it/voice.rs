@@ -364,7 +364,7 @@ async fn v_33_a_redundant_redirection_is_harmless() {
 
 #[tokio::test]
 async fn v_34_nohup_returns_at_once_and_outlives_call_and_engine() {
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["runs"]);
     let voices = voices(&home);
     let mut replies = Vec::new();
     for (shell, voice) in &voices {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(super) const LIMIT: Duration = Duration::from_mins(1);
 
 /// A running `bashd mcp`, and both ends of its pipes.
-pub(super) struct Client {
+pub(crate) struct Client {
     pub(super) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -43,7 +43,7 @@ impl Client {
     }
 
     /// Starts a server and shakes hands.
-    pub(super) fn connect(home: &Home, arguments: &[&str]) -> Self {
+    pub(crate) fn connect(home: &Home, arguments: &[&str]) -> Self {
         Self::connect_with(home, arguments, &json!({}))
     }
 
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// Calls the tool `bash` and waits for its result.
-    pub(super) fn bash(&mut self, arguments: &Value) -> Value {
+    pub(crate) fn bash(&mut self, arguments: &Value) -> Value {
         let params = json!({"name": "bash", "arguments": arguments});
         let answer = self.ask("tools/call", &params);
         assert!(answer["result"].is_object(), "{answer}");
@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// Closes the server's stdin, and waits for its end: what else it said, and its status.
-    pub(super) fn finish(mut self) -> (Vec<String>, ExitStatus) {
+    pub(crate) fn finish(mut self) -> (Vec<String>, ExitStatus) {
         self.close_stdin();
         let status = self.wait();
         (self.lines.iter().collect(), status)

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Child;
 
 /// A server on a port of its own.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
     /// The token that it made, unless it was told one.
@@ -16,7 +16,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(home: &Home, arguments: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
         let arguments = [&["mcp", "--http", "0"], arguments].concat();
         let mut child = crate::bashd(home, &arguments).spawn();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -35,6 +35,21 @@ impl Server {
             address,
             token,
         }
+    }
+
+    /// Calls the tool `bash` of a server without a token; its result.
+    pub(crate) fn bash(&self, arguments: &Value) -> Value {
+        let mut call = call("");
+        call["params"]["arguments"] = arguments.clone();
+        let (status, answer) = self.post(MODERN, &call);
+        assert_eq!(status, 200, "{answer}");
+        let body = without_chunks(&answer);
+        let events = body
+            .lines()
+            .map(|line| line.strip_prefix("data:").unwrap_or(line));
+        let mut messages = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
+        let answer = messages.find(|message| message["result"].is_object());
+        answer.unwrap_or_else(|| panic!("{body}"))["result"].take()
     }
 
     /// Where it is.
@@ -71,6 +86,22 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The body of an answer, put together from its chunks where it came in such.
+fn without_chunks(answer: &str) -> String {
+    let (head, mut rest) = answer.split_once("\r\n\r\n").unwrap();
+    if !head.to_lowercase().contains("transfer-encoding: chunked") {
+        return rest.to_owned();
+    }
+    let mut body = String::new();
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        let (chunk, after) = after.split_at(size);
+        body.push_str(chunk);
+        rest = after.strip_prefix("\r\n").unwrap_or(after);
+    }
+    body
 }
 
 /// A call that needs no handshake.

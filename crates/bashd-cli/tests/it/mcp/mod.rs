@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `stdio` | tools, results, progress, cancellation, approval and logging on stdin and stdout |
 //! | `stateless` | the same without a handshake |
+//! | `jobs` | background jobs: the tool, what waits, resources and news of them |
+//! | `resources` | stored output, as a tool and by address, and news of it |
 //! | `http` | the token, Host and Origin, and a call |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
@@ -11,6 +13,12 @@
 mod client;
 mod hostile;
 mod http;
+mod jobs;
 mod peers;
+mod resources;
 mod stateless;
 mod stdio;
+
+pub(crate) use client::Client;
+pub(crate) use http::Server as HttpServer;
+pub(crate) use peers::{node, packages, scripts};

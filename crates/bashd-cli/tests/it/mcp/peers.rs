@@ -17,7 +17,7 @@ fn installed() -> PathBuf {
 }
 
 /// Where their scripts are.
-fn scripts() -> PathBuf {
+pub(crate) fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers")
 }
 
@@ -32,11 +32,11 @@ fn python() -> Option<PathBuf> {
 }
 
 /// The packages of npm, if they are installed.
-fn packages() -> Option<PathBuf> {
+pub(crate) fn packages() -> Option<PathBuf> {
     let place = installed();
     if !place.join("node.installed").exists() {
         loudly(
-            "the npm peers are not installed: TypeScript SDK, inspector and conformance suite are NOT tested here",
+            "the npm peers are not installed: the TypeScript SDKs, acpx, inspector and conformance suite are NOT tested here",
         );
         return None;
     }
@@ -44,7 +44,7 @@ fn packages() -> Option<PathBuf> {
 }
 
 /// Node as the packages want it.
-fn node(packages: &Path, home: &Home) -> Command {
+pub(crate) fn node(packages: &Path, home: &Home) -> Command {
     let machine = match std::env::consts::ARCH {
         "aarch64" => "arm64",
         _ => "x64",
@@ -84,6 +84,15 @@ fn is_right(peer: &str, told: &str) {
     assert_eq!(seen["result"]["output"], "hi\n", "{peer}: {seen}");
     let progress = seen["progress"].as_str().unwrap_or_default();
     assert!(progress.starts_with("running for "), "{peer}: {seen}");
+    assert_eq!(seen["range"], "9999\n10000\n10001\n", "{peer}: {seen}");
+    assert_eq!(
+        seen["found"], "19998:19998\n19999:19999\n",
+        "{peer}: {seen}"
+    );
+    assert_eq!(seen["resource"], 108_894, "{peer}: {seen}");
+    let waited = seen["waited"].as_str().unwrap_or_default();
+    assert!(waited.contains("listening on 80"), "{peer}: {seen}");
+    assert_eq!(seen["job"], "running", "{peer}: {seen}");
     assert_eq!(seen["cancelled"], 2, "{peer}: {seen}");
     assert_eq!(seen["after"], "alive\n", "{peer}: {seen}");
 }
@@ -102,7 +111,7 @@ fn over_http(command: &mut Command, server: &Server) {
 #[test]
 fn the_python_sdk_lists_runs_hears_and_cancels() {
     let Some(python) = python() else { return };
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let server = Server::start(&home, &[]);
     for mode in ["auto", "legacy"] {
         let mut client = in_home(&python, &home);
@@ -121,7 +130,7 @@ fn the_python_sdk_lists_runs_hears_and_cancels() {
 #[test]
 fn the_typescript_sdk_lists_runs_hears_and_cancels() {
     let Some(packages) = packages() else { return };
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let server = Server::start(&home, &[]);
     for (line, mode) in [("1", "legacy"), ("2", "auto")] {
         let mut client = node(&packages, &home);
@@ -140,7 +149,7 @@ fn the_typescript_sdk_lists_runs_hears_and_cancels() {
 #[test]
 fn the_inspector_lists_and_calls() {
     let Some(packages) = packages() else { return };
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let inspect = |arguments: &[&str]| {
         let mut inspector = node(&packages, &home);
         inspector.arg(packages.join(".bin/mcp-inspector"));
@@ -160,7 +169,7 @@ fn the_inspector_lists_and_calls() {
 #[test]
 fn the_conformance_suite_finds_nothing_that_is_not_listed() {
     let Some(packages) = packages() else { return };
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let server = Server::start(&home, &["--token", "none"]);
     for (list, which) in [
         (

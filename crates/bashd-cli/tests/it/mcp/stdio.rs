@@ -15,6 +15,7 @@ fn it_introduces_itself_and_its_tools() {
     assert!(hello["instructions"].as_str().unwrap().lines().count() <= 10);
     assert!(hello["capabilities"]["tools"].is_object(), "{hello}");
     assert!(hello["capabilities"]["logging"].is_object(), "{hello}");
+    assert_eq!(hello["capabilities"]["resources"]["subscribe"], true);
     assert!(hello["capabilities"]["tasks"].is_null(), "{hello}");
     let tools = client.ask("tools/list", &json!({}));
     let bash = &tools["result"]["tools"][0];
@@ -22,6 +23,10 @@ fn it_introduces_itself_and_its_tools() {
     assert_eq!(bash["annotations"]["destructiveHint"], true);
     assert_eq!(bash["annotations"]["openWorldHint"], true);
     assert_eq!(bash["outputSchema"]["type"], "object");
+    assert_eq!(tools["result"]["tools"][1]["name"], "job");
+    let artifact = &tools["result"]["tools"][2];
+    assert_eq!(artifact["name"], "artifact");
+    assert_eq!(artifact["annotations"]["readOnlyHint"], true);
     let (rest, status) = client.finish();
     assert_eq!(rest, Vec::<String>::new());
     assert!(status.success(), "{status}");

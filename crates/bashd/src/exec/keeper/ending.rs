@@ -140,6 +140,7 @@ pub(super) fn left_behind(scope: &Scope, reason: Option<LeftReason>) -> Vec<Left
             command: tree::command_line(member.pid),
             age_ms: tree::age_ms(member.pid),
             reason,
+            job: None,
         });
     });
     listed

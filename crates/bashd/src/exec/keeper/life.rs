@@ -9,7 +9,8 @@
 //! - `Ending`: the deadline, the engine or a signal ended the run. TERM has gone out, KILL follows.
 //! - `Reported`: the engine was told. What is left is the custody of survivors.
 //!
-//! Its *custody* says who may end it. In `Foreground` the engine's death (seen on the socket, and
+//! Its *custody* says who may end it. In `Detached` the run is a job (`job`): the engine's death means
+//! nothing, and whoever finds the job's directory may follow or end it. In `Foreground` the engine's death (seen on the socket, and
 //! on a pidfd, since a fork of the engine may hold the socket open) ends the tree. In `Released` the
 //! reply is out and survivors stay until they end by themselves. A keeper leaves when its tree is
 //! empty and its engine has been told, never before: survivors would die by SIGPIPE. It also waits a
@@ -18,6 +19,10 @@
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
 use super::ending::{self, Reaped, Scope};
+use super::input::Input;
+use super::job::{Job, ended_later};
+use super::job_messages::Detach;
+use super::prompt;
 use super::protocol::{self, End, Exited, Frame, Query, Release, Start};
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
@@ -63,12 +68,21 @@ pub(super) enum Phase {
 pub(super) enum Custody {
     Foreground,
     Released,
+    Detached,
 }
 
 /// One run of a keeper.
 pub(super) struct Run {
     pub(super) shell: Pid,
     pub(super) pumps: Vec<Pump>,
+    /// The command's stdin, where it stays open.
+    pub(super) input: Option<Input>,
+    /// Whether it waits for input, where it could.
+    pub(super) asking: Option<prompt::Watch>,
+    /// What makes it a job, once it is one.
+    pub(super) job: Option<Box<Job>>,
+    /// What the engine was told at the end.
+    pub(super) reported: Option<Exited>,
     pub(super) grace: Duration,
     pub(super) silence: Duration,
     pub(super) drain_total: Duration,
@@ -101,6 +115,10 @@ impl Run {
         Self {
             shell: shell.pid,
             pumps: shell.pumps,
+            asking: shell.input.as_ref().map(|_| prompt::Watch::new(started)),
+            input: shell.input,
+            job: None,
+            reported: None,
             grace: Duration::from_micros(message.grace_us),
             silence: Duration::from_micros(message.drain_silence_us),
             drain_total: Duration::from_micros(message.drain_total_us),
@@ -139,10 +157,15 @@ impl Run {
             if ready.output && self.pump() {
                 self.heard(now);
             }
+            if let Some(input) = &mut self.input {
+                input.turn();
+            }
             if arrived.end {
                 self.end(None, now);
             }
             self.listen(keeper, &ready, now);
+            self.serve_clients(ready.job, now);
+            self.look_for_waiting(now);
             self.advance(keeper, now);
             self.tell_growth(keeper, now);
             if self.is_over() && (keeper.link.is_none() || now >= self.linger_until) {
@@ -171,7 +194,13 @@ impl Run {
             .filter(|query| self.is_longer_than(query))
             .and(self.last_grown)
             .map(|last| last + GROWTH_INTERVAL);
-        [phase, growth].into_iter().flatten().min()
+        let looks = self.job.is_some() && self.phase == Phase::Running;
+        let look = self.asking.as_ref().filter(|_| looks);
+        let look = look.map(prompt::Watch::due);
+        [phase, growth, look, self.client_moment()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<Ready> {
@@ -191,6 +220,14 @@ impl Run {
         let pipes_at = fds.len();
         let pipes = self.pumps.iter().filter_map(Pump::pipe);
         fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        let job_at = fds.len();
+        fds.extend(
+            self.job_descriptors()
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
+        );
+        let input_at = fds.len();
+        let input = self.input.as_ref().and_then(Input::wants_to_write);
+        fds.extend(input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
         poll(&mut fds, until)?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
@@ -200,7 +237,8 @@ impl Run {
             signals: any(0, 1),
             link: any(1, engine_at),
             engine: any(engine_at, pipes_at),
-            output: any(pipes_at, fds.len()),
+            output: any(pipes_at, job_at),
+            job: any(job_at, input_at),
         })
     }
 
@@ -231,6 +269,7 @@ impl Run {
     }
 
     fn heard(&mut self, now: Instant) {
+        self.stirred(now);
         if let Phase::Draining { last_output, .. } = &mut self.phase {
             *last_output = now;
         }
@@ -266,8 +305,10 @@ impl Run {
     fn obey(&mut self, link: &OwnedFd, frame: &Frame, now: Instant) {
         if frame.is::<Query>() {
             self.query = frame.body().ok();
-        } else if frame.is::<End>() {
-            self.end(Some(EndedBy::Cancel), now);
+        } else if let Ok(end) = frame.body_if::<End>() {
+            self.end(Some(end.by), now);
+        } else if frame.is::<Detach>() {
+            self.detach(link, frame);
         } else if frame.is::<Release>() {
             if self.phase == Phase::Reported {
                 self.custody = Custody::Released;
@@ -295,15 +336,15 @@ impl Run {
     }
 
     /// Begins to end the run, whoever wants it.
-    fn end(&mut self, by: Option<EndedBy>, now: Instant) {
+    pub(super) fn end(&mut self, by: Option<EndedBy>, now: Instant) {
         if matches!(self.phase, Phase::Ending { .. }) {
             return;
         }
         // Told already: what is left are survivors of a normal exit, which go now.
-        if self.phase != Phase::Reported {
-            self.ended_by = by;
+        self.ended_by = ended_later(self, by);
+        if self.custody == Custody::Released {
+            self.custody = Custody::Foreground;
         }
-        self.custody = Custody::Foreground;
         self.phase = Phase::Ending {
             kill_at: now + self.grace,
         };
@@ -364,9 +405,13 @@ impl Run {
                 pump.finish();
             }
         }
-        self.pumps
-            .iter()
-            .try_for_each(|pump| pump.spool.complete_head())?;
+        if self.job.is_some() {
+            self.settle_survivors();
+        } else {
+            for pump in &self.pumps {
+                pump.spool.complete_head()?;
+            }
+        }
         spool::sweep_if_due(&self.storage.runs, self.storage.retention)
     }
 }
@@ -381,4 +426,5 @@ struct Ready {
     link: bool,
     engine: bool,
     output: bool,
+    job: bool,
 }

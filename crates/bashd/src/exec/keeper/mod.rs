@@ -8,8 +8,13 @@
 //!
 //! Where the fork server's program comes from is the host's choice: see [`KeeperSource`].
 
+mod clients;
 mod ending;
+mod input;
+mod job;
+pub(crate) mod job_messages;
 mod life;
+mod prompt;
 pub(crate) mod protocol;
 mod pump;
 mod report;

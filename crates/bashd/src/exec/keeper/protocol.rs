@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 1;
+pub(crate) const MINOR: u16 = 2;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -97,6 +97,9 @@ pub(crate) struct Start {
     pub(crate) drain_silence_us: u64,
     pub(crate) drain_total_us: u64,
     pub(crate) survivors: Survivors,
+    /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
+    #[serde(default)]
+    pub(crate) stdin_open: bool,
 }
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
@@ -108,7 +111,22 @@ pub(crate) struct Query {
 
 /// Engine to keeper: end the tree, TERM first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct End {}
+pub(crate) struct End {
+    /// What is said to have ended it.
+    #[serde(default = "cancelled")]
+    pub(crate) by: EndedBy,
+}
+
+impl End {
+    /// Ends it for the caller.
+    pub(crate) const CANCEL: Self = Self {
+        by: EndedBy::Cancel,
+    };
+}
+
+fn cancelled() -> EndedBy {
+    EndedBy::Cancel
+}
 
 /// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -174,6 +192,14 @@ impl Frame {
     pub(crate) fn body<M: Message>(&self) -> io::Result<M> {
         debug_assert_eq!(self.name, M::NAME);
         rmp_serde::from_slice(&self.body).map_err(invalid)
+    }
+
+    /// Reads the body if this is a message of type `M`.
+    pub(crate) fn body_if<M: Message>(&self) -> io::Result<M> {
+        if !self.is::<M>() {
+            return Err(invalid("another message"));
+        }
+        self.body()
     }
 
     /// Whether this is a message of type `M`.
@@ -307,7 +333,7 @@ pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {
+pub(super) fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {
     let size = rustix::fs::fstat(fd)?.st_size as usize;
     let mut bytes = vec![0; size];
     let mut filled = 0;

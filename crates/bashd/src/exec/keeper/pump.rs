@@ -102,6 +102,11 @@ impl Pump {
         while matches!(self.turn(), (Turn::More, _)) {}
     }
 
+    /// Gives back what only speed needs, until the next byte comes.
+    pub(super) fn rest(&mut self) {
+        self.buffer = Vec::new();
+    }
+
     fn read_once(&mut self) -> rustix::io::Result<usize> {
         let Some(pipe) = &self.pipe else { return Ok(0) };
         let wanted = if self.is_large {

@@ -58,6 +58,8 @@ impl Run {
                 .collect(),
             left_behind,
         };
+        self.settle(&exited);
+        self.reported = Some(exited.clone());
         self.unsent = keeper.link.is_some().then_some(exited);
         self.send_report(keeper);
     }

@@ -1,5 +1,6 @@
 //! From a `start` message to a running shell.
 
+use super::input::Input;
 use super::protocol::{self, Failed, Start};
 use super::pump::Pump;
 use crate::exec::os::launch::{Launch, launch};
@@ -31,6 +32,8 @@ const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
 pub(super) struct Shell {
     pub(super) pid: Pid,
     pub(super) pumps: Vec<Pump>,
+    /// Its stdin, where that stays open.
+    pub(super) input: Option<Input>,
 }
 
 /// Starts what the message asks for. `prepared` is a spool that was opened ahead.
@@ -45,12 +48,16 @@ pub(super) fn start(
     let cwd = fds
         .first()
         .ok_or_else(|| missing("the working directory"))?;
-    let null;
-    let stdin = if message.stdin {
-        fds.get(1).ok_or_else(|| missing("stdin"))?.as_fd()
+    let given = if message.stdin {
+        Some(fds.get(1).ok_or_else(|| missing("stdin"))?)
     } else {
-        null = open_null().map_err(failed("open /dev/null"))?;
-        null.as_fd()
+        None
+    };
+    let (opened, input) = open_stdin(message, given).map_err(failed("open stdin"))?;
+    let stdin = match (&opened, given) {
+        (Some(opened), _) => opened.as_fd(),
+        (None, Some(given)) => given.as_fd(),
+        (None, None) => return Err(missing("stdin")),
     };
     let out = writers.first().ok_or_else(|| missing("stdout"))?;
     let err = writers.last().unwrap_or(out);
@@ -70,7 +77,24 @@ pub(super) fn start(
         script: script.as_ref().map(AsFd::as_fd),
     })
     .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
-    Ok(Shell { pid, pumps })
+    Ok(Shell { pid, pumps, input })
+}
+
+/// What the command reads, unless that is just what was given; and our end of it, where it stays open.
+fn open_stdin(
+    message: &Start,
+    given: Option<&OwnedFd>,
+) -> io::Result<(Option<OwnedFd>, Option<Input>)> {
+    if !message.stdin_open {
+        let null = given.is_none().then(open_null).transpose()?;
+        return Ok((null, None));
+    }
+    let (mut input, end) = Input::open()?;
+    if let Some(given) = given {
+        let bytes = protocol::read_memory_file(given)?;
+        input.send(&bytes, false).map_err(io::Error::other)?;
+    }
+    Ok((Some(end), Some(input)))
 }
 
 /// Walks the way of a start once, so that its pages are there when a call comes: a fresh fork pays
@@ -89,6 +113,7 @@ pub(super) fn rehearse() {
         drain_silence_us: 0,
         drain_total_us: 0,
         survivors: Survivors::Keep,
+        stdin_open: false,
     };
     let Ok((near, far)) = super::socket_pair() else {
         return;

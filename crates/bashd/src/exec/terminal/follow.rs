@@ -18,6 +18,9 @@ use tokio_util::sync::CancellationToken;
 /// The status of a program that a signal ended, whichever it was: clients name signals as they like.
 const SIGNALLED: i32 = 137;
 
+/// How long a client is waited for that did not answer the request before.
+const ONCE_SILENT: Duration = Duration::from_millis(250);
+
 /// Runs a plan in a terminal of the client. Dropping the future ends the program and releases it.
 pub(crate) async fn run(
     plan: &Plan,
@@ -127,6 +130,7 @@ async fn create(host: &Host, new: NewTerminal) -> Result<Terminal, String> {
             id,
             patience,
             is_released: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
         });
         // A terminal that nobody takes is dropped here, and by that released.
         let _ = answer.send(made);
@@ -148,6 +152,8 @@ struct Terminal {
     id: String,
     patience: Patience,
     is_released: AtomicBool,
+    /// Whether the last request to the client had no answer.
+    is_silent: AtomicBool,
 }
 
 impl Terminal {
@@ -160,11 +166,15 @@ impl Terminal {
         &self,
         answer: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
-        let within = self.patience.answer;
-        match tokio::time::timeout(within, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(no_answer(within)),
-        }
+        // One that has just been silent is not waited for as long again and again.
+        let within = if self.is_silent.load(Ordering::Relaxed) {
+            self.patience.answer.min(ONCE_SILENT)
+        } else {
+            self.patience.answer
+        };
+        let answer = tokio::time::timeout(within, answer).await;
+        self.is_silent.store(answer.is_err(), Ordering::Relaxed);
+        answer.unwrap_or_else(|_| Err(no_answer(within)))
     }
 
     async fn last_look(&self) -> Option<TerminalOutput> {
@@ -196,6 +206,7 @@ impl Drop for Terminal {
             id: std::mem::take(&mut self.id),
             patience: self.patience,
             is_released: AtomicBool::new(true),
+            is_silent: AtomicBool::new(false),
         };
         runtime.spawn(async move {
             terminal.kill().await;
@@ -231,8 +242,7 @@ impl Following<'_> {
                     return if ending.by.get().is_some() { Ok(exit.ok()) } else { exit.map(Some) };
                 }
                 () = ending.killed.cancelled() => {
-                    let settled = tokio::time::timeout(terminal.patience.answer, exit).await;
-                    return Ok(settled.ok().and_then(Result::ok));
+                    return Ok(terminal.bounded(exit).await.ok());
                 }
                 seen = &mut look => {
                     let ended = seen.as_ref().and_then(|seen| seen.exit.clone());

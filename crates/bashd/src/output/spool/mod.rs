@@ -17,6 +17,7 @@
 mod index;
 mod reader;
 mod retention;
+mod segment;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub(crate) use reader::Ring;
 pub use reader::SpoolReader;
 pub use retention::Retention;
 pub(crate) use retention::{sweep, sweep_if_due};
+pub(crate) use segment::{Segment, SegmentedFile};
 pub(crate) use storage::{link_descriptor, prepare_runs_directory};
 pub(crate) use writer::SpoolWriter;
 

@@ -71,7 +71,8 @@ impl SpoolFile {
 
     /// Gives the file a lasting name, and locks it for as long as its keeper lives.
     pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
-        rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive)?;
+        // Nobody else can have it open yet, except a sweep that looks at a named one for a moment.
+        rustix::fs::flock(&self.fd, FlockOperation::LockExclusive)?;
         if let Some(from) = &self.name {
             fs::rename(from, to)?;
             self.name = None;
@@ -141,7 +142,7 @@ pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether somebody writes to this file: its keeper holds a lock on it.
+/// Whether somebody writes to this file or reads it: its keeper or its reader holds a lock on it.
 pub(super) fn is_locked(path: &Path) -> bool {
     let Ok(file) = fs::File::open(path) else {
         return false;

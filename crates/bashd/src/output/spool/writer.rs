@@ -1,7 +1,7 @@
 //! The writing side of a spool: one keeper, one stream.
 
 use super::storage::SpoolFile;
-use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, SpoolReader, index};
+use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, Segment, SpoolReader, index};
 use crate::exec::os::counters::CounterPage;
 use crate::plan::Quota;
 use std::io;
@@ -24,6 +24,8 @@ pub(crate) struct SpoolWriter {
     store: Store,
     /// Whether the head file has a name by which people read it.
     is_named: bool,
+    /// What a named head file says at its end once the stream goes on in the ring.
+    spill_line: Option<String>,
     total: u64,
     lines: u64,
 }
@@ -64,6 +66,7 @@ impl SpoolWriter {
             ring: None,
             store: Store::Disk,
             is_named: false,
+            spill_line: None,
             total: 0,
             lines: 0,
         };
@@ -132,6 +135,7 @@ impl SpoolWriter {
         if self.ring.is_none() {
             self.page.get().tail_start.store(head, SeqCst);
             self.ring = Some((self.open)(&self.runs)?);
+            self.tell_spill();
         }
         let position = (self.total - head) % ring;
         let count = (bytes.len() as u64).min(ring - position);
@@ -216,11 +220,48 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Appends to a named head file what the stream has beyond it: a line that says what is
-    /// missing, and the tail in order. The file is then the whole story for whoever opens it.
-    pub(crate) fn complete_head(&self) -> io::Result<()> {
-        let Some(head) = self.head.as_ref().filter(|_| self.is_named) else {
+    /// Lets the head file take more, if the stream has not gone beyond it yet.
+    pub(crate) fn raise_head(&mut self, head: u64) -> io::Result<()> {
+        let is_beyond = self.ring.is_some() || self.total > self.quota.head;
+        if head <= self.quota.head || is_beyond || self.store != Store::Disk {
             return Ok(());
+        }
+        let quota = Quota { head, ..self.quota };
+        let index = LineIndex::new(quota);
+        // Entries of the head keep their places; the ring has none yet.
+        rustix::fs::ftruncate(self.page.as_fd(), INDEX_AT + index.bytes())?;
+        self.quota = quota;
+        self.index = index;
+        self.page.get().head_capacity.store(head, Release);
+        Ok(())
+    }
+
+    /// Bytes that the head file takes before the ring begins.
+    pub(crate) fn head_bytes(&self) -> u64 {
+        self.quota.head
+    }
+
+    /// Has a named head file say this at its end once the stream goes on in the ring.
+    pub(crate) fn say_at_spill(&mut self, line: String) {
+        self.spill_line = Some(line);
+        if self.ring.is_some() {
+            self.tell_spill();
+        }
+    }
+
+    fn tell_spill(&mut self) {
+        if let (Some(head), Some(line)) = (&self.head, self.spill_line.take()) {
+            // Beyond what readers take for the stream; a full disk shows elsewhere.
+            let _ = write_all_at(head.as_fd(), line.as_bytes(), self.quota.head);
+        }
+    }
+
+    /// Appends to a named head file what the stream has beyond it: a line that says what is
+    /// missing, and the tail in order. The file is then the whole story for whoever opens it. The
+    /// answer says where the stream's bytes are in the file.
+    pub(crate) fn complete_head(&self) -> io::Result<Vec<Segment>> {
+        let Some(head) = self.head.as_ref().filter(|_| self.is_named) else {
+            return Ok(Vec::new());
         };
         let reader = SpoolReader::new(
             self.page.as_fd().try_clone_to_owned()?,
@@ -230,23 +271,90 @@ impl SpoolWriter {
             reader.set_ring(ring.try_clone_to_owned()?);
         }
         let mut end = rustix::fs::fstat(head)?.st_size as u64;
-        let mut offset = self.quota.head.min(self.total);
+        let mut offset = self.quota.head.min(self.total).min(self.disk_end());
+        let mut segments = vec![Segment {
+            from: 0,
+            upto: offset,
+            at: 0,
+        }];
         while offset < self.total {
             let upto = (offset + index::STEP).min(self.total);
             for piece in crate::output::Source::read(&reader, offset..upto)? {
-                let bytes = match piece {
-                    crate::output::Piece::Kept(bytes) => bytes,
+                let (bytes, kept) = match piece {
+                    crate::output::Piece::Kept(bytes) => {
+                        let kept = bytes.len() as u64;
+                        (bytes, offset..offset + kept)
+                    }
                     crate::output::Piece::Dropped(count) => {
-                        format!("\n[bashd: {count} bytes of output were dropped here]\n")
-                            .into_bytes()
+                        offset += count;
+                        let line =
+                            format!("\n[bashd: {count} bytes of output were dropped here]\n");
+                        (line.into_bytes(), offset..offset)
                     }
                 };
-                write_all_at(head.as_fd(), &bytes, end)?;
+                if write_all_at(head.as_fd(), &bytes, end).is_err() {
+                    return Ok(segments); // a full disk: what is there is there
+                }
+                if !kept.is_empty() {
+                    offset = kept.end;
+                    Segment::add(&mut segments, kept, end);
+                }
                 end += bytes.len() as u64;
             }
             offset = upto;
         }
-        Ok(())
+        Ok(segments)
+    }
+
+    fn disk_end(&self) -> u64 {
+        self.page.get().disk_end.load(Relaxed)
+    }
+
+    /// Bytes of the stream that are not kept.
+    pub(crate) fn dropped(&self) -> u64 {
+        let reader = self.page.as_fd().try_clone_to_owned();
+        let reader = reader.and_then(|page| SpoolReader::new(page, None));
+        reader.map_or(0, |reader| reader.dropped())
+    }
+
+    /// Appends a line to a named head file that is not part of the stream.
+    pub(crate) fn append_line(&self, line: &str) -> io::Result<()> {
+        let Some(head) = self.head.as_ref().filter(|_| self.is_named) else {
+            return Ok(());
+        };
+        let end = rustix::fs::fstat(head)?.st_size as u64;
+        write_all_at(head.as_fd(), line.as_bytes(), end)
+    }
+
+    /// Makes sure that a named head file is on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        match self.head.as_ref().filter(|_| self.is_named) {
+            Some(head) => Ok(rustix::fs::fdatasync(head)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The unfinished last line, or the last finished one where there is none: at most so many bytes.
+    pub(crate) fn last_line(&self, most: u64) -> String {
+        let upto = self.total.min(self.quota.head).min(self.disk_end());
+        let from = upto.saturating_sub(most);
+        let mut bytes = vec![0; (upto - from) as usize];
+        let read = self
+            .head
+            .as_ref()
+            .map(|head| rustix::io::pread(head, &mut bytes[..], from));
+        if !matches!(read, Some(Ok(count)) if count == bytes.len()) {
+            return String::new();
+        }
+        crate::output::text::last_line(&bytes)
+    }
+
+    /// Newlines before each mebibyte of what the head file holds of the stream, one number each.
+    pub(crate) fn line_index(&self) -> io::Result<Vec<u8>> {
+        let steps = self.quota.head.min(self.total) / index::STEP;
+        let mut bytes = vec![0; (steps as usize + 1) * 8];
+        rustix::io::pread(self.page.as_fd(), &mut bytes[..], INDEX_AT)?;
+        Ok(bytes)
     }
 }
 

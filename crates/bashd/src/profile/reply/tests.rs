@@ -88,6 +88,7 @@ impl Ran {
             command: command.to_owned(),
             age_ms: 5,
             reason,
+            job: None,
         });
         self
     }

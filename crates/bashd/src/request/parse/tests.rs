@@ -1,7 +1,7 @@
 //! Tests of inputs: what each profile accepts, and in which words it refuses.
 
 use super::*;
-use crate::request::Accepted;
+use crate::request::{Accepted, Ends};
 use std::ffi::OsString;
 
 fn profile(name: &str) -> Profile {
@@ -148,16 +148,61 @@ fn p_05_slow_mode_has_15_minutes() {
 }
 
 #[test]
-fn p_06_background_mode_has_24_hours_and_is_not_available_yet() {
+fn p_06_background_mode_has_24_hours() {
     let phoenix = profile("phoenix");
     let mode = phoenix.modes.iter().find(|mode| mode.name == "background");
     assert_eq!(mode.unwrap().timeout_s, 24 * 60 * 60);
-    assert_eq!(
-        refused("phoenix", r#"{"command":"ls","mode":"background"}"#),
+    let request = parsed("phoenix", r#"{"command":"ls","mode":"background"}"#);
+    let accepted = validate(&phoenix, &request).unwrap();
+    assert_eq!(accepted.timeout, Duration::from_hours(24));
+    assert_eq!(accepted.ends, Ends::AtTimeout);
+    let handover = accepted.handover.unwrap();
+    assert_eq!((handover.after, handover.waits), (Duration::ZERO, false));
+}
+
+#[test]
+fn how_long_a_call_waits_and_what_ends_its_command() {
+    let second = Duration::from_secs(1);
+    let settled = |input: &str| {
+        let accepted = validate(&profile("default"), &parsed("default", input)).unwrap();
+        let after = accepted.handover.map(|handover| handover.after);
+        (accepted.timeout, accepted.ends, after)
+    };
+    for (input, expected) in [
         (
-            RefusalKind::NotAvailable,
-            "Not available yet: mode `background`".to_owned()
-        )
+            r#"{"command":"a","timeout":9}"#,
+            (9 * second, Ends::AtTimeout, None),
+        ),
+        (
+            r#"{"command":"a","timeout":9,"on_timeout":"background"}"#,
+            (9 * second, Ends::AtJobLimit, Some(9 * second)),
+        ),
+        (
+            r#"{"command":"a","timeout":9,"on_timeout":"background","wait_max":4}"#,
+            (9 * second, Ends::AtJobLimit, Some(4 * second)),
+        ),
+        (
+            r#"{"command":"a","timeout":9,"on_timeout":"kill","wait_max":4}"#,
+            (9 * second, Ends::AtTimeout, Some(4 * second)),
+        ),
+        (
+            r#"{"command":"a","timeout":9,"on_timeout":"kill","wait_max":10}"#,
+            (9 * second, Ends::AtTimeout, None),
+        ),
+        (
+            r#"{"command":"a","background":true}"#,
+            (120 * second, Ends::AtJobLimit, Some(300 * second / 1000)),
+        ),
+        (
+            r#"{"command":"a","background":true,"timeout":9,"on_timeout":"kill"}"#,
+            (9 * second, Ends::AtTimeout, Some(300 * second / 1000)),
+        ),
+    ] {
+        assert_eq!(settled(input), expected, "{input}");
+    }
+    assert_eq!(
+        refused("default", r#"{"command":"a","on_timeout":"dance"}"#).1,
+        "`on_timeout` must be one of background, kill, not `dance`"
     );
 }
 
@@ -296,14 +341,7 @@ fn environment_names_are_checked() {
 
 #[test]
 fn reserved_parameters_are_not_available_yet() {
-    for name in [
-        "stdin_open",
-        "session",
-        "pty",
-        "background",
-        "on_timeout",
-        "wait_max",
-    ] {
+    for name in ["session", "pty"] {
         let input = format!(r#"{{"command":"a","{name}":true}}"#);
         let text = format!("not available yet: parameter `{name}`");
         assert_eq!(

@@ -240,11 +240,11 @@ pub(super) fn write_profile_as(
     std::fs::write(directory.join(format!("{name}.toml")), text).expect("a profile's file");
 }
 
-/// What is in a state directory's place for runs, but for the note of the last sweep.
+/// The directories in a state directory's place for runs.
 pub(super) fn runs_in(state: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(state.join("runs")).expect("a directory of runs");
     let paths = entries.flatten().map(|entry| entry.path());
-    paths.filter(|path| !path.ends_with("swept")).collect()
+    paths.filter(|path| path.is_dir()).collect()
 }
 
 /// Reads events until the output so far is enough; returns it.

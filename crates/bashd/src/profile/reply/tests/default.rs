@@ -84,7 +84,7 @@ fn the_default_result_is_the_outcome_as_data() {
         "omitted_bytes": 0,
         "omitted_lines": 0,
         "dropped_bytes": 0,
-        "left_behind": [{"pid": 7, "command": "d", "age_ms": 5, "reason": "unkillable"}],
+        "left_behind": [{"pid": 7, "command": "d", "age_ms": 5, "reason": "unkillable", "job": null}],
         "notices": [],
     });
     assert_eq!(reply.result, expected);

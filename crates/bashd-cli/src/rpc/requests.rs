@@ -1,11 +1,14 @@
-//! The terminals of an `rpc` client: requests back to it, and its answers.
+//! Requests back to a client, and its answers: its terminals, its user's approval.
 
+use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::Outbox;
+use bashd::guard::{Answer, Approval};
 use bashd::{ClientAnswer, ClientTerminal, NewTerminal, TerminalExit, TerminalOutput};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -64,11 +67,11 @@ impl Waiting {
     }
 }
 
-/// The client's terminals, for one call.
-pub(super) struct Terminals {
+/// What a client is asked on behalf of one call.
+pub(super) struct Requests {
     pub(super) outbox: Outbox,
     pub(super) waiting: Arc<Waiting>,
-    /// The id of the call that they are for.
+    /// The id of the call.
     pub(super) call: Option<Value>,
 }
 
@@ -81,8 +84,12 @@ impl Drop for Question<'_> {
     }
 }
 
-impl Terminals {
-    fn ask<T: DeserializeOwned>(&self, method: &'static str, params: Value) -> ClientAnswer<'_, T> {
+impl Requests {
+    fn request<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> ClientAnswer<'_, T> {
         Box::pin(async move {
             let gone = || "the client is gone".to_owned();
             let (number, answer) = self.waiting.begin().ok_or_else(gone)?;
@@ -100,6 +107,11 @@ impl Terminals {
                 .map_err(|error| format!("the client's answer to {method} is no answer: {error}"))
         })
     }
+}
+
+#[derive(Deserialize)]
+struct Approved {
+    approved: bool,
 }
 
 #[derive(Deserialize)]
@@ -131,7 +143,23 @@ impl From<Exited> for TerminalExit {
     }
 }
 
-impl ClientTerminal for Terminals {
+impl CanBeAsked for Requests {
+    fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+        let params = json!({
+            "command": approval.command,
+            "rule": approval.objection.rule,
+            "message": approval.objection.message,
+        });
+        Box::pin(async move {
+            match self.request::<Approved>("approve", params).await {
+                Ok(Approved { approved: true }) => Answer::Approved,
+                Ok(Approved { approved: false }) | Err(_) => Answer::Refused,
+            }
+        })
+    }
+}
+
+impl ClientTerminal for Requests {
     fn create(&self, new: NewTerminal) -> ClientAnswer<'_, String> {
         let variable = |(name, value): &(String, String)| json!({ "name": name, "value": value });
         let params = json!({
@@ -141,12 +169,12 @@ impl ClientTerminal for Terminals {
             "cwd": new.cwd,
             "outputByteLimit": new.output_byte_limit,
         });
-        let created = self.ask::<Created>("terminal/create", params);
+        let created = self.request::<Created>("terminal/create", params);
         Box::pin(async move { created.await.map(|created| created.terminal_id) })
     }
 
     fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput> {
-        let shown = self.ask::<Shown>("terminal/output", json!({ "terminalId": id }));
+        let shown = self.request::<Shown>("terminal/output", json!({ "terminalId": id }));
         Box::pin(async move {
             shown.await.map(|shown| TerminalOutput {
                 text: shown.output,
@@ -156,17 +184,17 @@ impl ClientTerminal for Terminals {
     }
 
     fn wait_for_exit<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalExit> {
-        let exited = self.ask::<Exited>("terminal/wait_for_exit", json!({ "terminalId": id }));
+        let exited = self.request::<Exited>("terminal/wait_for_exit", json!({ "terminalId": id }));
         Box::pin(async move { exited.await.map(Into::into) })
     }
 
     fn kill<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, ()> {
-        let killed = self.ask::<Value>("terminal/kill", json!({ "terminalId": id }));
+        let killed = self.request::<Value>("terminal/kill", json!({ "terminalId": id }));
         Box::pin(async move { killed.await.map(drop) })
     }
 
     fn release<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, ()> {
-        let released = self.ask::<Value>("terminal/release", json!({ "terminalId": id }));
+        let released = self.request::<Value>("terminal/release", json!({ "terminalId": id }));
         Box::pin(async move { released.await.map(drop) })
     }
 }

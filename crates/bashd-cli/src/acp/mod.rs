@@ -1,0 +1,218 @@
+//! `bashd acp`: an agent of the Agent Client Protocol whose prompts are commands.
+//!
+//! The text of a prompt is run as one command, in a terminal of the client's where it offers them,
+//! else here. The client sees a tool call with its terminal or its output, and the reply's text as
+//! the agent's message. `prompt` is one turn, `terminal` the client's terminals.
+//!
+//! Handlers of the protocol's crate hold up its dispatch: none of them waits for the client, and
+//! what takes time is spawned.
+
+mod prompt;
+mod terminal;
+
+use crate::args::Acp;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use crate::serve::lines::{self, Line, Outbox};
+use crate::serve::{self, Server};
+use crate::settings::Settings;
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    AgentCapabilities, CancelNotification, Implementation, InitializeRequest, InitializeResponse,
+    NewSessionRequest, NewSessionResponse, PromptRequest, SessionId,
+};
+use agent_client_protocol::{Agent, Error, Lines, on_receive_notification, on_receive_request};
+use bashd::CancellationToken;
+use serde_json::json;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long what was said last may take to be written when the client is done with us.
+const FLUSHED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Sessions that a client may open: each is only a directory.
+const MOST_SESSIONS: usize = 10_000;
+
+/// What the handlers share.
+struct Shared {
+    server: Server,
+    timeout: Option<Duration>,
+    /// Whether the client runs commands in terminals of its own.
+    has_terminals: AtomicBool,
+    sessions: Mutex<HashMap<SessionId, Session>>,
+    /// Numbers of sessions and tool calls.
+    last: AtomicU64,
+}
+
+/// A conversation: its directory, and the command that it runs now.
+struct Session {
+    cwd: PathBuf,
+    running: Option<CancellationToken>,
+}
+
+impl Shared {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn open(&self, request: NewSessionRequest) -> Result<NewSessionResponse, Error> {
+        if !request.cwd.is_absolute() {
+            return Err(Error::invalid_params().data(json!("`cwd` must be absolute")));
+        }
+        let mut sessions = self.sessions();
+        if sessions.len() >= MOST_SESSIONS {
+            return Err(Error::invalid_request().data(json!("too many sessions")));
+        }
+        let id = SessionId::new(format!("session-{}", self.next_number()));
+        let session = Session {
+            cwd: request.cwd,
+            running: None,
+        };
+        sessions.insert(id.clone(), session);
+        Ok(NewSessionResponse::new(id))
+    }
+
+    /// Takes a session's turn; a session runs one command at a time.
+    fn begin(&self, id: &SessionId) -> Result<(PathBuf, CancellationToken), Error> {
+        let mut sessions = self.sessions();
+        let session = sessions.get_mut(id).ok_or_else(|| {
+            Error::invalid_params().data(json!(format!("there is no session {id}")))
+        })?;
+        if session.running.is_some() {
+            let reason = "a command of this session is running: cancel it first";
+            return Err(Error::invalid_request().data(json!(reason)));
+        }
+        let token = CancellationToken::new();
+        session.running = Some(token.clone());
+        Ok((session.cwd.clone(), token))
+    }
+
+    fn end(&self, id: &SessionId) {
+        if let Some(session) = self.sessions().get_mut(id) {
+            session.running = None;
+        }
+    }
+
+    fn cancel(&self, id: &SessionId) {
+        let sessions = self.sessions();
+        let running = sessions
+            .get(id)
+            .and_then(|session| session.running.as_ref());
+        running.inspect(|token| token.cancel());
+    }
+}
+
+/// Serves one client on stdin and stdout until it is gone or a signal comes.
+pub(crate) fn acp(
+    arguments: &Acp,
+    settings: Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let shared = Arc::new(Shared {
+        server: Server::start(&arguments.serving, settings)?,
+        timeout: arguments.timeout,
+        has_terminals: AtomicBool::new(false),
+        sessions: Mutex::default(),
+        last: AtomicU64::new(0),
+    });
+    let engine = shared.server.engine.clone();
+    let failed = |error: io::Error| Failure::of(Kind::System, error.into());
+    let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    let (served, signal) = serve::until_done(|stop| async move {
+        let lines = lines::read(File::from(input));
+        let (outbox, flushed) = lines::write(File::from(output));
+        let served = tokio::select! {
+            served = serve_client(shared, lines, outbox) => served,
+            () = stop.cancelled() => Ok(()),
+        };
+        let _ = tokio::time::timeout(FLUSHED_WITHIN, flushed.cancelled()).await;
+        served
+    })?;
+    for warning in engine.take_warnings() {
+        printer.warn(&warning);
+    }
+    served
+        .map_err(|error| Failure::new(Kind::System, format!("the connection failed: {error}")))?;
+    Ok(signal.unwrap_or(ExitStatus::Success))
+}
+
+async fn serve_client(
+    shared: Arc<Shared>,
+    lines: mpsc::Receiver<Line>,
+    outbox: Outbox,
+) -> Result<(), Error> {
+    let incoming = futures::stream::unfold(lines, async |mut lines| {
+        let text = match lines.recv().await? {
+            Line::Text(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            // Answered as what can't be parsed.
+            Line::TooLong => "a line that is too long".to_owned(),
+        };
+        Some((Ok(text), lines))
+    });
+    let outgoing = futures::sink::unfold(outbox, async |outbox: Outbox, line: String| {
+        outbox.send_line(line.into_bytes()).await;
+        Ok::<_, io::Error>(outbox)
+    });
+    let (greeted, opened, prompted, cancelled) =
+        (shared.clone(), shared.clone(), shared.clone(), shared);
+    Agent
+        .v1()
+        .name("bashd")
+        .on_receive_request(
+            async move |request: InitializeRequest, responder, _connection| {
+                let has_terminals = request.client_capabilities.terminal;
+                greeted
+                    .has_terminals
+                    .store(has_terminals, Ordering::Relaxed);
+                responder.respond(greeting())
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: NewSessionRequest, responder, _connection| {
+                responder.respond_with_result(opened.open(request))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: PromptRequest, responder, connection| {
+                let turn = prompted.begin(&request.session_id);
+                match turn {
+                    Ok(turn) => {
+                        prompt::start(prompted.clone(), request, turn, responder, &connection)
+                    }
+                    Err(error) => responder.respond_with_error(error),
+                }
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |cancel: CancelNotification, _connection| {
+                cancelled.cancel(&cancel.session_id);
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .connect_to(Lines::new(Box::pin(outgoing), Box::pin(incoming)))
+        .await
+}
+
+fn greeting() -> InitializeResponse {
+    let itself = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
+    InitializeResponse::new(ProtocolVersion::V1)
+        .agent_capabilities(AgentCapabilities::new())
+        .agent_info(itself)
+}

@@ -1,0 +1,213 @@
+//! One turn: a prompt's text as a command, and what the client sees of it.
+
+use super::Shared;
+use super::terminal::Terminals;
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, PromptRequest, PromptResponse, SessionId, SessionNotification,
+    SessionUpdate, StopReason, Terminal, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Client, Error};
+use bashd::{Call, CancellationToken, Event, Reply};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Between two looks of the client's at output that is not in a terminal of its own.
+const SHOWN_EVERY: Duration = Duration::from_millis(250);
+
+/// How much of the end of the output such a look shows.
+const SHOWN_BYTES: usize = 8 * 1024;
+
+/// Longer commands are cut in the title of their tool call.
+const TITLE_CHARACTERS: usize = 120;
+
+/// Runs a prompt's command, and answers when it is over.
+pub(super) fn start(
+    shared: Arc<Shared>,
+    request: PromptRequest,
+    (cwd, token): (PathBuf, CancellationToken),
+    responder: Responder<PromptResponse>,
+    connection: &ConnectionTo<Client>,
+) -> Result<(), Error> {
+    let turn = Turn {
+        tool_call: ToolCallId::new(format!("call-{}", shared.next_number())),
+        session: request.session_id.clone(),
+        connection: connection.clone(),
+        shared,
+    };
+    let cancellation = responder.cancellation();
+    connection.spawn(async move {
+        let asked_to_stop = async {
+            cancellation.cancelled().await;
+            token.cancel();
+            std::future::pending().await
+        };
+        let result = tokio::select! {
+            result = turn.run(&request, cwd, token.clone()) => result,
+            never = asked_to_stop => never,
+        };
+        turn.shared.end(&turn.session);
+        // A client that is gone needs no answer, and must not look like a fault of ours.
+        let _ = responder.respond_with_result(result);
+        Ok(())
+    })
+}
+
+struct Turn {
+    shared: Arc<Shared>,
+    connection: ConnectionTo<Client>,
+    session: SessionId,
+    tool_call: ToolCallId,
+}
+
+impl Turn {
+    async fn run(
+        &self,
+        request: &PromptRequest,
+        cwd: PathBuf,
+        token: CancellationToken,
+    ) -> Result<PromptResponse, Error> {
+        let command = command(request)?;
+        self.announce(&command);
+        let call = self.call(command, cwd).cancel_by(token);
+        let mut running = self.shared.server.engine.stream(call);
+        let mut shown = Shown::default();
+        while let Some(event) = running.next().await {
+            match event {
+                Event::Terminal { id } => {
+                    let terminal = ToolCallContent::Terminal(Terminal::new(id));
+                    self.update(ToolCallUpdateFields::new().content(vec![terminal]));
+                    shown.is_in_terminal = true;
+                }
+                Event::Output { text, .. } => {
+                    if let Some(tail) = shown.add(&text) {
+                        self.update(ToolCallUpdateFields::new().content(vec![tail.into()]));
+                    }
+                }
+                Event::Finished(reply) => return Ok(self.conclude(&reply, &shown)),
+                _ => {}
+            }
+        }
+        Err(Error::internal_error().data(json!("the call has no reply")))
+    }
+
+    fn call(&self, command: String, cwd: PathBuf) -> Call {
+        let mut request = self.shared.server.defaults.clone();
+        request.command = command;
+        request.cwd = Some(cwd);
+        request.timeout = self.shared.timeout;
+        let call = Call::from(request);
+        if self.shared.has_terminals.load(Ordering::Relaxed) {
+            call.in_terminal_of(Arc::new(Terminals {
+                connection: self.connection.clone(),
+                session: self.session.clone(),
+            }))
+        } else {
+            call
+        }
+    }
+
+    fn announce(&self, command: &str) {
+        let call = ToolCall::new(self.tool_call.clone(), title(command))
+            .kind(ToolKind::Execute)
+            .status(ToolCallStatus::InProgress)
+            .raw_input(json!({ "command": command }));
+        self.notify(SessionUpdate::ToolCall(call));
+    }
+
+    fn conclude(&self, reply: &Reply, shown: &Shown) -> PromptResponse {
+        let has_failed = reply.is_error || reply.exit_code != Some(0);
+        let status = if has_failed {
+            ToolCallStatus::Failed
+        } else {
+            ToolCallStatus::Completed
+        };
+        let mut fields = ToolCallUpdateFields::new().status(status);
+        if !shown.is_in_terminal {
+            fields = fields.content(vec![reply.output.clone().into()]);
+        }
+        fields = fields.raw_output(raw_output(reply));
+        self.update(fields);
+        let text = ContentBlock::from(reply.text.clone());
+        self.notify(SessionUpdate::AgentMessageChunk(ContentChunk::new(text)));
+        let stop = if reply.cancelled {
+            StopReason::Cancelled
+        } else {
+            StopReason::EndTurn
+        };
+        PromptResponse::new(stop)
+    }
+
+    fn update(&self, fields: ToolCallUpdateFields) {
+        let update = ToolCallUpdate::new(self.tool_call.clone(), fields);
+        self.notify(SessionUpdate::ToolCallUpdate(update));
+    }
+
+    /// Tells the client; one that is gone shows elsewhere.
+    fn notify(&self, update: SessionUpdate) {
+        let notification = SessionNotification::new(self.session.clone(), update);
+        let _ = self.connection.send_notification(notification);
+    }
+}
+
+/// The reply without what the client sees anyway: clients show this to people.
+fn raw_output(reply: &Reply) -> Value {
+    let mut raw = serde_json::to_value(reply).unwrap_or_default();
+    if let Some(fields) = raw.as_object_mut() {
+        fields.retain(|name, value| !value.is_null() && name != "text" && name != "result");
+    }
+    raw
+}
+
+/// The command: all text of the prompt.
+fn command(request: &PromptRequest) -> Result<String, Error> {
+    let texts = request.prompt.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    let command = texts.collect::<Vec<_>>().join("\n");
+    if command.trim().is_empty() {
+        return Err(Error::invalid_params().data(json!("the prompt has no text to run")));
+    }
+    Ok(command)
+}
+
+fn title(command: &str) -> String {
+    let first = command.lines().next().unwrap_or_default();
+    let mut title: String = first.chars().take(TITLE_CHARACTERS).collect();
+    if title.len() < command.len() {
+        title.push('…');
+    }
+    title
+}
+
+/// What the client was shown of the output.
+#[derive(Default)]
+struct Shown {
+    /// It sees its own terminal.
+    is_in_terminal: bool,
+    tail: String,
+    last: Option<Instant>,
+}
+
+impl Shown {
+    /// Takes text in; what the client should see of it, if it is time.
+    fn add(&mut self, text: &str) -> Option<String> {
+        if self.is_in_terminal {
+            return None;
+        }
+        self.tail.push_str(text);
+        let excess = self.tail.len().saturating_sub(SHOWN_BYTES);
+        let from = self.tail.ceil_char_boundary(excess);
+        self.tail.drain(..from);
+        let is_time = self.last.is_none_or(|last| last.elapsed() >= SHOWN_EVERY);
+        is_time.then(|| {
+            self.last = Some(Instant::now());
+            self.tail.clone()
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! `bashd jobs`: lists, reads, follows, waits for, feeds and ends background work.
+//!
+//! Everything is read from the state directory: no engine, and no keeper of our own.
+
+mod show;
+mod wait;
+
+use crate::args::{
+    Jobs as Arguments, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsSend,
+};
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use crate::settings::Settings;
+use bashd::Stream;
+use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery, Whose, signal_number};
+use regex::Regex;
+use std::io::Read;
+
+/// Bytes that are printed at once.
+const AT_ONCE: u64 = 1024 * 1024;
+
+/// The jobs, and whose are meant where a short name is not unique: those of this command line.
+pub(super) struct Desk {
+    pub(super) jobs: Jobs,
+    owner: String,
+}
+
+impl Desk {
+    fn find(&self, name: &str) -> Result<Job, Failure> {
+        self.jobs
+            .find(Whose::Everybody(&self.owner), name)
+            .map_err(|error| Failure::new(Kind::Usage, error).hint("bashd jobs --all lists them"))
+    }
+
+    fn find_all(&self, names: &[String]) -> Result<Vec<Job>, Failure> {
+        names.iter().map(|name| self.find(name)).collect()
+    }
+}
+
+/// Does what was asked for.
+pub(crate) fn jobs(
+    arguments: &Arguments,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let desk = Desk {
+        jobs: Jobs::new(&settings.config),
+        owner: owner(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::of(Kind::System, error.into()))?;
+    runtime.block_on(perform(arguments, &desk, printer))
+}
+
+/// Whose jobs those of the command line are.
+pub(crate) fn owner() -> String {
+    format!("cli:{}", rustix::process::getuid().as_raw())
+}
+
+async fn perform(
+    arguments: &Arguments,
+    desk: &Desk,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let Some(action) = &arguments.action else {
+        return list(arguments, desk, printer).await;
+    };
+    match action {
+        JobsAction::Show(show) => {
+            let job = desk.jobs.exact(desk.find(&show.id)?).await;
+            show::job(&job, show.json, printer)?;
+        }
+        JobsAction::Output(output) => print_output(output, desk, printer).await?,
+        JobsAction::Follow(follow) => follow_output(follow, desk, printer).await?,
+        JobsAction::Wait(wait) => return wait::wait(wait, desk, printer).await,
+        JobsAction::Send(send) => send_to(send, desk, printer).await?,
+        JobsAction::Kill(kill) => end(kill, desk, printer).await?,
+        JobsAction::Rename(rename) => {
+            let job = desk.find(&rename.id)?;
+            desk.jobs.rename(&job, &rename.name)?;
+        }
+        JobsAction::Rm(rm) => remove(rm, desk, printer)?,
+    }
+    Ok(ExitStatus::Success)
+}
+
+async fn list(
+    arguments: &Arguments,
+    desk: &Desk,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let mut all = desk.jobs.list(Whose::Everybody(&desk.owner));
+    if !arguments.all {
+        all.retain(|job| job.state.is_alive() || !desk.jobs.is_acknowledged(job));
+    }
+    let mut jobs = Vec::with_capacity(all.len());
+    for job in all {
+        jobs.push(desk.jobs.exact(job).await);
+    }
+    if arguments.json {
+        show::lines(&jobs, printer)?;
+    } else if jobs.is_empty() {
+        printer.note("there are no jobs");
+    } else {
+        show::table(&jobs, printer)?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+async fn print_output(
+    arguments: &JobsOutput,
+    desk: &Desk,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let job = desk.find(&arguments.id)?;
+    let mut query = match (arguments.tail, arguments.offset) {
+        (Some(lines), _) => OutputQuery::tail(lines),
+        (None, offset) => OutputQuery::since(offset.unwrap_or(0)),
+    };
+    if arguments.stderr {
+        query.stream = Stream::Err;
+    }
+    query.grep = arguments.grep.as_deref().map(pattern).transpose()?;
+    if arguments.json {
+        query.most_bytes = arguments.max_bytes.unwrap_or(query.most_bytes);
+        let output = desk.jobs.output(&job, &query).await?;
+        return show::object(&output, printer);
+    }
+    let mut left = arguments.max_bytes.unwrap_or(u64::MAX);
+    let reads_on = query.grep.is_none() && arguments.tail.is_none();
+    loop {
+        query.most_bytes = if reads_on { left.min(AT_ONCE) } else { left };
+        let output = desk.jobs.output(&job, &query).await?;
+        printer.out(&output.text)?;
+        left -= left.min(output.next_offset.saturating_sub(output.offset));
+        let is_all = output.next_offset >= output.output_bytes || left == 0;
+        if is_all || !reads_on {
+            return Ok(());
+        }
+        query.part = bashd::jobs::Part::From(output.next_offset);
+    }
+}
+
+async fn follow_output(
+    arguments: &JobsFollow,
+    desk: &Desk,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let job = desk.find(&arguments.id)?;
+    let from = match arguments.tail {
+        Some(lines) => {
+            let query = OutputQuery::tail(lines).at_most(AT_ONCE);
+            desk.jobs.output(&job, &query).await?.offset
+        }
+        None => 0,
+    };
+    let mut unwritten = None;
+    let ended = desk
+        .jobs
+        .follow(&job, from, |text| {
+            let written = printer.out(text);
+            match written {
+                Ok(()) => std::ops::ControlFlow::Continue(()),
+                Err(failure) => {
+                    unwritten = Some(failure);
+                    std::ops::ControlFlow::Break(())
+                }
+            }
+        })
+        .await?;
+    if let Some(failure) = unwritten {
+        return Err(failure);
+    }
+    printer.note(&format!("{} {}", ended.alias, show::ending(&ended)));
+    Ok(())
+}
+
+async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
+    let job = desk.find(&arguments.id)?;
+    let mut bytes = match arguments.text.as_deref() {
+        Some("-") => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|error| Failure::of(Kind::Usage, error.into()))?;
+            bytes
+        }
+        Some(text) => text.as_bytes().to_vec(),
+        None => Vec::new(),
+    };
+    if arguments.enter {
+        bytes.push(b'\n');
+    }
+    if bytes.is_empty() && !arguments.close && arguments.signal.is_none() {
+        let text = "there is nothing to send: give TEXT, --enter, --close or --signal";
+        return Err(Failure::new(Kind::Usage, text));
+    }
+    if !bytes.is_empty() || arguments.close {
+        let then = if arguments.close {
+            AfterInput::Close
+        } else {
+            AfterInput::StayOpen
+        };
+        desk.jobs.send(&job, &bytes, then).await?;
+    }
+    if let Some(name) = &arguments.signal {
+        let number = signal_number(name)
+            .ok_or_else(|| Failure::new(Kind::Usage, format!("there is no signal `{name}`")))?;
+        desk.jobs.signal(&job, number).await?;
+    }
+    if arguments.json {
+        show::object(&desk.jobs.again(&job)?, printer)?;
+    }
+    Ok(())
+}
+
+async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
+    for job in desk.find_all(&arguments.ids)? {
+        let was_alive = job.state.is_alive();
+        let job = desk.jobs.kill(&job).await?;
+        desk.jobs.acknowledge(&job);
+        if arguments.json {
+            show::object(&job, printer)?;
+        } else if was_alive {
+            printer.note(&format!("{} {}", job.alias, show::ending(&job)));
+        } else {
+            printer.note(&format!("{} had {} already", job.alias, show::ending(&job)));
+        }
+    }
+    Ok(())
+}
+
+fn remove(arguments: &JobsRm, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
+    for job in desk.find_all(&arguments.ids)? {
+        desk.jobs.remove(&job)?;
+        if arguments.json {
+            show::object(&job, printer)?;
+        }
+    }
+    Ok(())
+}
+
+fn pattern(text: &str) -> Result<Regex, Failure> {
+    Regex::new(text).map_err(|error| Failure::new(Kind::Usage, error))
+}

@@ -1,0 +1,152 @@
+//! Jobs as a table, as a page, and as JSON.
+
+use crate::failure::{Failure, Kind};
+use crate::for_people::{self, cut, one_line};
+use crate::print::{Page, Paint, Printer};
+use bashd::exec::EndedBy;
+use bashd::jobs::{Job, State};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Columns of a command or a last line where nobody says how wide the terminal is.
+const WIDE: usize = 100;
+
+/// Prints one JSON object.
+pub(super) fn object(value: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
+    printer.out(&format!("{}\n", self::value(value)?))
+}
+
+/// Something as JSON.
+pub(super) fn value(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|error| Failure::of(Kind::System, error.into()))
+}
+
+/// Prints one JSON object a line.
+pub(super) fn lines(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
+    let mut page = printer.page();
+    for job in jobs {
+        page.line(value(job)?)?;
+    }
+    page.finish()
+}
+
+/// Prints a table for people.
+pub(super) fn table(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
+    let mut page = printer.page();
+    let title = format!(
+        "{:<20}  {:<6}  {:<9}  {:>6}  {:>7}  {}",
+        "ID", "NAME", "STATE", "AGE", "OUTPUT", "COMMAND | LAST LINE"
+    );
+    page.line(page.paint(Paint::Title, &title))?;
+    for job in jobs {
+        row(&mut page, job)?;
+    }
+    page.finish()
+}
+
+fn row(page: &mut Page, job: &Job) -> Result<(), Failure> {
+    /// Columns before the command.
+    const BEFORE: usize = 20 + 2 + 6 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
+    let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
+    let room = Printer::columns().map_or(WIDE, |columns| columns.saturating_sub(BEFORE).max(16));
+    let mut what = one_line(&job.command);
+    if !job.last_line.is_empty() {
+        what = format!("{} | {}", cut(&what, room / 2), one_line(&job.last_line));
+    }
+    let name = job.name.as_deref().unwrap_or(&job.alias);
+    page.line(format_args!(
+        "{:<20}  {:<6}  {state}  {:>6}  {:>7}  {}",
+        job.id,
+        one_line(name),
+        for_people::duration(job.age_ms),
+        for_people::size(job.output_bytes),
+        cut(&what, room),
+    ))
+}
+
+fn paint(job: &Job) -> Paint {
+    match (job.state, job.exit_code) {
+        (State::Running | State::Survivors, _) | (State::Exited, Some(0)) => Paint::Good,
+        (State::WaitingForInput, _) => Paint::Warning,
+        _ => Paint::Bad,
+    }
+}
+
+fn short_state(job: &Job) -> String {
+    match (job.state, job.exit_code, job.signal) {
+        (State::WaitingForInput, ..) => "waiting".to_owned(),
+        (State::Exited, Some(code), _) => format!("exit {code}"),
+        (State::Killed, _, Some(signal)) => format!("signal {signal}"),
+        (state, ..) => state.name().to_owned(),
+    }
+}
+
+/// Where a job is, after its name.
+pub(super) fn ending(job: &Job) -> String {
+    let after = for_people::duration(job.ran_ms());
+    let how = match (job.exit_code, job.signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no status".to_owned(),
+    };
+    match job.state {
+        State::Running => format!("has been running for {after}"),
+        State::WaitingForInput => format!("has been waiting for input, running for {after}"),
+        State::Survivors => format!("left {} processes running", job.left_behind.len()),
+        State::Exited => format!("ended after {after}, {how}"),
+        State::Killed => match job.ended_by {
+            Some(EndedBy::Timeout) => format!("was ended by its limit after {after}, {how}"),
+            Some(EndedBy::Cancel) => format!("was ended after {after}, {how}"),
+            None => format!("was killed after {after}, {how}"),
+        },
+        State::Lost => format!(
+            "is lost: {}",
+            job.lost_because.unwrap_or("nobody knows why")
+        ),
+    }
+}
+
+/// Prints everything about one job.
+pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failure> {
+    if json {
+        return object(job, printer);
+    }
+    let mut page = printer.page();
+    let name = job
+        .name
+        .as_ref()
+        .map(|name| format!(", {}", one_line(name)));
+    let called = format!("{} ({}{})", job.id, job.alias, name.unwrap_or_default());
+    let size = for_people::size(job.output_bytes);
+    let dropped = for_people::size(job.dropped_bytes);
+    let output = format!(
+        "{size} ({dropped} dropped) in {}",
+        job.output_file.display()
+    );
+    let mut rows = vec![
+        ("job", called),
+        ("state", format!("it {}", ending(job))),
+        ("command", one_line(&job.command)),
+        ("in", one_line(&job.cwd)),
+        ("owner", one_line(&job.owner)),
+        ("process group", job.pid.to_string()),
+        ("output", output),
+        ("last line", one_line(&job.last_line)),
+    ];
+    rows.extend(
+        job.waiting
+            .as_ref()
+            .map(|waiting| ("asks", one_line(&waiting.prompt))),
+    );
+    for left in &job.left_behind {
+        rows.push((
+            "left running",
+            format!("{} {}", left.pid, one_line(&left.command)),
+        ));
+    }
+    for (title, text) in rows {
+        let title = page.paint(Paint::Faint, &format!("{title:<14}"));
+        page.line(format_args!("{title}{text}"))?;
+    }
+    page.finish()
+}

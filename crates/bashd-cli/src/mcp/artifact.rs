@@ -1,0 +1,120 @@
+//! The tool that reads stored output: a range, the end, or the lines that match.
+
+use super::result;
+use bashd::artifact::{self, Excerpt, Grep, Range, Selection, Store};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use serde::Deserialize;
+use serde_json::json;
+
+/// The tool's name.
+pub(super) const NAME: &str = "artifact";
+
+/// Bytes of text that one call returns at most: what a reply shows of a command.
+const LIMIT: usize = 32 * 1024;
+
+const DESCRIPTION: &str = "\
+Reads stored output of an earlier command: what its reply did not show. Give the address that the reply \
+named (artifact://3), and which part: lines, tail or grep. At most 32 KiB are returned at a time.";
+
+/// What a call may say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    id: String,
+    from_line: Option<u64>,
+    to_line: Option<u64>,
+    tail: Option<u64>,
+    grep: Option<String>,
+    #[serde(default)]
+    context: usize,
+}
+
+/// The tool's definition.
+pub(super) fn tool() -> Tool {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let number = |least: u64, about: &str| json!({"type": "integer", "minimum": least, "description": about});
+    let input = json!({
+        "type": "object",
+        "required": ["id"],
+        "properties": {
+            "id": text("The stored output, as in artifact://3."),
+            "from_line": number(1, "First line to return, counted from 1."),
+            "to_line": number(1, "Last line to return."),
+            "tail": number(1, "Return the last so many lines instead of a range."),
+            "grep": text("Return only lines that match this regular expression, each with its number."),
+            "context": number(0, "Also so many lines around each match."),
+        },
+        "additionalProperties": false,
+    });
+    let output = json!({
+        "type": "object",
+        "required": ["id", "text", "truncated", "bytes", "lines", "dropped_bytes"],
+        "properties": {
+            "id": text("Its address"),
+            "text": text("What was asked for"),
+            "truncated": {"type": "boolean", "description": "There is more than one call returns"},
+            "bytes": number(0, "Bytes that the command wrote"),
+            "lines": number(0, "Newlines that the command wrote"),
+            "dropped_bytes": number(0, "Bytes that were not kept"),
+        },
+    });
+    Tool::new(NAME, DESCRIPTION, result::object(input))
+        .with_title("Read stored output")
+        .with_raw_output_schema(result::object(output).into())
+        .with_annotations(
+            ToolAnnotations::new()
+                .read_only(true)
+                .destructive(false)
+                .idempotent(true)
+                .open_world(false),
+        )
+}
+
+/// Answers one call. Reads files, and searches them: not for the runtime's own thread.
+pub(super) fn answer(store: &Store, arguments: JsonObject) -> CallToolResult {
+    read(store, arguments).unwrap_or_else(|complaint| {
+        let text = format!("Error: {complaint}");
+        CallToolResult::error(vec![ContentBlock::text(text)])
+    })
+}
+
+fn read(store: &Store, arguments: JsonObject) -> Result<CallToolResult, String> {
+    let arguments: Arguments = serde_json::from_value(arguments.into()).map_err(told)?;
+    let id = artifact::parse_id(&arguments.id)
+        .ok_or_else(|| format!("`{}` is not an address such as artifact://3", arguments.id))?;
+    let selection = selection(&arguments)?;
+    let stored = store.open(id).map_err(told)?;
+    let Excerpt { text, truncated } = stored.excerpt(&selection, LIMIT).map_err(told)?;
+    let about = stored.summary();
+    let shown = match (text.is_empty(), truncated) {
+        (true, _) => "[nothing there]".to_owned(),
+        (false, true) => format!("{text}\n[there is more: {LIMIT} bytes are returned at a time]"),
+        (false, false) => text.clone(),
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(shown)]);
+    result.structured_content = Some(json!({
+        "id": about.address,
+        "text": text,
+        "truncated": truncated,
+        "bytes": about.bytes,
+        "lines": about.lines,
+        "dropped_bytes": about.dropped_bytes,
+    }));
+    Ok(result)
+}
+
+fn selection(arguments: &Arguments) -> Result<Selection, String> {
+    let range = match (arguments.tail, arguments.from_line, arguments.to_line) {
+        (Some(lines), None, None) => Range::Tail(lines),
+        (Some(_), _, _) => return Err("give a tail or a range of lines, not both".to_owned()),
+        (None, None, None) => Range::Whole,
+        (None, from, to) => Range::Lines(from.unwrap_or(1), to),
+    };
+    let grep = arguments.grep.as_deref().map(Grep::new).transpose()?;
+    let grep = grep.map(|grep| grep.with_context(arguments.context));
+    Ok(Selection { range, grep })
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

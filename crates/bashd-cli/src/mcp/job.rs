@@ -1,0 +1,147 @@
+//! The tool that looks after jobs, and jobs as resources.
+
+use super::load::Load;
+use super::progress::Progress;
+use super::result;
+use crate::serve::Server;
+use bashd::CancellationToken;
+use bashd::jobs::{Job, OutputQuery, Whose};
+use bashd::profile::schema;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use serde_json::{Value, json};
+
+/// The beginning of a job's address.
+pub(super) const SCHEME: &str = "job://";
+
+/// Bytes of output that a job's resource shows.
+const TAIL: u64 = 64 * 1024;
+
+/// The profile's tool, if it has one.
+pub(super) fn tool(server: &Server) -> Option<Tool> {
+    let mut definition = schema::job_definition(&server.profile)?;
+    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    let name = text(definition["name"].take());
+    let description = text(definition["description"].take());
+    let input = result::object(definition["input_schema"].take());
+    let output = json!({"type": "object", "description": "What the action found, as data"});
+    let tool = Tool::new(name, description, input)
+        .with_title("Look after background jobs")
+        .with_raw_output_schema(result::object(output).into())
+        .with_annotations(
+            ToolAnnotations::new()
+                .read_only(false)
+                .destructive(true)
+                .idempotent(false)
+                .open_world(false),
+        );
+    Some(tool)
+}
+
+/// Answers one call of the tool. Waiting for a job is told as progress; the job goes on without us.
+pub(super) async fn answer(
+    server: &Server,
+    load: &Load,
+    request: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> CallToolResult {
+    let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
+    let stop = CancellationToken::new();
+    let call = server.call(arguments).cancel_by(stop.clone());
+    let mut work = Box::pin(server.engine.job(call));
+    let mut progress = context.meta.get_progress_token().map(Progress::new);
+    let reply = loop {
+        let due = progress.as_ref().map(Progress::due);
+        tokio::select! {
+            reply = &mut work => break reply,
+            () = context.ct.cancelled(), if !stop.is_cancelled() => stop.cancel(),
+            () = load.closing.cancelled(), if !stop.is_cancelled() => stop.cancel(),
+            () = until(due) => if let Some(progress) = &mut progress {
+                let _ = context.peer.notify_progress(progress.tell()).await;
+            }
+        }
+    };
+    let told = vec![ContentBlock::text(reply.text)];
+    let mut answer = if reply.is_error {
+        CallToolResult::error(told)
+    } else {
+        CallToolResult::success(told)
+    };
+    answer.structured_content = Some(match reply.result {
+        Value::Object(fields) => Value::Object(fields),
+        other => json!({"result": other}),
+    });
+    answer
+}
+
+async fn until(due: Option<std::time::Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The jobs of this server's owner, newest first.
+pub(super) fn list(server: &Server) -> Vec<Resource> {
+    let jobs = server.engine.jobs().list(Whose::Owner(server.owner()));
+    jobs.into_iter().rev().map(|job| resource(&job)).collect()
+}
+
+fn resource(job: &Job) -> Resource {
+    Resource::new(address(job), job.alias.clone())
+        .with_description(format!("Job, {}: {}", job.state.name(), job.command))
+        .with_mime_type("application/json")
+}
+
+/// The form of a job's address.
+pub(super) fn template() -> ResourceTemplate {
+    ResourceTemplate::new("job://{id}", "job")
+        .with_description("A background job: its state as JSON, and the end of its output")
+}
+
+/// Reads the job of an address: its state, and the end of its output.
+pub(super) async fn read(
+    server: &Server,
+    uri: &str,
+) -> Option<Result<ReadResourceResult, ErrorData>> {
+    let name = uri.strip_prefix(SCHEME)?;
+    let jobs = server.engine.jobs();
+    let Ok(job) = jobs.find(Whose::Owner(server.owner()), name) else {
+        let text = format!("there is no {uri}");
+        let data = json!({"uri": uri});
+        return Some(Err(ErrorData::resource_not_found(text, Some(data))));
+    };
+    let query = OutputQuery::tail(u64::MAX).at_most(TAIL);
+    let output = match jobs.output(&job, &query).await {
+        Ok(output) => output,
+        Err(error) => return Some(Err(ErrorData::internal_error(error.to_string(), None))),
+    };
+    let state = serde_json::to_string(&output.job).unwrap_or_default();
+    let state = ResourceContents::text(state, uri).with_mime_type("application/json");
+    let text = ResourceContents::text(output.text, uri);
+    let mut result = ReadResourceResult::new(vec![state, text]);
+    // A job changes at any time.
+    result.ttl_ms = Some(0);
+    result.cache_scope = Some(rmcp::model::CacheScope::Private);
+    Some(Ok(result))
+}
+
+/// What of a job tells that it has changed; `None` where there is none of this address.
+pub(super) fn mark(server: &Server, uri: &str) -> Option<(String, u64)> {
+    let name = uri.strip_prefix(SCHEME)?;
+    let job = server
+        .engine
+        .jobs()
+        .find(Whose::Owner(server.owner()), name)
+        .ok()?;
+    Some((job.state.name().to_owned(), job.output_bytes))
+}
+
+/// The address of a job.
+pub(super) fn address(job: &Job) -> String {
+    format!("{SCHEME}{}", job.id)
+}

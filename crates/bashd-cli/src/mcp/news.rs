@@ -1,0 +1,202 @@
+//! What changes without being asked for, and telling it to the clients that want to know.
+
+use super::handler::Shared;
+use super::job;
+use crate::serve::Server;
+use rmcp::RoleServer;
+use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
+use rmcp::service::{Peer, ServiceError, SubscriptionContext};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, broadcast};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// News that a slow client may be behind; then it hears the rest.
+const AHEAD: usize = 64;
+
+/// Addresses that one client may subscribe to.
+const MOST: usize = 1000;
+
+/// How often jobs are looked at that a client has subscribed to.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Something changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    /// There are other resources than before.
+    List,
+    /// This one has changed.
+    Resource(String),
+}
+
+/// Where changes are told.
+pub(super) struct News(broadcast::Sender<Change>);
+
+impl News {
+    /// Nobody listens yet.
+    pub(super) fn new() -> Self {
+        Self(broadcast::channel(AHEAD).0)
+    }
+
+    /// Tells all who listen.
+    pub(super) fn tell(&self, change: Change) {
+        let _ = self.0.send(change);
+    }
+}
+
+/// Tells one stateless client what it asked for, until it has enough.
+pub(super) async fn pass_on(shared: &Shared, context: &SubscriptionContext) {
+    let mut changes = shared.news.0.subscribe();
+    let wanted = context.accepted().resource_subscriptions.clone();
+    let wanted = BTreeSet::from_iter(wanted.unwrap_or_default());
+    let mut marks = Marks::default();
+    marks.look(&shared.server, &wanted);
+    loop {
+        let told = tokio::select! {
+            change = next(&mut changes) => change.into_iter().collect(),
+            () = pause(&wanted) => marks.look(&shared.server, &wanted),
+            () = context.cancelled() => return,
+        };
+        for change in told {
+            // What the client did not ask for is refused by the sink, and that is no failure.
+            let _ = match change {
+                Change::List => context.sink().notify_resource_list_changed().await,
+                Change::Resource(uri) => context.sink().notify_resource_updated(uri).await,
+            };
+        }
+    }
+}
+
+/// What one client with a handshake has subscribed to.
+pub(super) struct Subscriptions {
+    addresses: Arc<Mutex<BTreeSet<String>>>,
+    added: Arc<Notify>,
+    _end: DropGuard,
+    end: CancellationToken,
+}
+
+impl Subscriptions {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        let end = CancellationToken::new();
+        Self {
+            addresses: Arc::default(),
+            added: Arc::default(),
+            _end: end.clone().drop_guard(),
+            end,
+        }
+    }
+
+    /// Starts to tell a client; ends with this object.
+    pub(super) fn begin(&self, shared: &Arc<Shared>, peer: Peer<RoleServer>) {
+        let mut changes = shared.news.0.subscribe();
+        let (addresses, end) = (Arc::clone(&self.addresses), self.end.clone());
+        let (shared, added) = (Arc::clone(shared), Arc::clone(&self.added));
+        tokio::spawn(end.run_until_cancelled_owned(async move {
+            let mut marks = Marks::default();
+            loop {
+                let wanted = lock(&addresses).clone();
+                let told: Vec<Change> = tokio::select! {
+                    change = next(&mut changes) => change.into_iter().collect(),
+                    () = pause(&wanted) => marks.look(&shared.server, &wanted),
+                    () = added.notified() => {
+                        marks.look(&shared.server, &lock(&addresses).clone());
+                        continue;
+                    }
+                };
+                for change in told {
+                    if tell(&peer, change, &wanted).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }));
+    }
+
+    /// The client wants to hear of this address; `false` when it has too many.
+    pub(super) fn add(&self, address: String) -> bool {
+        let mut addresses = lock(&self.addresses);
+        let has_room = addresses.len() < MOST;
+        if has_room {
+            addresses.insert(address);
+            self.added.notify_one();
+        }
+        has_room
+    }
+
+    /// The client has heard enough of it.
+    pub(super) fn remove(&self, address: &str) {
+        lock(&self.addresses).remove(address);
+    }
+}
+
+/// Tells a client with a handshake of a change, if it wants to hear of it.
+async fn tell(
+    peer: &Peer<RoleServer>,
+    change: Change,
+    wanted: &BTreeSet<String>,
+) -> Result<(), ServiceError> {
+    match change {
+        Change::List => peer.notify_resource_list_changed().await,
+        Change::Resource(uri) if wanted.contains(&uri) => {
+            let about = ResourceUpdatedNotificationParam::new(uri);
+            peer.notify_resource_updated(about).await
+        }
+        Change::Resource(_) => Ok(()),
+    }
+}
+
+/// What jobs looked like when they were last looked at: they change without anybody telling us.
+#[derive(Default)]
+struct Marks(BTreeMap<String, (String, u64)>);
+
+impl Marks {
+    /// Looks again; what has changed since is told.
+    fn look(&mut self, server: &Server, wanted: &BTreeSet<String>) -> Vec<Change> {
+        let mut changed = Vec::new();
+        for uri in wanted.iter().filter(|uri| uri.starts_with(job::SCHEME)) {
+            let Some(mark) = job::mark(server, uri) else {
+                continue;
+            };
+            if self.0.get(uri) != Some(&mark) {
+                self.0.insert(uri.clone(), mark);
+                changed.push(Change::Resource(uri.clone()));
+            }
+        }
+        changed
+    }
+}
+
+/// Waits before jobs are looked at again; for ever, where none is wanted.
+async fn pause(wanted: &BTreeSet<String>) {
+    if wanted.iter().any(|uri| uri.starts_with(job::SCHEME)) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    } else {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// What of a stateless client's wishes we can fulfil.
+pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = SubscriptionFilter::new();
+    accepted.resources_list_changed = requested.resources_list_changed;
+    accepted
+        .resource_subscriptions
+        .clone_from(&requested.resource_subscriptions);
+    accepted
+}
+
+async fn next(changes: &mut broadcast::Receiver<Change>) -> Option<Change> {
+    loop {
+        match changes.recv().await {
+            Ok(change) => return Some(change),
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return None,
+        }
+    }
+}
+
+fn lock(addresses: &Mutex<BTreeSet<String>>) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+    addresses.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,207 @@
+//! `bashd acp` with clients that nobody here wrote: npm's `acpx`, and one on the official TypeScript SDK.
+
+use crate::mcp::{node, packages, scripts};
+use bashd_testkit::Home;
+use serde_json::{Value, json};
+
+const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
+
+/// What the client on the official SDK saw.
+struct Seen {
+    result: Value,
+    log: Vec<String>,
+    /// The fields of the tool call, each as told last.
+    tool_call: Value,
+    message: String,
+}
+
+/// Runs a scenario of the client on the official SDK; none without its packages.
+fn sdk(home: &Home, scenario: &str, command: &str, arguments: &[&str]) -> Option<Seen> {
+    let mut client = node(&packages()?, home);
+    client.arg(scripts().join("acp_client.mts")).arg(scenario);
+    client.arg(home.workspace()).args([command, BASHD, "acp"]);
+    let output = client.args(arguments).output().unwrap();
+    if scenario == "lost" {
+        return Some(Seen {
+            result: Value::Null,
+            log: Vec::new(),
+            tool_call: Value::Null,
+            message: String::new(),
+        });
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let seen: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{scenario}: {output:?}\n{stderr}"));
+    assert!(output.status.success(), "{scenario}: {stderr}");
+    let mut tool_call = json!({});
+    let mut message = String::new();
+    for update in seen["updates"].as_array().unwrap() {
+        match update["sessionUpdate"].as_str().unwrap() {
+            "tool_call" | "tool_call_update" => {
+                for (name, value) in update.as_object().unwrap() {
+                    tool_call[name] = value.clone();
+                }
+            }
+            "agent_message_chunk" => message.push_str(update["content"]["text"].as_str().unwrap()),
+            other => panic!("{other}"),
+        }
+    }
+    let log = seen["log"].as_array().unwrap();
+    let mut log: Vec<String> = log
+        .iter()
+        .map(|what| what.as_str().unwrap().to_owned())
+        .collect();
+    log.dedup();
+    Some(Seen {
+        result: seen["result"].clone(),
+        log,
+        tool_call,
+        message,
+    })
+}
+
+#[test]
+fn a_prompt_runs_in_the_clients_terminal() {
+    let home = Home::new();
+    let Some(seen) = sdk(&home, "run", "echo \"hi; $PWD\"; echo err >&2; exit 3", &[]) else {
+        return;
+    };
+    assert_eq!(seen.result["stopReason"], "end_turn");
+    assert_eq!(seen.log.first().map(String::as_str), Some("create"));
+    assert_eq!(seen.log.last().map(String::as_str), Some("release"));
+    let expected = json!([{"type": "terminal", "terminalId": "t1"}]);
+    assert_eq!(seen.tool_call["content"], expected);
+    assert_eq!(seen.tool_call["status"], "failed");
+    let reply = &seen.tool_call["rawOutput"];
+    assert_eq!(
+        (&reply["exit_code"], &reply["terminal"]),
+        (&json!(3), &json!("t1"))
+    );
+    let pwd = home.workspace();
+    assert!(
+        seen.message.contains(&format!("hi; {}\n", pwd.display())),
+        "{}",
+        seen.message
+    );
+    assert!(seen.message.contains("err\n"));
+    assert!(seen.message.ends_with("[exit code 3]"), "{}", seen.message);
+}
+
+#[test]
+fn without_terminals_of_the_client_it_runs_here() {
+    let home = Home::new();
+    let Some(seen) = sdk(&home, "local", "echo here; exit 4", &[]) else {
+        return;
+    };
+    assert!(seen.log.is_empty());
+    assert_eq!(seen.tool_call["content"][0]["content"]["text"], "here\n");
+    assert_eq!(seen.tool_call["rawOutput"]["exit_code"], 4);
+    let seen = sdk(&home, "abort_local", "echo before; sleep 300", &[]).unwrap();
+    assert_eq!(seen.result["stopReason"], "cancelled");
+}
+
+#[test]
+fn at_the_deadline_the_client_kills_before_the_last_look() {
+    let home = Home::new();
+    let Some(seen) = sdk(
+        &home,
+        "timeout",
+        "echo before; sleep 300",
+        &["--timeout", "1"],
+    ) else {
+        return;
+    };
+    let reply = &seen.tool_call["rawOutput"];
+    assert_eq!(
+        (&reply["timed_out"], &reply["output"]),
+        (&json!(true), &json!("before\n"))
+    );
+    assert_eq!(reply["exit_code"], 137);
+    assert_eq!(
+        seen.log[seen.log.len() - 3..],
+        ["kill", "output", "release"]
+    );
+}
+
+#[test]
+fn cancelling_the_turn_kills_and_releases() {
+    let home = Home::new();
+    let Some(seen) = sdk(&home, "abort", "echo before; sleep 300", &[]) else {
+        return;
+    };
+    assert_eq!(seen.result["stopReason"], "cancelled");
+    assert_eq!(seen.tool_call["rawOutput"]["cancelled"], true);
+    assert_eq!(
+        seen.log[seen.log.len() - 3..],
+        ["kill", "output", "release"]
+    );
+}
+
+#[test]
+fn a_terminal_that_is_denied_and_a_command_that_is_denied_are_said() {
+    let home = Home::new();
+    let Some(seen) = sdk(&home, "denied", "touch X", &[]) else {
+        return;
+    };
+    assert!(
+        seen.message.contains("the user said no"),
+        "{}",
+        seen.message
+    );
+    assert_eq!(seen.tool_call["status"], "failed");
+    let seen = sdk(&home, "run", "touch X; git push -f", &[]).unwrap();
+    assert_eq!(
+        seen.tool_call["rawOutput"]["denied"]["rule"],
+        "no_force_push"
+    );
+    assert!(seen.log.is_empty());
+    assert!(!home.workspace().join("X").exists());
+}
+
+#[test]
+fn a_hung_client_is_not_waited_for_without_end() {
+    let home = Home::new();
+    let Some(seen) = sdk(&home, "hung", "sleep 300", &["--timeout", "1"]) else {
+        return;
+    };
+    assert_eq!(seen.tool_call["rawOutput"]["timed_out"], true);
+    assert!(seen.log.contains(&"kill".to_owned()) && seen.log.contains(&"release".to_owned()));
+}
+
+#[test]
+fn a_lost_client_leaves_nothing_of_ours_behind() {
+    let home = Home::new();
+    // What its own terminal runs is the client's, and must not outlive the test.
+    sdk(
+        &home,
+        "lost",
+        "echo seen; for i in 1 2 3 4 5; do sleep 0.2; done",
+        &[],
+    );
+}
+
+#[test]
+fn acpx_gets_the_reply_with_its_terminal_and_without() {
+    let home = Home::new();
+    let Some(packages) = packages() else { return };
+    let acpx = |options: &[&str], command: &str| {
+        let mut acpx = node(&packages, &home);
+        acpx.arg(packages.join(".bin/acpx")).args(options);
+        acpx.args(["--agent", &format!("{BASHD} acp"), "exec", command]);
+        let output = acpx.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (text, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (raw, errors) = acpx(&["--approve-all", "--format", "json"], "echo hi; exit 3");
+    assert!(raw.contains("terminal/create"), "{raw}\n{errors}");
+    assert!(raw.contains("terminal/release"), "{raw}");
+    assert!(raw.contains("\"exit_code\":3"), "{raw}");
+    let (text, _) = acpx(&["--approve-all"], "echo hi; exit 3");
+    assert!(text.contains("hi\n[exit code 3]"), "{text}");
+    let (raw, _) = acpx(&["--no-terminal", "--format", "json"], "echo here; exit 3");
+    assert!(!raw.contains("terminal/create"), "{raw}");
+    assert!(raw.contains("here\\n[exit code 3]"), "{raw}");
+    let (raw, _) = acpx(&["--deny-all", "--format", "json"], "touch X");
+    assert!(raw.contains("could not be had"), "{raw}");
+    assert!(!home.workspace().join("X").exists());
+}

@@ -1,0 +1,288 @@
+//! `bashd run --background` and `bashd jobs`: every subcommand, and that jobs survive SIGKILL of bashd.
+
+use crate::rpc_under_test::Client;
+use crate::{bashd, shown};
+use bashd_testkit::repeat::is_soak;
+use bashd_testkit::{Home, loudly};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// A limit that is never reached unless something is wrong.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn home() -> Home {
+    Home::new().keeping_in_state(&["runs"])
+}
+
+/// Runs and reads its JSON, one object a line.
+fn objects(home: &Home, arguments: &[&str]) -> Vec<Value> {
+    let transcript = bashd(home, arguments).limit(PATIENCE).run();
+    assert_eq!(
+        transcript.code(),
+        Some(0),
+        "{arguments:?}: {}",
+        transcript.err()
+    );
+    let out = transcript.out();
+    let lines = out.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn object(home: &Home, arguments: &[&str]) -> Value {
+    let mut objects = objects(home, arguments);
+    assert_eq!(objects.len(), 1, "{arguments:?}: {objects:?}");
+    objects.remove(0)
+}
+
+/// Starts a job; its id.
+fn start(home: &Home, arguments: &[&str]) -> String {
+    let reply = object(
+        home,
+        &[&["run", "--background", "--json"], arguments].concat(),
+    );
+    let id = reply["job"].as_str();
+    id.unwrap_or_else(|| panic!("no job in {reply}")).to_owned()
+}
+
+#[test]
+fn a_job_from_start_to_removal() {
+    let home = home();
+    let id = start(
+        &home,
+        &[
+            "--stdin-open",
+            "echo one; read word; echo \"got $word\"; sleep 300",
+        ],
+    );
+    let waited = object(&home, &["jobs", "wait", &id, "--regex", "^one$", "--json"]);
+    assert_eq!(
+        (&waited["met"], &waited["by"]),
+        (&json!("yes"), &json!("one"))
+    );
+    let listed = object(&home, &["jobs", "--json"]);
+    assert_eq!(
+        (&listed["id"], &listed["alias"]),
+        (&json!(id), &json!("bg_1"))
+    );
+    let table = shown(&home, &["jobs"]).out();
+    assert!(
+        table.contains("STATE") && table.contains(&id) && table.contains("| one"),
+        "{table}"
+    );
+    let page = shown(&home, &["jobs", "show", "bg_1"]).out();
+    assert!(
+        page.contains("process group") && page.contains("last line     one"),
+        "{page}"
+    );
+    assert_eq!(shown(&home, &["jobs", "output", &id]).out(), "one\n");
+    assert_eq!(
+        shown(&home, &["jobs", "send", &id, "word", "--enter"]).code(),
+        Some(0)
+    );
+    object(
+        &home,
+        &["jobs", "wait", &id, "--regex", "got word", "--json"],
+    );
+    assert_eq!(
+        shown(&home, &["jobs", "output", &id, "--offset", "4"]).out(),
+        "got word\n"
+    );
+    assert_eq!(
+        shown(&home, &["jobs", "output", &id, "--tail", "1"]).out(),
+        "got word\n"
+    );
+    assert_eq!(
+        shown(&home, &["jobs", "output", &id, "--grep", "o.e"]).out(),
+        "one\n"
+    );
+    let late = shown(&home, &["jobs", "wait", &id, "--timeout", "0.1"]);
+    assert_eq!(late.code(), Some(124), "{}", late.err());
+    assert_eq!(
+        shown(&home, &["jobs", "rename", &id, "server"]).code(),
+        Some(0)
+    );
+    let running = shown(&home, &["jobs", "rm", &id]);
+    assert_eq!(running.code(), Some(125));
+    assert!(
+        running.err().contains("is still running"),
+        "{}",
+        running.err()
+    );
+    let killed = object(&home, &["jobs", "kill", "server", "--json"]);
+    assert_eq!(
+        (&killed["state"], &killed["signal"]),
+        (&json!("killed"), &json!(15))
+    );
+    assert_eq!(killed["output_bytes"], 13);
+    assert_eq!(killed["dropped_bytes"], 0);
+    assert!(
+        objects(&home, &["jobs", "--json"]).is_empty(),
+        "its end was told"
+    );
+    assert_eq!(objects(&home, &["jobs", "--all", "--json"]).len(), 1);
+    assert_eq!(shown(&home, &["jobs", "rm", &id]).code(), Some(0));
+    let gone = shown(&home, &["jobs", "show", &id]);
+    assert_eq!(gone.code(), Some(125));
+    assert!(gone.err().contains("there is no job"), "{}", gone.err());
+}
+
+#[test]
+fn following_ends_with_the_job_and_leaves_it_running_on_ctrl_c() {
+    let home = home();
+    let id = start(&home, &["for i in 1 2 3 4 5; do echo $i; sleep 0.2; done"]);
+    let followed = bashd(&home, &["jobs", "follow", &id]).limit(PATIENCE).run();
+    assert_eq!(
+        (followed.out().as_str(), followed.code()),
+        ("1\n2\n3\n4\n5\n", Some(0))
+    );
+    let id = start(&home, &["echo first; sleep 300"]);
+    let mut child = bashd(&home, &["jobs", "follow", &id]).spawn();
+    std::thread::sleep(Duration::from_millis(300));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait().unwrap();
+    let shown = object(&home, &["jobs", "show", &id, "--json"]);
+    assert_eq!(shown["state"], "running");
+    object(&home, &["jobs", "kill", &id, "--json"]);
+}
+
+#[test]
+fn at_the_timeout_a_command_is_ended_or_goes_on() {
+    let home = home();
+    let ended = shown(&home, &["run", "--timeout", "1", "sleep 300"]);
+    assert_eq!(ended.code(), Some(124));
+    let arguments = [
+        "run",
+        "--timeout",
+        "1",
+        "--on-timeout",
+        "background",
+        "--json",
+    ];
+    let reply = object(&home, &[&arguments[..], &["echo here; sleep 300"]].concat());
+    let id = reply["job"].as_str().unwrap();
+    assert_eq!(
+        (&reply["output"], &reply["timed_out"]),
+        (&json!("here\n"), &json!(false))
+    );
+    object(&home, &["jobs", "kill", id, "--json"]);
+    let log = shown(&home, &["log", "--limit", "1"]).out();
+    assert!(log.contains("  job "), "{log}");
+}
+
+#[test]
+fn a_status_is_written_on_a_full_disk() {
+    let home = home();
+    std::fs::create_dir_all(home.state()).unwrap();
+    let binary = env!("CARGO_BIN_EXE_bashd");
+    // In a mount namespace of its own: nobody else sees the small disk.
+    let script = format!(
+        "mount -t tmpfs -o size=256k tmpfs '{}' || exit 77
+         id=$('{binary}' run --background --json 'sleep 0.5; head -c 1000000 /dev/zero; exit 3' |
+             grep -o '\"job\":\"[^\"]*' | cut -d'\"' -f4 | head -n 1)
+         '{binary}' jobs wait $id --json --timeout 60",
+        home.state().display()
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    command
+        .env_clear()
+        .envs(home.env())
+        .current_dir(home.workspace());
+    let output = command.output().unwrap();
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(!why.contains("panicked"), "{why}");
+        loudly(&format!(
+            "nothing can be mounted here: a full disk is NOT tested ({why})"
+        ));
+        return;
+    }
+    let job: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&job["state"], &job["exit_code"]),
+        (&json!("exited"), &json!(3)),
+        "{job}"
+    );
+    assert_eq!(job["output_bytes"], 1_000_000, "{job}");
+    assert!(job["dropped_bytes"].as_u64().unwrap() > 500_000, "{job}");
+}
+
+/// Starts jobs through a server, kills it with SIGKILL after a moment, and finds every job that it told
+/// of, whole and with its status, when they have ended.
+fn survive(home: &Home, round: u64) -> usize {
+    const JOBS: u64 = 20;
+    let mut server = Client::start(home, &[]);
+    for number in 0..JOBS {
+        let command = format!(
+            "sleep 0.3; for i in $(seq 300); do echo {number}-$i; done; sleep 0.$((RANDOM % 5)); exit {number}"
+        );
+        let arguments = json!({"command": command, "background": true});
+        let request = json!({"id": number.to_string(), "type": "call", "arguments": arguments});
+        server.say(&request);
+    }
+    // Another moment each round, from "hardly begun" to "nearly all have ended".
+    std::thread::sleep(Duration::from_millis(round * 137 % 1500));
+    kill_process(Pid::from_child(&server.child), Signal::KILL).unwrap();
+    server.child.wait().unwrap();
+    let told: Vec<String> = server
+        .rest()
+        .iter()
+        .filter_map(|message| message["data"]["job"].as_str().map(str::to_owned))
+        .collect();
+    let expected = |number: u64| {
+        let lines: Vec<String> = (1..=300)
+            .map(|line| {
+                format!(
+                    "{number}-{line}
+"
+                )
+            })
+            .collect();
+        lines.concat()
+    };
+    let begun = Instant::now();
+    loop {
+        let jobs = objects(home, &["jobs", "--all", "--json"]);
+        if jobs.iter().any(|job| job["state"] == "running") {
+            assert!(begun.elapsed() < PATIENCE, "{jobs:?}");
+            std::thread::sleep(Duration::from_millis(50));
+            continue;
+        }
+        let mut seen = BTreeSet::new();
+        for job in &jobs {
+            assert_eq!(job["state"], "exited", "{job}");
+            let number = job["exit_code"].as_u64().unwrap();
+            assert!(seen.insert(number), "twice: {job}");
+            let file = std::fs::read_to_string(job["output_file"].as_str().unwrap()).unwrap();
+            assert_eq!(file, expected(number), "{job}");
+            assert_eq!(job["output_bytes"], file.len(), "{job}");
+        }
+        for id in &told {
+            let is_there = jobs.iter().any(|job| job["id"] == *id);
+            assert!(is_there, "{id} was told and is not in {jobs:?}");
+        }
+        let ids: Vec<_> = jobs.iter().map(|job| job["id"].as_str().unwrap()).collect();
+        if !ids.is_empty() {
+            assert_eq!(
+                shown(home, &[&["jobs", "rm"][..], &ids].concat()).code(),
+                Some(0)
+            );
+        }
+        return told.len();
+    }
+}
+
+#[test]
+fn jobs_their_output_and_their_status_survive_sigkill_of_bashd() {
+    let home = home();
+    let rounds = if is_soak() { 200 } else { 3 };
+    let mut told = 0;
+    for round in 1..=rounds {
+        told += survive(&home, round * 3);
+    }
+    assert!(told > 0, "no job was told of in {rounds} rounds");
+}

@@ -1,0 +1,122 @@
+//! Background jobs over MCP.
+
+use super::client::Client;
+use bashd_testkit::Home;
+use serde_json::{Value, json};
+
+fn home() -> Home {
+    Home::new().keeping_in_state(&["runs", "artifacts"])
+}
+
+fn job(client: &mut Client, arguments: &Value) -> Value {
+    let answer = client.ask(
+        "tools/call",
+        &json!({"name": "job", "arguments": arguments}),
+    );
+    assert!(answer["result"].is_object(), "{answer}");
+    answer["result"].clone()
+}
+
+/// Starts a job; gives its id.
+fn start(client: &mut Client, command: &str) -> String {
+    let result = client.bash(&json!({"command": command, "background": true}));
+    let id = &result["structuredContent"]["job"];
+    id.as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+#[test]
+fn the_tool_is_the_profiles_own() {
+    let home = home();
+    let profile = bashd::Profile::builtin("default").unwrap().unwrap();
+    let schema = bashd::profile::schema::job_definition(&profile).unwrap();
+    let mut client = Client::connect(&home, &[]);
+    let tools = client.ask("tools/list", &json!({}));
+    let tool = &tools["result"]["tools"][1];
+    assert_eq!(tool["name"], schema["name"]);
+    assert_eq!(tool["description"], schema["description"]);
+    assert_eq!(tool["inputSchema"], schema["input_schema"]);
+}
+
+#[test]
+fn a_job_is_started_waited_for_and_ended() {
+    let home = home();
+    let mut client = Client::connect(&home, &[]);
+    let id = start(&mut client, "echo ready; sleep 300");
+    let waited = job(
+        &mut client,
+        &json!({"action": "wait", "job": id, "regex": "ready"}),
+    );
+    assert_eq!(waited["isError"], false, "{waited}");
+    assert!(waited["structuredContent"].is_object(), "{waited}");
+    let listed = job(&mut client, &json!({"action": "list"}));
+    let text = listed["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("sleep 300"), "{text}");
+    let killed = job(&mut client, &json!({"action": "kill", "job": id}));
+    assert_eq!(killed["isError"], false, "{killed}");
+    let unknown = job(&mut client, &json!({"action": "kill", "job": "bg_99"}));
+    assert_eq!(unknown["isError"], true, "{unknown}");
+}
+
+#[test]
+fn a_job_outlives_its_server_and_is_found_by_the_next() {
+    let home = home();
+    let mut client = Client::connect(&home, &[]);
+    let id = start(&mut client, "sleep 300");
+    let (_, status) = client.finish();
+    assert!(status.success());
+    let mut client = Client::connect(&home, &[]);
+    let read = client.ask("resources/read", &json!({"uri": format!("job://{id}")}));
+    let state = read["result"]["contents"][0]["text"].as_str().unwrap();
+    let state: Value = serde_json::from_str(state).unwrap();
+    assert_eq!(state["state"], "running", "{state}");
+    job(&mut client, &json!({"action": "kill", "job": id}));
+}
+
+#[test]
+fn a_call_returns_after_its_longest_wait_with_a_job() {
+    let home = home();
+    let mut client = Client::connect(&home, &[]);
+    let result = client.bash(&json!({"command": "echo so far; sleep 300", "wait_max": 1}));
+    let fields = &result["structuredContent"];
+    let id = fields["job"].as_str().unwrap_or_else(|| panic!("{result}"));
+    assert_eq!(fields["output"], "so far\n");
+    job(&mut client, &json!({"action": "kill", "job": id}));
+}
+
+#[test]
+fn cancelling_a_wait_leaves_the_job_alone() {
+    let home = home();
+    let mut client = Client::connect(&home, &[]);
+    let id = start(&mut client, "sleep 300");
+    let arguments = json!({"action": "wait", "job": id, "timeout": 60});
+    let params = json!({"name": "job", "arguments": arguments, "_meta": {"progressToken": 1}});
+    let request = client.request("tools/call", &params);
+    client.wait_for(|message| message["method"] == "notifications/progress");
+    client.say(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request},
+    }));
+    let listed = job(&mut client, &json!({"action": "list"}));
+    let text = listed["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("running"), "{text}");
+    job(&mut client, &json!({"action": "kill", "job": id}));
+}
+
+#[test]
+fn clients_hear_of_the_jobs_that_they_subscribed_to() {
+    let home = home();
+    let mut client = Client::connect(&home, &[]);
+    let go = home.workspace().join("go");
+    let command = format!(
+        "until [ -e {} ]; do sleep 0.05; done; echo more",
+        go.display()
+    );
+    let id = start(&mut client, &command);
+    let address = format!("job://{id}");
+    let listed = client.ask("resources/list", &json!({}));
+    assert_eq!(listed["result"]["resources"][0]["uri"], address, "{listed}");
+    client.ask("resources/subscribe", &json!({"uri": address}));
+    std::fs::write(go, "").unwrap();
+    let updated = client.wait_for(|message| message["method"] == "notifications/resources/updated");
+    assert_eq!(updated["params"]["uri"], address);
+    job(&mut client, &json!({"action": "wait", "job": id}));
+}

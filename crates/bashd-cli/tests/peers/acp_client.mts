@@ -1,0 +1,101 @@
+// A client of the Agent Client Protocol on the official TypeScript SDK, for the tests of `bashd acp`.
+// It serves terminals with real processes, and is well, deaf or gone as its last argument says.
+// Usage: node acp_client.mts SCENARIO CWD COMMAND BASHD ARGUMENTS...   Prints one JSON object.
+import { spawn, type ChildProcess } from "node:child_process";
+import { Readable, Writable } from "node:stream";
+import { createRequire } from "node:module";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+
+// NODE_MODULES is where the SDK is.
+const require = createRequire(`${process.env.NODE_MODULES}/x.js`);
+const sdk = await import(pathToFileURL(require.resolve("@agentclientprotocol/sdk")).href);
+const { PROTOCOL_VERSION, RequestError, client, methods, ndJsonStream } = sdk;
+
+type Exit = { exitCode: number | null; signal: string | null };
+type Terminal = { child: ChildProcess; output: string; exit: Promise<Exit>; exited?: Exit };
+
+const [scenario, cwd, command, bashd, ...bashdArguments] = process.argv.slice(2);
+const log: string[] = [];
+const updates: { sessionUpdate: string }[] = [];
+const terminals = new Map<string, Terminal>();
+const never = new Promise<never>(() => {});
+
+function create({ command, args, env, cwd }: any): Terminal {
+  const variables = Object.fromEntries((env ?? []).map(({ name, value }: any) => [name, value]));
+  const child = spawn(command, args ?? [], { cwd, env: { ...process.env, ...variables }, detached: true });
+  const terminal: Terminal = { child, output: "", exit: never };
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (terminal.output += text));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (terminal.output += text));
+  terminal.exit = new Promise((resolve) =>
+    child.on("close", (exitCode, signal) => resolve((terminal.exited = { exitCode, signal }))),
+  );
+  return terminal;
+}
+
+function kill(terminal: Terminal) {
+  if (!terminal.exited) process.kill(-terminal.child.pid!, "SIGKILL");
+}
+
+const agent = spawn(bashd, bashdArguments, { stdio: ["pipe", "pipe", "inherit"] });
+const stream = ndJsonStream(Writable.toWeb(agent.stdin!) as any, Readable.toWeb(agent.stdout!) as any);
+const answer = async (what: string, act: () => unknown) => {
+  log.push(what);
+  if (scenario === "hung" && what !== "create") return never;
+  return act();
+};
+const of = (id: string) => terminals.get(id) ?? fail(`no terminal ${id}`);
+const fail = (message: string): never => {
+  throw new RequestError(-32000, message);
+};
+
+const app = client({ name: "bashd-test" })
+  .onRequest(methods.client.terminal.create, ({ params }: any) =>
+    answer("create", () => {
+      if (scenario === "denied") fail("the user said no");
+      terminals.set("t1", create(params));
+      return { terminalId: "t1" };
+    }) as any,
+  )
+  .onRequest(methods.client.terminal.output, ({ params, agent }: any) =>
+    answer("output", () => {
+      const terminal = of(params.terminalId);
+      if (terminal.output !== "") {
+        if (scenario === "lost") {
+          kill(terminal);
+          process.exit(0);
+        }
+        if (scenario === "abort") agent.notify(methods.agent.session.cancel, { sessionId: params.sessionId });
+      }
+      return { output: terminal.output, truncated: false, exitStatus: terminal.exited };
+    }) as any,
+  )
+  .onRequest(methods.client.terminal.waitForExit, ({ params }: any) =>
+    answer("wait", () => of(params.terminalId).exit) as any,
+  )
+  .onRequest(methods.client.terminal.kill, ({ params }: any) =>
+    answer("kill", () => (kill(of(params.terminalId)), {})) as any,
+  )
+  .onRequest(methods.client.terminal.release, ({ params }: any) =>
+    answer("release", () => (kill(of(params.terminalId)), {})) as any,
+  )
+  .onNotification(methods.client.session.update, ({ params }: any) => void updates.push(params.update));
+
+await app.connectWith(stream, async (connection: any) => {
+  const clientCapabilities = scenario === "local" ? {} : { terminal: true };
+  await connection.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities });
+  const { sessionId } = await connection.request(methods.agent.session.new, { cwd, mcpServers: [] });
+  const prompt = [{ type: "text" as const, text: command }];
+  const turn = connection.request(methods.agent.session.prompt, { sessionId, prompt });
+  if (scenario === "abort_local") {
+    setTimeout(() => connection.notify(methods.agent.session.cancel, { sessionId }), 500);
+  }
+  const result = await turn.catch((error: any) => ({ error: error.message, data: error.data }));
+  // The SDK hands notifications on in turns of their own, after the answer that came behind them.
+  const isTold = () => updates.some((update) => update.sessionUpdate === "agent_message_chunk");
+  for (let waited = 0; !isTold() && !("error" in result) && waited < 6000; waited++) await sleep(5);
+  console.log(JSON.stringify({ result, log, updates }));
+});
+for (const terminal of terminals.values()) kill(terminal);
+agent.stdin!.end();
+agent.on("exit", (code) => process.exit(code ?? 1));

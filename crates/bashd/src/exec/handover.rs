@@ -1,0 +1,206 @@
+//! Handing a run over: the call returns first, the run goes on as a job.
+//!
+//! The engine claims a short name, asks the keeper to become a job, and answers with the job only when
+//! the keeper has said that it is one. What ends meanwhile is an ordinary ending.
+
+use super::keeper::job_messages::{Detach, Detached};
+use super::keeper::protocol::End;
+use super::{Call, EndedBy, Heard};
+use crate::error::{Error, ErrorKind, Result};
+use crate::jobs::claim;
+use crate::jobs::directory::{self, JobKind};
+use crate::output::spool::SpoolReader;
+use crate::plan::{Otherwise, Plan, Streams};
+use crate::reply::{LeftBehind, LeftReason};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a keeper may take to make survivors a job before the reply goes out without.
+const SURVIVORS_BOUND: Duration = Duration::from_secs(2);
+
+/// A run that goes on as a job.
+#[derive(Debug)]
+#[non_exhaustive]
+pub(crate) struct HandedOver {
+    /// The job's id.
+    pub(crate) id: String,
+    /// Its short name, among its owner's jobs.
+    pub(crate) alias: String,
+    /// The shell, which is also its process group.
+    pub(crate) pid: i32,
+    /// stdout so far, or both streams.
+    pub(crate) out: SpoolReader,
+    /// stderr so far, where the plan kept the streams apart.
+    pub(crate) err: Option<SpoolReader>,
+    /// How long it has run.
+    pub(crate) ran_for: Duration,
+    /// The file that its output goes to.
+    pub(crate) output_file: PathBuf,
+}
+
+/// When a run is to be handed over, and how far that is.
+pub(super) struct Turn {
+    after: Option<Duration>,
+    started: Option<Instant>,
+    /// The short name, once the keeper was asked.
+    alias: Option<String>,
+}
+
+impl Turn {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            after: plan.handover.map(|handover| handover.after),
+            started: None,
+            alias: None,
+        }
+    }
+
+    /// Whether the keeper is asked together with the start, so that no ending can come first.
+    pub(super) fn is_at_once(&self) -> bool {
+        self.after == Some(Duration::ZERO)
+    }
+
+    /// The shell runs: the time counts from now on.
+    pub(super) fn begin(&mut self) {
+        self.started = Some(Instant::now());
+    }
+
+    /// Comes when the keeper is to be asked, which is once.
+    pub(super) async fn comes(&self) {
+        match (self.started, self.after, &self.alias) {
+            (Some(started), Some(after), None) => tokio::time::sleep_until(started + after).await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.after = None;
+    }
+}
+
+impl Call<'_> {
+    /// Asks the keeper to become a job.
+    pub(super) async fn ask_for_handover(&mut self) -> Result<()> {
+        match self.detach(JobKind::Background).await {
+            Ok(alias) => self.turn.alias = Some(alias),
+            Err(reason) => self.go_on_without(&reason).await?,
+        }
+        Ok(())
+    }
+
+    /// Claims a short name and sends the message.
+    async fn detach(&self, kind: JobKind) -> Result<String, String> {
+        let job = &self.plan.job;
+        let alias = claim::claim(&self.plan.directory, &job.spec.owner, job.limits)
+            .map_err(|error| error.to_string())?;
+        let mut spec = job.spec.clone();
+        spec.alias.clone_from(&alias);
+        spec.kind = kind;
+        spec.streams = self.plan.streams;
+        let detach = Detach {
+            directory: self.plan.directory.clone(),
+            spec,
+            // Survivors keep what the call had: nobody asked for more.
+            head_bytes: match kind {
+                JobKind::Background => job.head_bytes,
+                JobKind::Survivors => 0,
+            },
+            end_lines: job
+                .end_lines
+                .clone()
+                .filter(|_| kind == JobKind::Background),
+        };
+        match self.connection.send(&detach, &[]).await {
+            Ok(()) => Ok(alias),
+            Err(error) => {
+                claim::withdraw(&self.plan.directory);
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// The keeper's answer: it is a job, or why it is not.
+    pub(super) async fn hear_detached(&mut self, error: Option<String>) -> Result<Option<Heard>> {
+        match error {
+            None => Ok(Some(Heard::Detached)),
+            Some(reason) => {
+                claim::withdraw(&self.plan.directory);
+                self.go_on_without(&reason).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn go_on_without(&mut self, reason: &str) -> Result<()> {
+        self.turn.give_up();
+        match self.plan.handover.map(|handover| handover.otherwise) {
+            // Dropping the connection ends the tree.
+            None | Some(Otherwise::Fail) => {
+                let text = format!("the job could not be made: {reason}");
+                Err(Error::new(ErrorKind::Io, text))
+            }
+            Some(Otherwise::End) => {
+                let by = EndedBy::Timeout;
+                let _ = self.connection.send(&End { by }, &[]).await;
+                Ok(())
+            }
+            Some(Otherwise::Wait) => Ok(()),
+        }
+    }
+
+    /// What the call returns of a run that goes on.
+    pub(super) async fn handed_over(mut self) -> Result<HandedOver> {
+        if let Some(watch) = &mut self.watch {
+            watch.pass_on(&self.spools).await;
+        }
+        let err = (self.plan.streams == Streams::Apart)
+            .then(|| self.spools.pop())
+            .flatten();
+        let out = self.spools.pop().ok_or_else(|| {
+            Error::new(
+                ErrorKind::KeeperLost,
+                "a run that was never started became a job",
+            )
+        })?;
+        Ok(HandedOver {
+            id: self.plan.job.spec.id.clone(),
+            alias: self.turn.alias.unwrap_or_default(),
+            pid: self.pid,
+            out,
+            err,
+            ran_for: self.turn.started.map_or(Duration::ZERO, |at| at.elapsed()),
+            output_file: self.plan.directory.join(directory::OUTPUT),
+        })
+    }
+
+    /// Makes what a finished shell left on purpose a job, and names it in the list. Says whether that
+    /// is done; if not, they just stay.
+    pub(super) async fn keep_survivors(&self, left_behind: &mut [LeftBehind]) -> bool {
+        let is_survivor = |process: &&mut LeftBehind| process.reason == LeftReason::Survivor;
+        if !left_behind.iter_mut().any(|process| is_survivor(&process)) {
+            return false;
+        }
+        if self.detach(JobKind::Survivors).await.is_err() {
+            return false;
+        }
+        let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_detached()).await;
+        if !matches!(kept, Ok(Some(Detached { error: None }))) {
+            claim::withdraw(&self.plan.directory);
+            return false;
+        }
+        for process in left_behind.iter_mut().filter(is_survivor) {
+            process.job = Some(self.plan.job.spec.id.clone());
+        }
+        true
+    }
+
+    async fn until_detached(&self) -> Option<Detached> {
+        loop {
+            let frame = self.connection.receive().await.ok()??;
+            if let Ok(detached) = frame.body_if() {
+                return Some(detached);
+            }
+        }
+    }
+}

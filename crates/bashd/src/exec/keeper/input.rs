@@ -1,0 +1,86 @@
+//! The command's stdin, where it stays open: what is sent waits here until the command takes it.
+
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Bytes that may wait for a command that does not read.
+const MOST_WAITING: usize = 1024 * 1024;
+
+/// The writing end of the command's stdin.
+pub(super) struct Input {
+    pipe: Option<OwnedFd>,
+    waiting: VecDeque<u8>,
+    /// Close it once everything was taken.
+    is_ending: bool,
+}
+
+impl Input {
+    /// Makes the pipe; returns the command's end as well.
+    pub(super) fn open() -> io::Result<(Self, OwnedFd)> {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&write, true)?;
+        let input = Self {
+            pipe: Some(write),
+            waiting: VecDeque::new(),
+            is_ending: false,
+        };
+        Ok((input, read))
+    }
+
+    /// Takes bytes for the command, and perhaps the end of its input.
+    pub(super) fn send(&mut self, bytes: &[u8], close: bool) -> Result<(), &'static str> {
+        if self.pipe.is_none() || self.is_ending {
+            return Err("its stdin is closed");
+        }
+        if self.waiting.len() + bytes.len() > MOST_WAITING {
+            return Err("it has not read what was sent before");
+        }
+        self.waiting.extend(bytes);
+        self.is_ending = close;
+        self.turn();
+        Ok(())
+    }
+
+    /// Writes what the command takes now.
+    pub(super) fn turn(&mut self) {
+        while let Some(pipe) = &self.pipe
+            && !self.waiting.is_empty()
+        {
+            let (first, _) = self.waiting.as_slices();
+            match rustix::io::write(pipe, first) {
+                Ok(count) => drop(self.waiting.drain(..count)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // Nobody reads any more.
+                Err(_) => {
+                    self.pipe = None;
+                    self.waiting.clear();
+                }
+            }
+        }
+        if self.is_ending && self.waiting.is_empty() {
+            self.pipe = None;
+        }
+    }
+
+    /// The pipe, while something waits to be written.
+    pub(super) fn wants_to_write(&self) -> Option<BorrowedFd<'_>> {
+        let pipe = self.pipe.as_ref().filter(|_| !self.waiting.is_empty());
+        pipe.map(AsFd::as_fd)
+    }
+
+    /// What `/proc/PID/fd/N` shows for the command's end, if the command has read everything and more
+    /// could come.
+    pub(super) fn link_if_read(&self) -> Option<String> {
+        let pipe = self.pipe.as_ref()?;
+        let is_read = self.waiting.is_empty() && rustix::io::ioctl_fionread(pipe).ok()? == 0;
+        if !is_read {
+            return None;
+        }
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", pipe.as_raw_fd())).ok()?;
+        link.into_os_string().into_string().ok()
+    }
+}

@@ -1,0 +1,68 @@
+//! What is said about jobs: to the keeper by the call that hands its run over, and by whoever looks later.
+
+use super::protocol::{Exited, Message};
+use crate::jobs::directory::Spec;
+use crate::jobs::end_line::EndLines;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+macro_rules! messages {
+    ($($type:ident = $name:literal),* $(,)?) => {
+        $(impl Message for $type { const NAME: &'static str = $name; })*
+    };
+}
+
+messages! {
+    Detach = "detach", Detached = "detached", Attach = "attach", Attached = "attached",
+    Input = "input", Signal = "signal", Done = "done",
+}
+
+/// Engine to keeper: become a job in this directory, then say `detached`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Detach {
+    pub(crate) directory: PathBuf,
+    pub(crate) spec: Spec,
+    /// Bytes of output that the job's file takes before the ring begins.
+    pub(crate) head_bytes: u64,
+    /// What the output file says at its end.
+    pub(crate) end_lines: Option<EndLines>,
+}
+
+/// Keeper to engine: the run is a job now, or why it is not.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Detached {
+    pub(crate) error: Option<String>,
+}
+
+/// Anybody to keeper: hand me the descriptors, and tell me of the end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Attach {}
+
+/// Keeper to whoever attached, with counter page, head file and ring of each stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Attached {
+    /// For each stream: whether there is a head file, and whether there is a ring.
+    pub(crate) streams: Vec<(bool, bool)>,
+    /// How the shell ended, if it did already.
+    pub(crate) exited: Option<Exited>,
+}
+
+/// Anybody to keeper: bytes for the command's stdin, then perhaps its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Input {
+    #[serde(with = "serde_bytes")]
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) close: bool,
+}
+
+/// Anybody to keeper: send this signal to every process of the tree.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Signal {
+    pub(crate) signal: i32,
+}
+
+/// Keeper to whoever asked for something: done, or why not.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub(crate) error: Option<String>,
+}

@@ -1,0 +1,127 @@
+//! Whether the command waits for input: asked of the kernel, never guessed from text.
+//!
+//! A process that sleeps in `read` on the run's own stdin, with nothing unread there, waits for input.
+//! One that waits in `select` or `poll` for a single descriptor probably does. Event loops, set-id
+//! programs and a kernel that does not let us look are unknown, which is told as nothing at all.
+
+use super::ending::Scope;
+use crate::jobs::directory::{Sure, Waiting};
+use crate::output::spool::SpoolWriter;
+use rustix::process::Pid;
+use std::time::{Duration, Instant};
+
+/// Silence after which it is looked at for the first time.
+pub(super) const FIRST_LOOK: Duration = Duration::from_millis(300);
+
+/// Longest time between two looks at a command that stays silent.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Bytes of the last line that are shown as the question.
+const PROMPT_BYTES: u64 = 400;
+
+/// When the next look is due, and what the last one found.
+pub(super) struct Watch {
+    pause: Duration,
+    due: Instant,
+    pub(super) found: Option<Waiting>,
+}
+
+impl Watch {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            pause: FIRST_LOOK,
+            due: now + FIRST_LOOK,
+            found: None,
+        }
+    }
+
+    /// Something was written or sent: the silence begins anew. Says whether that is news.
+    pub(super) fn stir(&mut self, now: Instant) -> bool {
+        self.pause = FIRST_LOOK;
+        self.due = now + FIRST_LOOK;
+        self.found.take().is_some()
+    }
+
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Looks, and says whether something changed.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        scope: &Scope,
+        link: Option<&str>,
+        spool: &SpoolWriter,
+    ) -> bool {
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.due = now + self.pause;
+        let sure = link.and_then(|link| somebody_waits_for(scope, link));
+        let found = sure.map(|sure| Waiting {
+            prompt: spool.last_line(PROMPT_BYTES),
+            sure,
+        });
+        let is_news = found != self.found;
+        self.found = found;
+        is_news
+    }
+}
+
+/// Whether a process of the tree waits for the pipe of this name.
+fn somebody_waits_for(scope: &Scope, link: &str) -> Option<Sure> {
+    let mut found = None;
+    scope.for_each(|member| {
+        let sure = waits_for(member.pid, link);
+        if found.is_none() || sure == Some(Sure::Yes) {
+            found = sure.or(found);
+        }
+    });
+    found
+}
+
+fn waits_for(pid: Pid, link: &str) -> Option<Sure> {
+    let pid = pid.as_raw_nonzero();
+    let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
+    let (descriptor, sure) = blocked_on(&call)?;
+    let target = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+    (target.as_os_str() == link).then_some(sure)
+}
+
+/// The descriptor that a system call waits for, by `/proc/PID/syscall`.
+fn blocked_on(call: &str) -> Option<(u64, Sure)> {
+    let mut words = call.split_ascii_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let hexadecimal = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
+    let first = hexadecimal(words.next()?)?;
+    let second = hexadecimal(words.next()?)?;
+    match number {
+        libc::SYS_read | libc::SYS_readv => Some((first, Sure::Yes)),
+        // `select` up to descriptor 0 can mean only stdin.
+        libc::SYS_pselect6 if first == 1 => Some((0, Sure::Probably)),
+        // One descriptor; which one is in the program's memory, but stdin is what a prompt polls.
+        libc::SYS_ppoll if second == 1 => Some((0, Sure::Probably)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll if second == 1 => Some((0, Sure::Probably)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_select if first == 1 => Some((0, Sure::Probably)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_calls_that_can_mean_stdin_count() {
+        let read = format!("{} 0x0 0x7ffd 0x1 0x0 0x0 0x0 0x7f 0x7f\n", libc::SYS_read);
+        assert_eq!(blocked_on(&read), Some((0, Sure::Yes)));
+        let select = format!("{} 0x1 0x7ffd 0x0 0x0 0x0 0x0 0x7f", libc::SYS_pselect6);
+        assert_eq!(blocked_on(&select), Some((0, Sure::Probably)));
+        let many = format!("{} 0x5 0x7ffd 0x0 0x0 0x0 0x0 0x7f", libc::SYS_pselect6);
+        assert_eq!(blocked_on(&many), None);
+        assert_eq!(blocked_on("running"), None);
+        assert_eq!(blocked_on("-1 0x7ffd 0x7f"), None);
+        assert_eq!(blocked_on(""), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! A connection to a job's keeper, for as long as somebody looks.
+
+use super::directory::CONTROL;
+use super::state::Job;
+use super::{ANSWER_BOUND, AfterInput};
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::connection::Connection;
+use crate::exec::keeper::job_messages::{Attach, Attached, Done, Input, Signal};
+use crate::exec::keeper::protocol::{End, Exited, Frame, Grown, Message, Query, Spilled};
+use crate::output::Source;
+use crate::output::spool::SpoolReader;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+/// A connection to a job's keeper.
+pub(super) struct Control {
+    connection: Connection,
+    id: String,
+}
+
+/// What an attached keeper tells next.
+pub(super) enum Told {
+    /// There is more output.
+    Grown,
+    /// The shell ended, and the status is written.
+    Exited,
+    /// The keeper is gone; the directory knows the rest.
+    Gone,
+}
+
+impl Control {
+    /// Connects; a job that has ended has nobody to connect to.
+    pub(super) async fn open(job: &Job) -> Result<Self> {
+        let not_there = |error: io::Error| {
+            let text = if job.state.is_alive() {
+                format!("job {} can't be reached: {error}", job.alias)
+            } else {
+                format!("job {} is already {}", job.alias, job.state.name())
+            };
+            Error::new(ErrorKind::Job, text).about(&job.id)
+        };
+        let socket = connect(&job.directory).await.map_err(not_there)?;
+        Ok(Self {
+            connection: Connection::new(socket).map_err(not_there)?,
+            id: job.id.clone(),
+        })
+    }
+
+    /// Gets readers of its streams.
+    pub(super) async fn attach(&mut self) -> Result<Vec<SpoolReader>> {
+        self.say(&Attach {}).await?;
+        let frame = self.answer::<Attached>().await?;
+        let attached: Attached = frame.body().map_err(|error| self.broken(error))?;
+        let mut fds = frame.fds.into_iter();
+        let mut readers = Vec::new();
+        for (has_head, has_ring) in attached.streams {
+            let page = fds
+                .next()
+                .ok_or_else(|| self.broken(io::ErrorKind::UnexpectedEof.into()))?;
+            let head = if has_head { fds.next() } else { None };
+            let reader = SpoolReader::new(page, head).map_err(|error| self.broken(error))?;
+            if has_ring && let Some(ring) = fds.next() {
+                reader.set_ring(ring);
+            }
+            readers.push(reader);
+        }
+        Ok(readers)
+    }
+
+    /// Waits for more output than these readers have shown, or for the end.
+    pub(super) async fn next(&mut self, readers: &[SpoolReader]) -> Told {
+        let length = |stream: usize| readers.get(stream).map_or(u64::MAX, Source::len);
+        self.more_than(length(0), length(1), readers).await
+    }
+
+    /// Waits for more output than so much, or for the end.
+    pub(super) async fn more_than(&mut self, out: u64, err: u64, readers: &[SpoolReader]) -> Told {
+        if self.say(&Query { out, err }).await.is_err() {
+            return Told::Gone;
+        }
+        loop {
+            let Ok(Some(frame)) = self.connection.receive().await else {
+                return Told::Gone;
+            };
+            if frame.is::<Grown>() {
+                return Told::Grown;
+            } else if frame.is::<Exited>() {
+                return Told::Exited;
+            } else if let Ok(Spilled { stream }) = frame.body_if()
+                && let (Some(reader), Some(ring)) =
+                    (readers.get(stream), frame.fds.into_iter().next())
+            {
+                reader.set_ring(ring);
+            }
+        }
+    }
+
+    pub(super) async fn input(&mut self, bytes: &[u8], then: AfterInput) -> Result<()> {
+        let input = Input {
+            bytes: bytes.to_vec(),
+            close: then == AfterInput::Close,
+        };
+        self.ask(&input).await
+    }
+
+    pub(super) async fn signal(&mut self, signal: i32) -> Result<()> {
+        self.ask(&Signal { signal }).await
+    }
+
+    pub(super) async fn end(&mut self) -> Result<()> {
+        self.ask(&End::CANCEL).await
+    }
+
+    async fn ask(&mut self, message: &impl Message) -> Result<()> {
+        self.say(message).await?;
+        let frame = self.answer::<Done>().await?;
+        let Done { error } = frame.body().map_err(|error| self.broken(error))?;
+        match error {
+            None => Ok(()),
+            Some(reason) => Err(self.refused(&reason)),
+        }
+    }
+
+    async fn say(&self, message: &impl Message) -> Result<()> {
+        let sent = self.connection.send(message, &[]).await;
+        sent.map_err(|error| self.broken(error))
+    }
+
+    async fn answer<M: Message>(&self) -> Result<Frame> {
+        let answer = async {
+            loop {
+                match self.connection.receive().await? {
+                    Some(frame) if frame.is::<M>() => return Ok(frame),
+                    Some(_) => {}
+                    None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+        };
+        match tokio::time::timeout(ANSWER_BOUND, answer).await {
+            Ok(frame) => frame.map_err(|error| self.broken(error)),
+            Err(_) => Err(self.refused("its keeper does not answer")),
+        }
+    }
+
+    fn broken(&self, error: io::Error) -> Error {
+        Error::io(ErrorKind::Job, format!("talk to job {}", self.id), error).about(&self.id)
+    }
+
+    fn refused(&self, reason: &str) -> Error {
+        Error::new(ErrorKind::Job, format!("job {}: {reason}", self.id)).about(&self.id)
+    }
+}
+
+async fn connect(directory: &Path) -> io::Result<OwnedFd> {
+    /// Pause before a busy keeper's socket is tried again.
+    const BUSY_PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(directory, flags, Mode::empty())?;
+    // Short wherever the directory is: an address has room for 108 bytes.
+    let address = format!("/proc/self/fd/{}/{CONTROL}", folder.as_raw_fd());
+    let address = SocketAddrUnix::new(address)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let begun = tokio::time::Instant::now();
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => return Ok(socket),
+            Err(Errno::AGAIN | Errno::INTR) if begun.elapsed() < ANSWER_BOUND => {
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

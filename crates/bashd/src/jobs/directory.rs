@@ -1,0 +1,244 @@
+//! A job's directory: which files it has, and what is written in them.
+//!
+//! The directory is the truth. `claim.json` is written by the engine that is about to hand a run over
+//! (it holds the short name), `spec.json`, `status.json` and `waiting.json` by the keeper alone, `name`
+//! and `told` by whoever renames a job or hears of its end first. `lock` is locked for as long as the
+//! keeper lives; the kernel lets go of it, whatever becomes of the keeper.
+
+use crate::exec::{EndedBy, Exit};
+use crate::output::spool::Segment;
+use crate::plan::Streams;
+use crate::reply::LeftBehind;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Version of what is written here; a reader takes older ones, and says so of newer ones.
+pub(crate) const VERSION: u16 = 1;
+
+/// Who has which short name.
+pub(crate) const CLAIM: &str = "claim.json";
+/// What runs, written when the run becomes a job.
+pub(crate) const SPEC: &str = "spec.json";
+/// How it ended, written before anybody is told.
+pub(crate) const STATUS: &str = "status.json";
+/// That it waits for input, while it does.
+pub(crate) const WAITING: &str = "waiting.json";
+/// Locked while the keeper lives.
+pub(crate) const LOCK: &str = "lock";
+/// The keeper's socket.
+pub(crate) const CONTROL: &str = "control";
+/// stdout, or both streams.
+pub(crate) const OUTPUT: &str = "output";
+/// stderr, where the streams are apart.
+pub(crate) const STDERR: &str = "stderr";
+/// Newlines before each mebibyte of the output, written at the end.
+pub(crate) const INDEX: &str = "index";
+/// The name that somebody gave it.
+pub(crate) const NAME: &str = "name";
+/// There once its end was delivered.
+pub(crate) const TOLD: &str = "told";
+
+/// What a job is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) version: u16,
+    pub(crate) id: String,
+    pub(crate) owner: String,
+    pub(crate) alias: String,
+    pub(crate) kind: JobKind,
+    pub(crate) profile: String,
+    pub(crate) command: String,
+    pub(crate) cwd: String,
+    /// Milliseconds since 1970 at which the call began.
+    pub(crate) started_ms: u64,
+    /// What ends it at the latest, in milliseconds after its start.
+    pub(crate) limit_ms: u64,
+    pub(crate) stdin_open: bool,
+    pub(crate) streams: Streams,
+    /// Filled in by the keeper: the boot in which it runs.
+    pub(crate) boot: String,
+    /// Filled in by the keeper: the shell, which is also its process group.
+    pub(crate) pid: i32,
+    /// Filled in by the keeper: itself.
+    pub(crate) keeper: i32,
+    /// Filled in by the keeper: bytes of each stream that its file takes before the ring begins.
+    pub(crate) head_bytes: u64,
+}
+
+/// How a run became a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// Its call returned first.
+    Background,
+    /// Its shell ended, and left processes behind.
+    Survivors,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) version: u16,
+    pub(crate) exit: Exit,
+    pub(crate) ended_by: Option<EndedBy>,
+    /// Milliseconds since 1970.
+    pub(crate) ended_ms: u64,
+    pub(crate) ran_for_us: u64,
+    /// For each stream, what it had and where that is in its file.
+    pub(crate) streams: Vec<StoredStream>,
+    /// What lived on; while the lock is held, these are the job.
+    pub(crate) left_behind: Vec<LeftBehind>,
+    /// Whether the kernel ended something of it for want of memory, where that is known.
+    #[serde(default)]
+    pub(crate) out_of_memory: bool,
+}
+
+/// A stream whose keeper is gone, or soon will be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredStream {
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+    pub(crate) dropped: u64,
+    /// Where its kept bytes are in the file.
+    pub(crate) segments: Vec<Segment>,
+}
+
+/// That a job waits for input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Waiting {
+    /// The last line of the output, which is probably the question.
+    pub prompt: String,
+    /// How sure that is.
+    pub sure: Sure,
+}
+
+/// How sure it is that a job waits for input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sure {
+    /// A process of it is in a read of its stdin, and there is nothing unread.
+    Yes,
+    /// A process of it waits for its stdin alone, with `select` or `poll`.
+    Probably,
+}
+
+/// Who has which short name, before there is a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Claim {
+    pub(crate) owner: String,
+    pub(crate) alias: String,
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_millis() as u64
+}
+
+/// Time since a moment in milliseconds since 1970; a clock that was set back counts as no time.
+pub(crate) fn since_ms(then: u64) -> Duration {
+    Duration::from_millis(now_ms().saturating_sub(then))
+}
+
+/// Names this boot of the machine.
+pub(crate) fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// Writes a file so that it is there whole, or not at all, also after a power failure.
+pub(crate) fn write_durably(
+    directory: &Path,
+    name: &str,
+    value: &impl Serialize,
+) -> io::Result<()> {
+    let file = write_aside(directory, name, value)?;
+    file.sync_all()?;
+    fs::rename(aside(directory, name), directory.join(name))?;
+    fs::File::open(directory)?.sync_all()
+}
+
+/// Writes a file so that nobody sees half of it.
+pub(crate) fn write_whole(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
+    write_aside(directory, name, value)?;
+    fs::rename(aside(directory, name), directory.join(name))
+}
+
+fn aside(directory: &Path, name: &str) -> std::path::PathBuf {
+    directory.join(format!(".{name}.{}", std::process::id()))
+}
+
+fn write_aside(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<fs::File> {
+    let text = serde_json::to_vec(value)?;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(aside(directory, name))?;
+    file.write_all(&text)?;
+    Ok(file)
+}
+
+/// Reads a file of a job; `None` where there is none, or none that can be read.
+pub(crate) fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
+    let bytes = fs::read(directory.join(name)).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Takes the lock that says that the keeper lives.
+///
+/// Whoever looks holds it shared for a moment, so that this waits rather than fails.
+pub(crate) fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
+    let path = directory.join(LOCK);
+    let lock = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+    Ok(lock)
+}
+
+/// Whether a keeper lives for this job.
+pub(crate) fn is_alive(directory: &Path) -> bool {
+    let Ok(file) = fs::File::open(directory.join(LOCK)) else {
+        return false;
+    };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_whole_and_nothing_stays_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let claim = Claim {
+            owner: "a".into(),
+            alias: "bg_1".into(),
+        };
+        write_durably(directory.path(), CLAIM, &claim).unwrap();
+        write_whole(directory.path(), CLAIM, &claim).unwrap();
+        let read_back: Claim = read(directory.path(), CLAIM).unwrap();
+        assert_eq!(read_back.alias, "bg_1");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert!(read::<Claim>(directory.path(), SPEC).is_none());
+        fs::write(directory.path().join(SPEC), "{").unwrap();
+        assert!(read::<Spec>(directory.path(), SPEC).is_none());
+    }
+
+    #[test]
+    fn a_job_lives_as_long_as_its_lock_is_held() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!is_alive(directory.path()));
+        let lock = take_lock(directory.path()).unwrap();
+        assert!(is_alive(directory.path()) && is_alive(directory.path()));
+        drop(lock);
+        assert!(!is_alive(directory.path()));
+    }
+}

@@ -1,0 +1,201 @@
+//! Jobs: runs whose call returned first.
+//!
+//! A job is a directory below the state directory's `runs` (`directory`), and nothing else: every bashd
+//! process sees the same jobs, and none of them has to have started one to follow or end it. *Alive* is
+//! a lock that its keeper holds; its end is a status that the keeper wrote before anybody heard of it;
+//! with neither it is *lost*. The engine holds no descriptor for a job that nobody looks at: whoever
+//! looks connects to the keeper (`control`), reads (`output`), waits (`wait`), and lets go again.
+
+pub(crate) mod claim;
+mod completion;
+mod control;
+pub(crate) mod directory;
+pub(crate) mod end_line;
+mod output;
+mod probe;
+mod state;
+pub(crate) mod tool;
+mod wait;
+
+pub use claim::JobLimits;
+pub use completion::Completions;
+pub use directory::{JobKind, Sure, Waiting};
+pub use end_line::EndLines;
+pub use output::{Found, JobOutput, OutputQuery, Part};
+pub use state::{Job, State};
+pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
+
+use crate::config::Config;
+use crate::error::{Error, ErrorKind, Result};
+use control::Control;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A file beside the jobs that is touched whenever one ends.
+pub(crate) const BELL: &str = "bell";
+
+/// How long a keeper may take to answer.
+const ANSWER_BOUND: Duration = Duration::from_secs(10);
+
+/// How long the end of a job may take after it was asked for: the grace, and a busy machine.
+const END_BOUND: Duration = Duration::from_secs(15);
+
+/// The jobs of a state directory. Cheap to make; needs no engine.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    runs: PathBuf,
+}
+
+/// Whose jobs are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose<'a> {
+    /// Those of one owner; others' do not exist.
+    Owner(&'a str),
+    /// Everybody's; where a short name is not unique, this owner's comes first.
+    Everybody(&'a str),
+}
+
+impl Whose<'_> {
+    fn may_see(self, job: &Job) -> bool {
+        match self {
+            Self::Owner(owner) => job.owner == owner,
+            Self::Everybody(_) => true,
+        }
+    }
+}
+
+impl Jobs {
+    /// The jobs below this configuration's state directory.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            runs: config.runs_dir(),
+        }
+    }
+
+    /// All jobs that are kept, oldest first.
+    pub fn list(&self, whose: Whose<'_>) -> Vec<Job> {
+        let jobs = state::directories(&self.runs).filter_map(|path| Job::read(&path));
+        jobs.filter(|job| whose.may_see(job)).collect()
+    }
+
+    /// The job of that id, short name or given name.
+    pub fn find(&self, whose: Whose<'_>, name: &str) -> Result<Job> {
+        // The id names the directory: no need to look at the others.
+        let is_plain = !name.contains('/') && !name.starts_with('.');
+        let by_id = Some(self.runs.join(name))
+            .filter(|_| is_plain)
+            .and_then(|path| Job::read(&path))
+            .filter(|job| whose.may_see(job));
+        if let Some(job) = by_id {
+            return Ok(job);
+        }
+        let mut called: Vec<Job> = self.list(whose);
+        called.retain(|job| job.is_called(name));
+        if let Whose::Everybody(owner) = whose
+            && called.iter().any(|job| job.owner == owner)
+        {
+            called.retain(|job| job.owner == owner);
+        }
+        match (called.pop(), called.is_empty()) {
+            (Some(job), true) => Ok(job),
+            (Some(job), false) => {
+                let text = format!("several jobs are called {name}; the newest is {}", job.id);
+                Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
+            }
+            (None, _) => {
+                let text = format!("there is no job {name}");
+                Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
+            }
+        }
+    }
+
+    /// Sends bytes to the command's stdin, then perhaps its end.
+    pub async fn send(&self, job: &Job, bytes: &[u8], then: AfterInput) -> Result<()> {
+        let mut control = Control::open(job).await?;
+        control.input(bytes, then).await
+    }
+
+    /// Sends a signal to every process of the job.
+    pub async fn signal(&self, job: &Job, signal: i32) -> Result<()> {
+        Control::open(job).await?.signal(signal).await
+    }
+
+    /// Ends the whole tree: TERM, grace, KILL; and waits until that is done.
+    pub async fn kill(&self, job: &Job) -> Result<Job> {
+        if job.state.is_alive() {
+            Control::open(job).await?.end().await?;
+            let ended = tokio::time::timeout(END_BOUND, self.until_gone(job)).await;
+            if ended.is_err() {
+                let text = format!(
+                    "job {} does not end; its processes may be unkillable",
+                    job.id
+                );
+                return Err(Error::new(ErrorKind::Job, text).about(&job.id));
+            }
+        }
+        self.again(job)
+    }
+
+    /// Waits until nothing of a job lives.
+    async fn until_gone(&self, job: &Job) {
+        /// A status comes by a message; what this waits for is only the keeper's own end.
+        const LOOK_EVERY: Duration = Duration::from_millis(5);
+        while directory::is_alive(&job.directory) {
+            let is_settled = Job::read(&job.directory)
+                .is_none_or(|job| job.ended_ms.is_some() && job.left_behind.is_empty());
+            if is_settled && !directory::is_alive(&job.directory) {
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Gives a job a name, by which it can be found as well.
+    pub fn rename(&self, job: &Job, name: &str) -> Result<()> {
+        let is_good = |character: char| character.is_alphanumeric() || "-_. ".contains(character);
+        let has_length = (1..=64).contains(&name.chars().count());
+        if !has_length || !name.chars().all(is_good) || name.starts_with("bg_") {
+            let text = format!(
+                "`{name}` can't be a job's name: 1 to 64 letters, digits, - _ . and blanks, not beginning with bg_"
+            );
+            return Err(Error::new(ErrorKind::Job, text).about(name));
+        }
+        let failed = |error| Error::io(ErrorKind::Job, "rename the job", error);
+        let aside = job.directory.join(format!(".name.{}", std::process::id()));
+        fs::write(&aside, name).map_err(failed)?;
+        fs::rename(aside, job.directory.join(directory::NAME)).map_err(failed)
+    }
+
+    /// Forgets a job that has ended: its output, its status, everything.
+    pub fn remove(&self, job: &Job) -> Result<()> {
+        if directory::is_alive(&job.directory) {
+            let text = format!("job {} is still running; end it first", job.alias);
+            return Err(Error::new(ErrorKind::Job, text).about(&job.id));
+        }
+        let failed = |error| Error::io(ErrorKind::Job, "remove the job", error);
+        fs::remove_dir_all(&job.directory).map_err(failed)
+    }
+
+    /// The same job as it is now.
+    pub fn again(&self, job: &Job) -> Result<Job> {
+        Job::read(&job.directory).ok_or_else(|| {
+            let text = format!("job {} is gone: its directory was removed", job.id);
+            Error::new(ErrorKind::NoSuchJob, text).about(&job.id)
+        })
+    }
+}
+
+/// The number of a signal by its name, with or without `SIG`, or by its number.
+pub fn signal_number(name: &str) -> Option<i32> {
+    crate::profile::signal::number(name)
+}
+
+/// What comes after input that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterInput {
+    /// More may come.
+    StayOpen,
+    /// The end of the input.
+    Close,
+}

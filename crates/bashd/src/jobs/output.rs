@@ -1,0 +1,455 @@
+//! Reading a job's output: any part of it, at any time, by anybody.
+//!
+//! Offsets are those of the stream itself, whatever was dropped from it: who remembers `next_offset`
+//! gets exactly what came since.
+
+use super::control::Control;
+use super::directory;
+use super::state::Job;
+use super::{Jobs, State};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Stream;
+use crate::output::spool::{Segment, SegmentedFile, SpoolReader};
+use crate::output::text::{self, decode};
+use crate::output::{Piece, Source};
+use regex::Regex;
+use std::fs;
+use std::io;
+
+/// Bytes that are read at once.
+const CHUNK: u64 = 256 * 1024;
+
+/// Longest line that is looked at as one.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// Which part of a job's output is wanted.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OutputQuery {
+    /// Which stream, where they are apart.
+    pub stream: Stream,
+    /// Where to begin.
+    pub part: Part,
+    /// Only lines that match.
+    pub grep: Option<Regex>,
+    /// At most so many bytes.
+    pub most_bytes: u64,
+}
+
+impl OutputQuery {
+    /// What comes from this offset on.
+    pub fn since(offset: u64) -> Self {
+        Self {
+            part: Part::From(offset),
+            ..Self::default()
+        }
+    }
+
+    /// The last so many lines.
+    pub fn tail(lines: u64) -> Self {
+        Self {
+            part: Part::Tail(lines),
+            ..Self::default()
+        }
+    }
+
+    /// The same, of at most so many bytes.
+    #[must_use]
+    pub fn at_most(mut self, bytes: u64) -> Self {
+        self.most_bytes = bytes;
+        self
+    }
+
+    /// Only lines that match.
+    #[must_use]
+    pub fn grep(mut self, pattern: Regex) -> Self {
+        self.grep = Some(pattern);
+        self
+    }
+}
+
+impl Default for OutputQuery {
+    fn default() -> Self {
+        Self {
+            stream: Stream::Out,
+            part: Part::From(0),
+            grep: None,
+            most_bytes: 32 * 1024,
+        }
+    }
+}
+
+/// Where a look at the output begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// At this offset of the stream.
+    From(u64),
+    /// So many lines before its end.
+    Tail(u64),
+}
+
+/// A part of a job's output.
+#[derive(Debug, Clone, serde::Serialize)]
+#[non_exhaustive]
+pub struct JobOutput {
+    /// The text, decoded.
+    pub text: String,
+    /// Offset of its first byte.
+    pub offset: u64,
+    /// Offset behind its last byte: where the next look begins.
+    pub next_offset: u64,
+    /// Bytes of the stream so far.
+    pub output_bytes: u64,
+    /// Bytes of the stream that are no longer kept.
+    pub dropped_bytes: u64,
+    /// What a search found, where one was asked for.
+    pub found: Option<Found>,
+    /// The job, after the look.
+    pub job: Job,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Found {
+    /// Lines that match.
+    pub lines: u64,
+    /// How many of them the text shows.
+    pub shown: u64,
+}
+
+/// Where a job's output is read from.
+pub(super) enum Reading {
+    /// From its keeper's spool.
+    Live(Box<Control>, Vec<SpoolReader>),
+    /// From its files, since the keeper is gone.
+    Stored(SegmentedFile, u64),
+}
+
+impl Reading {
+    /// Opens the output of a job.
+    pub(super) async fn open(jobs: &Jobs, job: &Job, stream: Stream) -> Result<Self> {
+        let mut job = job.clone();
+        if job.state.is_alive() {
+            match attach(&job).await {
+                Ok(live) => return Ok(live),
+                // It may have ended since it was looked at.
+                Err(error) => {
+                    job = jobs.again(&job)?;
+                    if job.state.is_alive() && !directory::is_alive(&job.directory) {
+                        job = jobs.again(&job)?;
+                    }
+                    if matches!(job.state, State::Running | State::WaitingForInput) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        let (name, index) = match stream {
+            Stream::Out => (directory::OUTPUT, 0),
+            Stream::Err => (directory::STDERR, 1),
+        };
+        stored(&job, name, index).map_err(|error| {
+            Error::io(
+                ErrorKind::Job,
+                format!("read the output of {}", job.id),
+                error,
+            )
+        })
+    }
+
+    pub(super) fn source(&self, stream: Stream) -> Option<&dyn Source> {
+        match self {
+            Self::Live(_, readers) => {
+                let index = usize::from(stream == Stream::Err);
+                readers.get(index).map(|reader| reader as &dyn Source)
+            }
+            Self::Stored(file, _) => Some(file),
+        }
+    }
+
+    fn dropped(&self, stream: Stream) -> u64 {
+        match self {
+            Self::Live(_, readers) => readers
+                .get(usize::from(stream == Stream::Err))
+                .map_or(0, SpoolReader::dropped),
+            Self::Stored(_, dropped) => *dropped,
+        }
+    }
+}
+
+async fn attach(job: &Job) -> Result<Reading> {
+    let mut control = Control::open(job).await?;
+    let readers = control.attach().await?;
+    Ok(Reading::Live(Box::new(control), readers))
+}
+
+fn stored(job: &Job, name: &str, index: usize) -> io::Result<Reading> {
+    let file = fs::File::open(job.directory.join(name))?;
+    if let Some(stream) = job.stored.get(index) {
+        let segments = stream.segments.clone();
+        let file = SegmentedFile::new(file, segments, stream.bytes, stream.lines);
+        return Ok(Reading::Stored(file, stream.dropped));
+    }
+    // Its keeper was killed: the file is what there is.
+    let size = file.metadata()?.len();
+    let whole = Segment {
+        from: 0,
+        upto: size,
+        at: 0,
+    };
+    Ok(Reading::Stored(
+        SegmentedFile::new(file, vec![whole], size, 0),
+        0,
+    ))
+}
+
+impl Jobs {
+    /// Reads a part of a job's output.
+    pub async fn output(&self, job: &Job, query: &OutputQuery) -> Result<JobOutput> {
+        let reading = Reading::open(self, job, query.stream).await?;
+        let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
+        let source = reading.source(query.stream).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Job,
+                "its streams are not apart: there is only one output",
+            )
+        })?;
+        let total = source.len();
+        let dropped = reading.dropped(query.stream);
+        let most = query.most_bytes.max(1);
+        let from = match query.part {
+            Part::From(offset) => offset.min(total),
+            Part::Tail(lines) => tail_start(source, lines, total).map_err(unreadable)?,
+        };
+        let (text, offset, next_offset, found) = match (&query.grep, query.part) {
+            (Some(pattern), _) => {
+                let (text, found) = grep(source, from..total, pattern, most).map_err(unreadable)?;
+                (text, from, total, Some(found))
+            }
+            (None, Part::From(_)) => {
+                let upto = total.min(from + most);
+                let (text, upto) = read_text(source, from, upto, total).map_err(unreadable)?;
+                (text, from, upto, None)
+            }
+            // Of too long a tail its end is what was asked for.
+            (None, Part::Tail(_)) => {
+                let from = from.max(total.saturating_sub(most));
+                let (text, _) = read_text(source, from, total, total).map_err(unreadable)?;
+                (text, from, total, None)
+            }
+        };
+        Ok(JobOutput {
+            text,
+            offset,
+            next_offset,
+            output_bytes: total,
+            dropped_bytes: dropped,
+            found,
+            job: self.again(job).unwrap_or_else(|_| job.clone()),
+        })
+    }
+
+    /// A job whose counts are exact also where only its keeper knows them.
+    pub async fn exact(&self, job: Job) -> Job {
+        if !job.has_spilled || !job.state.is_alive() {
+            return job;
+        }
+        match attach(&job).await {
+            Ok(Reading::Live(_, readers)) => Job {
+                output_bytes: readers.iter().map(Source::len).sum(),
+                dropped_bytes: readers.iter().map(SpoolReader::dropped).sum(),
+                ..job
+            },
+            Ok(Reading::Stored(..)) | Err(_) => job,
+        }
+    }
+}
+
+/// Decodes a range; a character that is not whole at its end is left for the next look, unless the
+/// stream ends there.
+fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Result<(String, u64)> {
+    let mut shown = String::new();
+    let mut end = upto;
+    let pieces = source.read(from..upto)?;
+    let last = pieces.len().saturating_sub(1);
+    for (number, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Dropped(count) => shown.push_str(&gap(*count)),
+            Piece::Kept(bytes) if number == last && upto < total => {
+                let (whole, rest) = text::split_incomplete(bytes);
+                // A piece that is nothing but half a character would never get on.
+                let whole = if whole.is_empty() { bytes } else { whole };
+                end -= if whole.len() == bytes.len() {
+                    0
+                } else {
+                    rest.len() as u64
+                };
+                shown.push_str(&decode(whole));
+            }
+            Piece::Kept(bytes) => shown.push_str(&decode(bytes)),
+        }
+    }
+    Ok((shown, end))
+}
+
+fn gap(count: u64) -> String {
+    format!("\n[bashd: {count} bytes of output were dropped here]\n")
+}
+
+/// Offset at which the last so many lines begin.
+fn tail_start(source: &dyn Source, lines: u64, total: u64) -> io::Result<u64> {
+    let mut wanted = lines;
+    let mut end = total;
+    let mut is_last_byte = true;
+    while end > 0 {
+        let from = end.saturating_sub(CHUNK);
+        let mut offset = end;
+        for piece in source.read(from..end)?.into_iter().rev() {
+            let Piece::Kept(bytes) = piece else {
+                return Ok(offset);
+            };
+            offset -= bytes.len() as u64;
+            for newline in memchr::memrchr_iter(b'\n', &bytes) {
+                let at = offset + newline as u64;
+                let ends_the_text = is_last_byte && at + 1 == total;
+                is_last_byte = false;
+                if ends_the_text {
+                    continue;
+                }
+                if wanted <= 1 {
+                    return Ok(at + 1);
+                }
+                wanted -= 1;
+            }
+            is_last_byte = false;
+        }
+        end = from;
+    }
+    Ok(0)
+}
+
+fn grep(
+    source: &dyn Source,
+    range: std::ops::Range<u64>,
+    pattern: &Regex,
+    most: u64,
+) -> io::Result<(String, Found)> {
+    let mut text = String::new();
+    let mut found = Found { lines: 0, shown: 0 };
+    let mut lines = Lines::from(range.start);
+    let mut take = |line: &str| {
+        if pattern.is_match(line) {
+            found.lines += 1;
+            if text.len() as u64 + line.len() as u64 <= most {
+                found.shown += 1;
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        false
+    };
+    lines.read(source, range.end, &mut take)?;
+    lines.rest(&mut take);
+    Ok((text, found))
+}
+
+/// Cuts a stream into lines while it grows.
+pub(super) struct Lines {
+    offset: u64,
+    unfinished: Vec<u8>,
+}
+
+impl Lines {
+    pub(super) fn from(offset: u64) -> Self {
+        Self {
+            offset,
+            unfinished: Vec::new(),
+        }
+    }
+
+    /// Hands out the finished lines up to an offset, until one is enough; says whether one was.
+    pub(super) fn read(
+        &mut self,
+        source: &dyn Source,
+        upto: u64,
+        is_enough: &mut dyn FnMut(&str) -> bool,
+    ) -> io::Result<bool> {
+        while self.offset < upto {
+            let end = upto.min(self.offset + CHUNK);
+            for piece in source.read(self.offset..end)? {
+                let Piece::Kept(bytes) = piece else {
+                    self.unfinished.clear();
+                    continue;
+                };
+                let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
+                while let Some(line) = lines.next() {
+                    self.unfinished.extend_from_slice(line);
+                    let is_finished = lines.peek().is_some();
+                    if is_finished || self.unfinished.len() > LONGEST_LINE {
+                        let line = decode(&std::mem::take(&mut self.unfinished));
+                        if is_enough(line.trim_end_matches('\r')) {
+                            self.offset = end;
+                            return Ok(true);
+                        }
+                    }
+                }
+            }
+            self.offset = end;
+        }
+        Ok(false)
+    }
+
+    /// Hands out the line that is not finished yet, without taking it.
+    pub(super) fn rest(&self, is_enough: &mut dyn FnMut(&str) -> bool) -> bool {
+        !self.unfinished.is_empty() && is_enough(&decode(&self.unfinished))
+    }
+
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::fixed::Fixed;
+
+    #[test]
+    fn the_last_lines_begin_where_people_count_them() {
+        for (text, lines, expected) in [
+            ("a\nb\nc\n", 1, "c\n"),
+            ("a\nb\nc", 1, "c"),
+            ("a\nb\nc\n", 2, "b\nc\n"),
+            ("a\nb\nc\n", 9, "a\nb\nc\n"),
+            ("a\n\n\n", 2, "\n\n"),
+            ("", 3, ""),
+            ("abc", 1, "abc"),
+        ] {
+            let source = Fixed::new(text.as_bytes());
+            let total = source.len();
+            let from = tail_start(&source, lines, total).unwrap();
+            let (shown, _) = read_text(&source, from, total, total).unwrap();
+            assert_eq!(shown, expected, "{lines} of {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_character_is_left_whole_for_the_next_look() {
+        let source = Fixed::new("aäb".as_bytes());
+        let (text, next) = read_text(&source, 0, 2, 4).unwrap();
+        assert_eq!((text.as_str(), next), ("a", 1));
+        let (text, next) = read_text(&source, 1, 4, 4).unwrap();
+        assert_eq!((text.as_str(), next), ("äb", 4));
+    }
+
+    #[test]
+    fn a_search_counts_what_it_does_not_show() {
+        let text = "one\ntwo\nthree\none more\none";
+        let source = Fixed::new(text.as_bytes());
+        let pattern = Regex::new("one").unwrap();
+        let (shown, found) = grep(&source, 0..text.len() as u64, &pattern, 12).unwrap();
+        assert_eq!(shown, "one\none more\n");
+        assert_eq!((found.lines, found.shown), (3, 2));
+    }
+}

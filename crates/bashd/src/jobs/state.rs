@@ -1,0 +1,259 @@
+//! What a job is at this moment, read from its directory alone.
+
+use super::directory::{self, JobKind, Spec, Status, Waiting};
+use crate::exec::{EndedBy, Exit};
+use crate::output::text;
+use crate::reply::LeftBehind;
+use serde::Serialize;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes from the end of the output in which the last line is looked for.
+const LAST_LINE_BYTES: u64 = 400;
+
+/// Where a job is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It runs.
+    Running,
+    /// It runs, and a process of it waits for input.
+    WaitingForInput,
+    /// Its shell ended, and processes that it started live on.
+    Survivors,
+    /// It ended by itself.
+    Exited,
+    /// A signal, its limit or somebody ended it.
+    Killed,
+    /// Its keeper is gone without a word: killed itself, or the machine was.
+    Lost,
+}
+
+impl State {
+    /// Whether something of it still lives.
+    pub fn is_alive(self) -> bool {
+        match self {
+            Self::Running | Self::WaitingForInput | Self::Survivors => true,
+            Self::Exited | Self::Killed | Self::Lost => false,
+        }
+    }
+
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::WaitingForInput => "waiting_for_input",
+            Self::Survivors => "survivors",
+            Self::Exited => "exited",
+            Self::Killed => "killed",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// A job as its directory shows it.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Job {
+    /// Its id, in all the state directory.
+    pub id: String,
+    /// Its short name, among its owner's jobs.
+    pub alias: String,
+    /// The name that somebody gave it.
+    pub name: Option<String>,
+    /// Whose it is.
+    pub owner: String,
+    /// Where it is in its life.
+    pub state: State,
+    /// How it became a job.
+    pub kind: JobKind,
+    /// The command.
+    pub command: String,
+    /// Its directory.
+    pub cwd: String,
+    /// The profile of the call.
+    pub profile: String,
+    /// The shell, which is also its process group.
+    pub pid: i32,
+    /// Milliseconds since 1970 at which it began.
+    pub started_ms: u64,
+    /// Milliseconds since 1970 at which it ended.
+    pub ended_ms: Option<u64>,
+    /// Milliseconds since it began.
+    pub age_ms: u64,
+    /// The shell's exit status.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the shell.
+    pub signal: Option<i32>,
+    /// Who ended it, if it did not end by itself.
+    pub ended_by: Option<EndedBy>,
+    /// Why nobody knows how it ended, in the state `lost`.
+    pub lost_because: Option<&'static str>,
+    /// Bytes that it wrote.
+    pub output_bytes: u64,
+    /// Bytes that it wrote and that are no longer kept.
+    pub dropped_bytes: u64,
+    /// The last line that it wrote.
+    pub last_line: String,
+    /// The file that its output goes to.
+    pub output_file: PathBuf,
+    /// Whether its stdin stays open.
+    pub stdin_open: bool,
+    /// What it waits for, in the state `waiting_for_input`.
+    pub waiting: Option<Waiting>,
+    /// What its shell left running, in the state `survivors`.
+    pub left_behind: Vec<LeftBehind>,
+    /// Whether the kernel ended something of it for want of memory, where that is known.
+    pub out_of_memory: bool,
+    /// Its directory.
+    #[serde(skip)]
+    pub(crate) directory: PathBuf,
+    /// Where the bytes of its streams are, once it has ended.
+    #[serde(skip)]
+    pub(crate) stored: Vec<directory::StoredStream>,
+    /// Whether the counts here may be short: only the keeper knows what went into the ring.
+    #[serde(skip)]
+    pub(crate) has_spilled: bool,
+}
+
+impl Job {
+    /// Reads a job; `None` where this is no job's directory.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        let spec: Spec = directory::read(path, directory::SPEC)?;
+        let mut status: Option<Status> = directory::read(path, directory::STATUS);
+        let is_alive = directory::is_alive(path);
+        if status.is_none() && !is_alive {
+            // The keeper writes before it leaves: what was not there at the first look may be now.
+            status = directory::read(path, directory::STATUS);
+        }
+        let waiting = directory::read(path, directory::WAITING).filter(|_| is_alive);
+        let state = state_of(status.as_ref(), is_alive, waiting.is_some());
+        Some(Self::of(path, spec, status, state, waiting))
+    }
+
+    fn of(
+        path: &Path,
+        spec: Spec,
+        status: Option<Status>,
+        state: State,
+        waiting: Option<Waiting>,
+    ) -> Self {
+        let output_file = path.join(directory::OUTPUT);
+        let size = fs::metadata(&output_file).map_or(0, |metadata| metadata.len());
+        let exit = status.as_ref().map(|status| status.exit);
+        let streams = status.as_ref().map(|status| &status.streams);
+        let sum = |part: fn(&directory::StoredStream) -> u64| {
+            streams.map(|streams| streams.iter().map(part).sum())
+        };
+        let written_so_far = size.min(spec.head_bytes) + stderr_size(path);
+        let is_settled = status.is_some() && state != State::Survivors;
+        Self {
+            lost_because: (state == State::Lost).then(|| lost_because(&spec)),
+            exit_code: exit.and_then(|exit| match exit {
+                Exit::Code(code) => Some(code),
+                Exit::Signal(_) | Exit::Unknown => None,
+            }),
+            signal: exit.and_then(|exit| match exit {
+                Exit::Signal(signal) => Some(signal),
+                Exit::Code(_) | Exit::Unknown => None,
+            }),
+            ended_by: status.as_ref().and_then(|status| status.ended_by),
+            ended_ms: status.as_ref().map(|status| status.ended_ms),
+            age_ms: directory::since_ms(spec.started_ms).as_millis() as u64,
+            output_bytes: sum(|stream| stream.bytes)
+                .filter(|_| is_settled)
+                .unwrap_or(written_so_far),
+            dropped_bytes: sum(|stream| stream.dropped).unwrap_or(0),
+            last_line: last_line(&output_file, size, streams.filter(|_| is_settled)),
+            has_spilled: !is_settled && size >= spec.head_bytes,
+            stored: status
+                .as_ref()
+                .filter(|_| is_settled)
+                .map(|status| status.streams.clone())
+                .unwrap_or_default(),
+            out_of_memory: status.as_ref().is_some_and(|status| status.out_of_memory),
+            left_behind: status.map(|status| status.left_behind).unwrap_or_default(),
+            name: fs::read_to_string(path.join(directory::NAME)).ok(),
+            id: spec.id,
+            alias: spec.alias,
+            owner: spec.owner,
+            state,
+            kind: spec.kind,
+            command: spec.command,
+            cwd: spec.cwd,
+            profile: spec.profile,
+            pid: spec.pid,
+            started_ms: spec.started_ms,
+            stdin_open: spec.stdin_open,
+            waiting,
+            output_file,
+            directory: path.to_owned(),
+        }
+    }
+
+    /// How long it ran, or has run.
+    pub fn ran_ms(&self) -> u64 {
+        match self.ended_ms {
+            Some(ended) => ended.saturating_sub(self.started_ms),
+            None => self.age_ms,
+        }
+    }
+
+    /// Whether this is what somebody calls it.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.id == name || self.alias == name || self.name.as_deref() == Some(name)
+    }
+
+    /// Whether its shell has ended, whatever became of what it started.
+    pub fn has_ended(&self) -> bool {
+        !self.state.is_alive()
+            || (self.state == State::Survivors && self.kind == JobKind::Background)
+    }
+}
+
+fn state_of(status: Option<&Status>, is_alive: bool, is_waiting: bool) -> State {
+    match status {
+        Some(status) if is_alive && !status.left_behind.is_empty() => State::Survivors,
+        Some(status) => match (status.ended_by, status.exit) {
+            (None, Exit::Code(_)) => State::Exited,
+            (None, Exit::Signal(_) | Exit::Unknown) | (Some(_), _) => State::Killed,
+        },
+        None if is_alive && is_waiting => State::WaitingForInput,
+        None if is_alive => State::Running,
+        None => State::Lost,
+    }
+}
+
+fn lost_because(spec: &Spec) -> &'static str {
+    if spec.boot == directory::boot_id() {
+        "its keeper was killed, or its container ended"
+    } else {
+        "the machine was started anew"
+    }
+}
+
+fn stderr_size(path: &Path) -> u64 {
+    fs::metadata(path.join(directory::STDERR)).map_or(0, |metadata| metadata.len())
+}
+
+fn last_line(file: &Path, size: u64, streams: Option<&Vec<directory::StoredStream>>) -> String {
+    // What we appended to the file is not the command's.
+    let last = streams
+        .and_then(|streams| streams.first()?.segments.last().copied())
+        .map(|segment| segment.at + (segment.upto - segment.from));
+    let end = last.unwrap_or(size).min(size);
+    let from = end.saturating_sub(LAST_LINE_BYTES);
+    let mut bytes = vec![0; (end - from) as usize];
+    let read = fs::File::open(file).and_then(|file| file.read_exact_at(&mut bytes, from));
+    read.map_or_else(|_| String::new(), |()| text::last_line(&bytes))
+}
+
+/// Every directory of the state directory's runs, oldest first: ids sort by time.
+pub(crate) fn directories(runs: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut paths: Vec<_> = directories.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.into_iter()
+}

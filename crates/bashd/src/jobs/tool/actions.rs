@@ -1,0 +1,241 @@
+//! The job tool of one action a call.
+
+use super::Answer;
+use super::arguments::{Action, Arguments, compile};
+use super::texts;
+use crate::error::Result;
+use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, Part, Waited, Whose};
+use crate::profile::signal;
+use serde_json::{Value, json};
+
+/// Lines of output that the answer to a wait shows.
+const LINES_AFTER_WAIT: u64 = 20;
+
+/// Bytes of them at most.
+const BYTES_AFTER_WAIT: u64 = 4096;
+
+/// Answers one call.
+pub(super) async fn answer(jobs: &Jobs, whose: Whose<'_>, input: &str) -> Answer {
+    let arguments = match Arguments::parse(input) {
+        Ok(arguments) => arguments,
+        Err(problem) => return Answer::error(problem),
+    };
+    if arguments.action == Action::List {
+        return list(jobs, whose);
+    }
+    let found: Result<Vec<Job>> = arguments
+        .names()
+        .into_iter()
+        .map(|name| jobs.find(whose, name))
+        .collect();
+    let found = match found {
+        Ok(found) if found.is_empty() => return Answer::error("`job` is missing"),
+        Ok(found) => found,
+        Err(error) => return Answer::error(error.to_string()),
+    };
+    match perform(jobs, &arguments, found).await {
+        Ok(answer) => answer,
+        Err(problem) => Answer::error(problem),
+    }
+}
+
+async fn perform(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<Answer, String> {
+    match arguments.action {
+        Action::Wait => wait(jobs, arguments, found).await,
+        Action::Kill => kill(jobs, found).await,
+        Action::List | Action::Output | Action::Send | Action::Signal | Action::Rename => {
+            let [job] = found.as_slice() else {
+                return Err("this is for one job at a time".to_owned());
+            };
+            match arguments.action {
+                Action::Output => output(jobs, arguments, job).await,
+                Action::Send => send(jobs, arguments, job).await,
+                Action::Signal => send_signal(jobs, arguments, job).await,
+                _ => rename(jobs, arguments, job),
+            }
+        }
+    }
+}
+
+fn list(jobs: &Jobs, whose: Whose<'_>) -> Answer {
+    let all = jobs.list(whose);
+    if all.is_empty() {
+        return Answer::new("There are no jobs.", json!({ "jobs": [] }));
+    }
+    let lines: Vec<_> = all.iter().map(texts::line).collect();
+    Answer::new(lines.join("\n"), json!({ "jobs": all }))
+}
+
+async fn output(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+    let part = match (arguments.offset, arguments.tail) {
+        (Some(_), Some(_)) => return Err("give offset or tail, not both".to_owned()),
+        (_, Some(lines)) => Part::Tail(lines),
+        (offset, None) => Part::From(offset.unwrap_or(0)),
+    };
+    let default = OutputQuery::default();
+    let query = OutputQuery {
+        part,
+        grep: arguments.grep.as_deref().map(compile).transpose()?,
+        most_bytes: arguments.max_bytes.unwrap_or(default.most_bytes),
+        ..default
+    };
+    let read = jobs
+        .output(job, &query)
+        .await
+        .map_err(|error| error.to_string())?;
+    let state = texts::state(&read.job);
+    let mut shown = read.text.clone();
+    if !shown.is_empty() && !shown.ends_with('\n') {
+        shown.push('\n');
+    }
+    let asked_for_more = matches!(query.part, Part::From(offset) if offset > 0);
+    let is_unchanged = asked_for_more && read.next_offset == read.offset;
+    let line = match read.found {
+        Some(found) if found.shown < found.lines => {
+            format!(
+                "[{} lines match, the first {} are shown; {state}]",
+                found.lines, found.shown
+            )
+        }
+        Some(found) => format!("[{} lines match; {state}]", found.lines),
+        None if is_unchanged => format!("[unchanged since offset {}; {state}]", read.offset),
+        None => format!(
+            "[bytes {} to {} of {}; {state}]",
+            read.offset, read.next_offset, read.output_bytes
+        ),
+    };
+    shown.push_str(&line);
+    Ok(Answer::new(shown, to_json(&read)))
+}
+
+async fn wait(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<Answer, String> {
+    let wait = arguments.wait()?;
+    let is_single = found.len() == 1;
+    let waited = jobs.wait(found, &wait).await;
+    let mut lines = Vec::new();
+    for one in &waited {
+        // Whoever sees the end here need not be told again.
+        if one.job.has_ended() {
+            jobs.acknowledge(&one.job);
+        }
+        lines.push(waited_text(one));
+    }
+    if let [one] = waited.as_slice()
+        && is_single
+    {
+        let query = OutputQuery::tail(LINES_AFTER_WAIT).at_most(BYTES_AFTER_WAIT);
+        if let Ok(tail) = jobs.output(&one.job, &query).await
+            && !tail.text.is_empty()
+        {
+            lines.push(tail.text);
+        }
+    }
+    Ok(Answer::new(lines.join("\n"), json!({ "jobs": waited })))
+}
+
+fn waited_text(waited: &Waited) -> String {
+    let state = texts::state(&waited.job);
+    let alias = &waited.job.alias;
+    match (waited.met, &waited.by) {
+        (Met::Yes, Some(by)) => format!("{alias}: it came: {by} ({state})"),
+        (Met::Yes, None) => format!("{alias}: {state}"),
+        (Met::Ended, _) => format!("{alias}: ended before that: {state}"),
+        (Met::NotYet, _) => format!("{alias}: not yet: {state}"),
+    }
+}
+
+async fn send(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+    let mut bytes = arguments.text.clone().unwrap_or_default().into_bytes();
+    let mut close = arguments.close;
+    let mut interrupts = false;
+    for key in &arguments.keys {
+        match pressed(key)? {
+            Pressed::Bytes(text) => bytes.extend_from_slice(text.as_bytes()),
+            Pressed::Interrupt => interrupts = true,
+            Pressed::EndOfInput => close = true,
+        }
+    }
+    if bytes.is_empty() && !close && !interrupts {
+        return Err("there is nothing to send: give text, keys or close".to_owned());
+    }
+    if !bytes.is_empty() || close {
+        let then = if close {
+            AfterInput::Close
+        } else {
+            AfterInput::StayOpen
+        };
+        jobs.send(job, &bytes, then)
+            .await
+            .map_err(|error| error.to_string())?;
+    }
+    if interrupts {
+        let number = signal::number("INT").unwrap_or_default();
+        jobs.signal(job, number)
+            .await
+            .map_err(|error| error.to_string())?;
+    }
+    let text = format!("Sent {} bytes to {}.", bytes.len(), job.alias);
+    Ok(Answer::new(text, json!({ "sent_bytes": bytes.len() })))
+}
+
+/// What a key means to a command that has no terminal.
+enum Pressed {
+    Bytes(&'static str),
+    Interrupt,
+    EndOfInput,
+}
+
+fn pressed(key: &str) -> Result<Pressed, String> {
+    Ok(Pressed::Bytes(match key.to_ascii_lowercase().as_str() {
+        "enter" | "return" => "\n",
+        "tab" => "\t",
+        "escape" | "esc" => "\u{1b}",
+        "space" => " ",
+        "backspace" => "\u{7f}",
+        "up" => "\u{1b}[A",
+        "down" => "\u{1b}[B",
+        "right" => "\u{1b}[C",
+        "left" => "\u{1b}[D",
+        "ctrl-c" => return Ok(Pressed::Interrupt),
+        "ctrl-d" => return Ok(Pressed::EndOfInput),
+        _ => return Err(format!("there is no key `{key}`")),
+    }))
+}
+
+async fn send_signal(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+    let name = arguments.signal.as_deref().ok_or("`signal` is missing")?;
+    let number = signal::number(name).ok_or_else(|| format!("there is no signal `{name}`"))?;
+    jobs.signal(job, number)
+        .await
+        .map_err(|error| error.to_string())?;
+    let text = format!("Sent {} to {}.", signal::name(number), job.alias);
+    Ok(Answer::new(text, json!({ "signal": number })))
+}
+
+async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<Answer, String> {
+    let mut lines = Vec::new();
+    let mut ended = Vec::new();
+    for job in found {
+        let was_alive = job.state.is_alive();
+        let job = jobs.kill(&job).await.map_err(|error| error.to_string())?;
+        jobs.acknowledge(&job);
+        lines.push(if was_alive {
+            format!("{}: {}", job.alias, texts::state(&job))
+        } else {
+            format!("{} had ended already: {}", job.alias, texts::state(&job))
+        });
+        ended.push(job);
+    }
+    Ok(Answer::new(lines.join("\n"), json!({ "jobs": ended })))
+}
+
+fn rename(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+    let name = arguments.name.as_deref().ok_or("`name` is missing")?;
+    jobs.rename(job, name).map_err(|error| error.to_string())?;
+    let text = format!("{} is now called {name}.", job.alias);
+    Ok(Answer::new(text, json!({ "name": name })))
+}
+
+fn to_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,150 @@
+//! What the job tool is asked: one action, and what belongs to it.
+
+use crate::jobs::{Condition, WaitFor};
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Longest wait of one call, in seconds.
+const LONGEST_WAIT: f64 = 3600.0;
+
+/// The wait of a call that does not say how long.
+const DEFAULT_WAIT: f64 = 30.0;
+
+/// One call.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    pub(super) action: Action,
+    #[serde(default)]
+    pub(super) job: Option<String>,
+    #[serde(default)]
+    pub(super) jobs: Vec<String>,
+    #[serde(default)]
+    pub(super) offset: Option<u64>,
+    #[serde(default)]
+    pub(super) tail: Option<u64>,
+    #[serde(default)]
+    pub(super) grep: Option<String>,
+    #[serde(default)]
+    pub(super) max_bytes: Option<u64>,
+    #[serde(default)]
+    regex: Option<String>,
+    #[serde(default)]
+    port: Option<u16>,
+    #[serde(default)]
+    http: Option<String>,
+    #[serde(default)]
+    silent_ms: Option<u64>,
+    #[serde(default)]
+    any: bool,
+    #[serde(default)]
+    timeout: Option<f64>,
+    #[serde(default)]
+    pub(super) text: Option<String>,
+    #[serde(default)]
+    pub(super) keys: Vec<String>,
+    #[serde(default)]
+    pub(super) close: bool,
+    #[serde(default)]
+    pub(super) signal: Option<String>,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Action {
+    List,
+    Output,
+    Wait,
+    Send,
+    Signal,
+    Kill,
+    Rename,
+}
+
+impl Arguments {
+    pub(super) fn parse(input: &str) -> Result<Self, String> {
+        serde_json::from_str(input).map_err(|error| error.to_string())
+    }
+
+    /// The names of the jobs that are meant.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let one = self.job.as_deref().into_iter();
+        one.chain(self.jobs.iter().map(String::as_str)).collect()
+    }
+
+    /// What is waited for.
+    pub(super) fn wait(&self) -> Result<WaitFor, String> {
+        let seconds = self
+            .timeout
+            .unwrap_or(DEFAULT_WAIT)
+            .clamp(0.0, LONGEST_WAIT);
+        let mut conditions = Vec::new();
+        if let Some(pattern) = &self.regex {
+            let pattern = compile(pattern)?;
+            let from = self.offset.unwrap_or(0);
+            conditions.push(Condition::Matches { pattern, from });
+        }
+        conditions.extend(self.port.map(Condition::Port));
+        if let Some(url) = &self.http {
+            conditions.push(Condition::answers(url)?);
+        }
+        let silence = self.silent_ms.map(Duration::from_millis);
+        conditions.extend(silence.map(Condition::Silent));
+        let condition = conditions.pop().unwrap_or(Condition::Exit);
+        if !conditions.is_empty() {
+            return Err("wait for one thing: regex, port, http or silent_ms".to_owned());
+        }
+        let wait = WaitFor::new(condition, Duration::from_secs_f64(seconds));
+        Ok(if self.any { wait.any() } else { wait })
+    }
+}
+
+/// A pattern; the error says what is wrong with it.
+pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|error| error.to_string())
+}
+
+/// The JSON schema of [`Arguments`].
+pub(super) fn schema() -> Value {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let number =
+        |description: &str| json!({"type": "integer", "minimum": 0, "description": description});
+    json!({
+        "type": "object",
+        "required": ["action"],
+        "properties": {
+            "action": {
+                "type": "string",
+                "enum": ["list", "output", "wait", "send", "signal", "kill", "rename"],
+                "description": "What to do.",
+            },
+            "job": text("The job: its id, its short name (bg_1) or the name given by rename. For all actions but list."),
+            "jobs": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "wait, kill: several jobs.",
+            },
+            "offset": number("output, or wait with regex: begin at this byte of the output. A look that finds nothing new says so in one line."),
+            "tail": number("output: only the last so many lines."),
+            "grep": text("output: only lines that match this regular expression."),
+            "max_bytes": number("output: at most so many bytes, 32768 by default."),
+            "regex": text("wait: until a line of the output matches this regular expression."),
+            "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "wait: until this TCP port of this machine listens."},
+            "http": text("wait: until this http:// address answers."),
+            "silent_ms": number("wait: until nothing was written for so many milliseconds."),
+            "any": {"type": "boolean", "description": "wait: for one of the jobs instead of all."},
+            "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait: seconds at most. The job goes on."},
+            "text": text("send: what the command reads, as it is (end it with a newline where Enter is meant). It must have been started with stdin_open."),
+            "keys": {"type": "array", "items": {"type": "string"}, "description": "send: keys after the text: enter, tab, escape, space, backspace, up, down, left, right, ctrl-c, ctrl-d."},
+            "close": {"type": "boolean", "description": "send: end of input after that."},
+            "signal": text("signal: its name, such as INT, HUP or USR1; it goes to every process of the job."),
+            "name": text("rename: the new name."),
+        },
+        "additionalProperties": false,
+    })
+}

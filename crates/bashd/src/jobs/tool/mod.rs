@@ -1,0 +1,70 @@
+//! The tool by which a model looks after its jobs: what it says, and what it is answered.
+//!
+//! Which questions there are is the profile's choice ([`JobToolKind`]): one action a call (`actions`), or
+//! the list, poll and cancel of another document (`poll`).
+
+mod actions;
+mod arguments;
+pub(crate) mod texts;
+
+use super::{Jobs, Whose};
+use crate::profile::Profile;
+use crate::profile::rules::JobToolKind;
+use serde_json::{Value, json};
+
+/// What a job tool answers.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+    pub(crate) result: Value,
+}
+
+impl Answer {
+    fn new(text: impl Into<String>, result: Value) -> Self {
+        Self {
+            text: text.into(),
+            is_error: false,
+            result,
+        }
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn cancelled() -> Self {
+        Self::error("cancelled; the jobs go on")
+    }
+
+    fn error(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            result: json!({ "error": text }),
+            text,
+            is_error: true,
+        }
+    }
+}
+
+/// The definition of a profile's job tool for an LLM API, if it has one.
+pub(crate) fn definition(profile: &Profile) -> Option<Value> {
+    let tool = profile.job_tool.as_ref()?;
+    let input_schema = match tool.kind {
+        JobToolKind::Actions => arguments::schema(),
+        JobToolKind::Poll => return None,
+    };
+    Some(json!({
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": input_schema,
+    }))
+}
+
+/// Answers one call of a profile's job tool; only this owner's jobs exist for it.
+pub(crate) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &str) -> Answer {
+    let Some(tool) = &profile.job_tool else {
+        return Answer::error(format!("profile `{}` has no job tool", profile.name));
+    };
+    match tool.kind {
+        JobToolKind::Actions => actions::answer(jobs, Whose::Owner(owner), input).await,
+        JobToolKind::Poll => Answer::error("not available yet"),
+    }
+}

@@ -1,0 +1,87 @@
+//! Jobs in words: short ones, since a model pays for each.
+
+use crate::exec::EndedBy;
+use crate::jobs::{Job, State};
+use crate::profile::signal;
+use std::time::Duration;
+
+/// Characters of a command in a list.
+const LABEL: usize = 120;
+
+/// The command on one line, shortened.
+pub(crate) fn label(command: &str) -> String {
+    let line: String = command
+        .trim()
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if line.chars().count() <= LABEL {
+        return line;
+    }
+    let short: String = line.chars().take(LABEL - 3).collect();
+    format!("{short}...")
+}
+
+/// Where a job is, and since when.
+pub(crate) fn state(job: &Job) -> String {
+    let time = time(Duration::from_millis(job.ran_ms()));
+    match job.state {
+        State::Running => format!("running for {time}"),
+        State::WaitingForInput => {
+            let prompt = job.waiting.as_ref().map(|waiting| waiting.prompt.as_str());
+            format!(
+                "waiting for input for {time}: {:?}",
+                prompt.unwrap_or_default()
+            )
+        }
+        State::Survivors => {
+            let count = job.left_behind.len();
+            format!("its shell ended, {count} processes live on")
+        }
+        State::Exited | State::Killed => format!("{} after {time}", ending(job)),
+        State::Lost => format!("lost: {}", job.lost_because.unwrap_or("nobody knows why")),
+    }
+}
+
+/// How a job ended.
+pub(crate) fn ending(job: &Job) -> String {
+    let how = match (job.exit_code, job.signal) {
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(number)) => format!("killed by signal {number}, {}", signal::name(number)),
+        (None, None) => "ended without a status".to_owned(),
+    };
+    match job.ended_by {
+        Some(EndedBy::Timeout) => format!("ended by its time limit ({how})"),
+        Some(EndedBy::Cancel) => format!("ended on request ({how})"),
+        None => how,
+    }
+}
+
+/// A time for people: `0.4 s`, `12 s`, `3 m 20 s`, `2 h 5 m`.
+pub(crate) fn time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..=9 => format!("{:.1} s", time.as_secs_f64()),
+        10..=59 => format!("{seconds} s"),
+        60..=3599 => format!("{} m {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// One line of a list.
+pub(crate) fn line(job: &Job) -> String {
+    let name = job.name.as_ref().map(|name| format!(" ({name})"));
+    let mut line = format!(
+        "{}{}: {}, {} bytes of output: {}",
+        job.alias,
+        name.unwrap_or_default(),
+        state(job),
+        job.output_bytes,
+        label(&job.command)
+    );
+    if !job.last_line.is_empty() {
+        line.push_str(" | ");
+        line.push_str(&label(&job.last_line));
+    }
+    line
+}

@@ -1,0 +1,304 @@
+//! Waiting for jobs: until they end, say something, answer, or fall silent; for one of several or for all.
+
+use super::control::{Control, Told};
+use super::output::{Lines, Reading};
+use super::probe::{self, Url};
+use super::state::Job;
+use super::{Jobs, directory};
+use crate::error::Result;
+use crate::event::Stream;
+use regex::Regex;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Pause between two looks at what nobody tells us of: ports, addresses, keepers that can't be reached.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Bytes that somebody who follows is shown at once.
+const FOLLOWED_AT_ONCE: u64 = 64 * 1024;
+
+/// What a wait is for, and for how long.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WaitFor {
+    /// What must come true.
+    pub condition: Condition,
+    /// For how many of the jobs.
+    pub quorum: Quorum,
+    /// Longest time.
+    pub timeout: Duration,
+}
+
+impl WaitFor {
+    /// A wait for all jobs.
+    pub fn new(condition: Condition, timeout: Duration) -> Self {
+        Self {
+            condition,
+            quorum: Quorum::All,
+            timeout,
+        }
+    }
+
+    /// A wait that one of the jobs ends.
+    #[must_use]
+    pub fn any(mut self) -> Self {
+        self.quorum = Quorum::Any;
+        self
+    }
+}
+
+/// For how many of several jobs something must come true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quorum {
+    /// One is enough.
+    Any,
+    /// It must be so for each.
+    All,
+}
+
+/// What can be waited for. A job that ends before ends the wait for it as well.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Condition {
+    /// Its shell ends.
+    Exit,
+    /// A line of its output matches, from this offset on.
+    Matches {
+        /// The pattern.
+        pattern: Regex,
+        /// Where to begin.
+        from: u64,
+    },
+    /// A port of this machine listens.
+    Port(u16),
+    /// An address answers, with whatever status.
+    Answers(Url),
+    /// It writes nothing for so long.
+    Silent(Duration),
+}
+
+impl Condition {
+    /// A line matches this pattern, wherever it is.
+    pub fn matches(pattern: Regex) -> Self {
+        Self::Matches { pattern, from: 0 }
+    }
+
+    /// This `http://` address answers; the error says what is wrong with it.
+    pub fn answers(url: &str) -> std::result::Result<Self, String> {
+        Url::parse(url).map(Self::Answers)
+    }
+}
+
+/// What came of a wait for one job.
+#[derive(Debug, Clone, serde::Serialize)]
+#[non_exhaustive]
+pub struct Waited {
+    /// Whether it came true.
+    pub met: Met,
+    /// The line that matched, or the status with which the address answered.
+    pub by: Option<String>,
+    /// The job, after the wait.
+    pub job: Job,
+}
+
+/// Whether what was waited for came true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Met {
+    /// It did.
+    Yes,
+    /// The job ended before.
+    Ended,
+    /// Not in that time; the job goes on.
+    NotYet,
+}
+
+impl Jobs {
+    /// Waits for jobs; the answers are in their order.
+    pub async fn wait(&self, jobs: Vec<Job>, wait: &WaitFor) -> Vec<Waited> {
+        let mut answers: Vec<_> = jobs.iter().map(|_| (Met::NotYet, None)).collect();
+        let mut waits = JoinSet::new();
+        for (number, job) in jobs.iter().cloned().enumerate() {
+            let (condition, all) = (wait.condition.clone(), self.clone());
+            waits.spawn(async move { (number, all.until(&job, &condition).await) });
+        }
+        let collect = async {
+            while let Some(joined) = waits.join_next().await {
+                let Ok((number, answer)) = joined else {
+                    continue;
+                };
+                let is_met = answer.0 == Met::Yes;
+                if let Some(slot) = answers.get_mut(number) {
+                    *slot = answer;
+                }
+                if wait.quorum == Quorum::Any && is_met {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(wait.timeout, collect).await;
+        let answered = jobs.into_iter().zip(answers);
+        let waited = answered.map(|(job, (met, by))| Waited {
+            met,
+            by,
+            job: self.again(&job).unwrap_or(job),
+        });
+        waited.collect()
+    }
+
+    async fn until(&self, job: &Job, condition: &Condition) -> (Met, Option<String>) {
+        match condition {
+            Condition::Exit => {
+                self.until_ended(job).await;
+                (Met::Yes, None)
+            }
+            Condition::Matches { pattern, from } => {
+                let line = self.until_match(job, pattern, *from).await;
+                line.map_or((Met::Ended, None), |line| (Met::Yes, Some(line)))
+            }
+            Condition::Port(_) | Condition::Answers(_) => self.until_answer(job, condition).await,
+            Condition::Silent(silence) => {
+                let is_silent = self.until_silent(job, *silence).await;
+                (if is_silent { Met::Yes } else { Met::Ended }, None)
+            }
+        }
+    }
+
+    /// Waits until the shell has ended and its status is written.
+    async fn until_ended(&self, job: &Job) {
+        loop {
+            match Job::read(&job.directory) {
+                Some(job) if !job.has_ended() => {
+                    if let Ok(mut control) = Control::open(&job).await
+                        && control.attach().await.is_ok()
+                        && Job::read(&job.directory).is_some_and(|job| !job.has_ended())
+                    {
+                        control.more_than(u64::MAX, u64::MAX, &[]).await;
+                    } else {
+                        tokio::time::sleep(LOOK_EVERY).await;
+                    }
+                }
+                Some(_) | None => return,
+            }
+        }
+    }
+
+    /// Asks again and again until there is an answer, or nothing of the job lives any more.
+    async fn until_answer(&self, job: &Job, condition: &Condition) -> (Met, Option<String>) {
+        loop {
+            let was_alive = directory::is_alive(&job.directory);
+            if let Some(answer) = ask(condition).await {
+                return (Met::Yes, Some(answer));
+            }
+            if !was_alive {
+                return (Met::Ended, None);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn until_match(&self, job: &Job, pattern: &Regex, from: u64) -> Option<String> {
+        let mut lines = Lines::from(from);
+        loop {
+            let mut found = None;
+            let mut look = |line: &str| {
+                let is_match = pattern.is_match(line);
+                if is_match {
+                    found = Some(line.to_owned());
+                }
+                is_match
+            };
+            let mut reading = Reading::open(self, job, Stream::Out).await.ok()?;
+            loop {
+                let source = reading.source(Stream::Out)?;
+                let upto = match &reading {
+                    Reading::Live(_, readers) => readers.first()?.readable_end(),
+                    Reading::Stored(..) => source.len(),
+                };
+                if lines.read(source, upto, &mut look).ok()? || lines.rest(&mut look) {
+                    return found;
+                }
+                match &mut reading {
+                    // That is all there will ever be.
+                    Reading::Stored(..) => return None,
+                    Reading::Live(control, readers) => {
+                        match control.more_than(lines.offset(), u64::MAX, readers).await {
+                            Told::Grown | Told::Exited => {}
+                            Told::Gone => break,
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether it fell silent before it ended.
+    async fn until_silent(&self, job: &Job, silence: Duration) -> bool {
+        let written = std::fs::metadata(&job.output_file).and_then(|file| file.modified());
+        let since = written.ok().and_then(|time| time.elapsed().ok());
+        let mut left = silence.saturating_sub(since.unwrap_or_default());
+        while let Ok(Reading::Live(mut control, readers)) =
+            Reading::open(self, job, Stream::Out).await
+        {
+            loop {
+                match tokio::time::timeout(left, control.next(&readers)).await {
+                    Err(_) => return true,
+                    Ok(Told::Grown) => left = silence,
+                    Ok(Told::Exited) => {}
+                    Ok(Told::Gone) => break,
+                }
+            }
+        }
+        false
+    }
+
+    /// Follows a job's output from an offset: hands out its text as it comes, until the job has ended or
+    /// whoever is shown it has seen enough.
+    pub async fn follow(
+        &self,
+        job: &Job,
+        mut from: u64,
+        mut show: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Job> {
+        let query = |from| super::OutputQuery::since(from).at_most(FOLLOWED_AT_ONCE);
+        loop {
+            let mut control = Control::open(job).await.ok();
+            if let Some(open) = &mut control
+                && open.attach().await.is_err()
+            {
+                control = None;
+            }
+            loop {
+                let output = self.output(job, &query(from)).await?;
+                if !output.text.is_empty() && show(&output.text).is_break() {
+                    return Ok(output.job);
+                }
+                from = output.next_offset;
+                if from < output.output_bytes {
+                    continue;
+                }
+                if !output.job.state.is_alive() && !directory::is_alive(&job.directory) {
+                    return Ok(output.job);
+                }
+                if let Some(open) = &mut control {
+                    if let Told::Gone = open.more_than(from, u64::MAX, &[]).await {
+                        break;
+                    }
+                } else {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// What a port or an address answers at this moment.
+async fn ask(condition: &Condition) -> Option<String> {
+    match condition {
+        Condition::Port(port) => probe::port_listens(*port).await.then(|| port.to_string()),
+        Condition::Answers(url) => probe::http_answers(url).await.map(|code| code.to_string()),
+        Condition::Exit | Condition::Matches { .. } | Condition::Silent(_) => None,
+    }
+}

@@ -1,0 +1,61 @@
+//! What a run would be as a job.
+
+use super::Setting;
+use crate::jobs::directory::{self, JobKind, Spec};
+use crate::jobs::{EndLines, JobLimits};
+use crate::profile::Profile;
+use crate::request::Request;
+use std::path::Path;
+use std::time::Duration;
+
+/// Longest command text in a job's directory.
+const LONGEST_COMMAND: usize = 64 * 1024;
+
+/// What a run would be as a job.
+#[derive(Debug, Clone)]
+pub struct JobPlan {
+    /// What its directory will say.
+    pub(crate) spec: Spec,
+    /// Bytes of output that its file takes.
+    pub(crate) head_bytes: u64,
+    /// What its output file says at its end.
+    pub(crate) end_lines: Option<EndLines>,
+    /// How many jobs there may be.
+    pub(crate) limits: JobLimits,
+}
+
+/// Decides what a run would be as a job.
+pub(super) fn plan(
+    profile: &Profile,
+    request: &Request,
+    setting: Setting<'_>,
+    cwd: &Path,
+    limit: Duration,
+) -> JobPlan {
+    let Setting { config, id, .. } = setting;
+    let command = &request.command;
+    let end = command.floor_char_boundary(LONGEST_COMMAND);
+    JobPlan {
+        spec: Spec {
+            version: directory::VERSION,
+            id: id.as_str().to_owned(),
+            owner: setting.owner.to_owned(),
+            alias: String::new(),
+            kind: JobKind::Background,
+            profile: profile.name.clone(),
+            command: command.get(..end).unwrap_or_default().to_owned(),
+            cwd: cwd.display().to_string(),
+            started_ms: directory::now_ms(),
+            limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            stdin_open: request.stdin_open,
+            streams: profile.output.streams,
+            boot: String::new(),
+            pid: 0,
+            keeper: 0,
+            head_bytes: 0,
+        },
+        head_bytes: config.jobs.output_bytes,
+        end_lines: profile.background.file_ends.clone(),
+        limits: config.jobs.limits,
+    }
+}

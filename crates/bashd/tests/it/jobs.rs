@@ -1,0 +1,19 @@
+//! Jobs on the real engine. Each file below shows one side of them.
+//!
+//! | file | shows |
+//! |---|---|
+//! | `crowds` | many jobs and hostile trees: none is lost, none survives its end |
+//! | `faults` | bad directories, lost keepers, clocks, no descriptors: a clear state, nothing hangs |
+//! | `life` | from start to end: handing over, states, early endings, limits, names |
+//! | `phoenix_background` | the background mode of `phoenix`'s document |
+//! | `tool` | the job tool of the default profile, question by question |
+//! | `waiting` | waiting for ends, lines, ports, addresses, silence, with real servers |
+//! | `workshop` | (no tests) an engine whose jobs may stay, and shortcuts to look at them |
+
+mod crowds;
+mod faults;
+mod life;
+mod phoenix_background;
+mod tool;
+mod waiting;
+mod workshop;

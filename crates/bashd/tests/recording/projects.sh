@@ -3,7 +3,7 @@
 # A crate's sources.
 crate_sources() { # name-version
     fresh
-    [ -d "$home/src/$1" ] || (mkdir -p "$home/src" && cd "$home/src" && neutral curl -sfLO "https://static.crates.io/crates/${1%-*}/$1.crate" && tar xzf "$1.crate")
+    [ -d "$home/src/$1" ] || (mkdir -p "$home/src" && cd "$home/src" && neutral curl -sfL -o "$1.crate" "https://crates.io/api/v1/crates/${1%-*}/${1##*-}/download" && tar xzf "$1.crate")
     cp -a "$home/src/$1/." "$project/"
     rm -f "$project/Cargo.toml.orig"
 }

@@ -1,12 +1,15 @@
 //! The workloads: one file each, and one line each in this table.
 
+mod artifact;
 mod flood;
 pub(crate) mod idle;
 mod lines;
 mod many;
+mod mcp;
 mod one_shot;
 mod process;
 mod survivor;
+mod terminal;
 mod timeout;
 mod verdict;
 mod whole;
@@ -55,6 +58,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         run: whole::zero,
     },
     Workload {
+        name: "artifact",
+        about: "100 lines from the middle of a stored GiB",
+        run: artifact::run,
+    },
+    Workload {
         name: "lines",
         about: "2 million short lines, exact counts",
         run: lines::run,
@@ -63,6 +71,16 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "many",
         about: "100 calls at once",
         run: many::run,
+    },
+    Workload {
+        name: "mcp",
+        about: "`bashd mcp` on stdin and stdout",
+        run: mcp::run,
+    },
+    Workload {
+        name: "terminal",
+        about: "`true`, and 64 MiB of lines, in a terminal",
+        run: terminal::run,
     },
     Workload {
         name: "timeout-obeys",

@@ -35,7 +35,11 @@ fn run(
     script: &str,
     limit: impl FnMut() -> Result<Duration>,
 ) -> Result<Vec<Row>> {
-    let engine = bench.engine(|config| config.quota.head = KEPT)?;
+    let engine = bench.engine(|config| {
+        config.quota.head = KEPT;
+        // Each run is stored: no more than two of them.
+        config.retention.total = Some(KEPT);
+    })?;
     let compared = in_turn(
         bench.effort,
         bench.effort.choose(PAIRS, 1),

@@ -85,7 +85,8 @@ pub(crate) enum Subcommand {
     Hook(Hook),
     Jobs(Jobs),
     Log(Log),
-    Minimize(Minimize),
+    Minimize(crate::minimize::Minimize),
+    Console(Console),
     /// Read stored output: what replies did not show whole.
     #[command(subcommand)]
     Artifact(Artifact),
@@ -118,6 +119,7 @@ impl Subcommand {
             Self::Jobs(jobs) => Some(jobs.everywhere()),
             Self::Log(log) => Some(&log.everywhere),
             Self::Minimize(minimize) => Some(&minimize.everywhere),
+            Self::Console(console) => Some(&console.everywhere),
             Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
             Self::Artifact(Artifact::Read(read)) => Some(&read.everywhere),
             Self::Artifact(Artifact::Rm(rm)) => Some(&rm.everywhere),
@@ -134,6 +136,10 @@ impl Subcommand {
 /// The exit status is the command's own; 124 when it timed out, 125 when bashd itself failed or
 /// the request is bad, 126 when a rule denied it, 130 on Ctrl-C, 128+N when signal N ended it.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a flag is a switch, and a command line has many"
+)]
 pub(crate) struct Run {
     /// Reply as this profile does; the configured one by default.
     #[arg(long, value_name = "PROFILE")]
@@ -153,9 +159,15 @@ pub(crate) struct Run {
     /// Print one JSON object instead of the reply's text.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Not here: sessions live in a server.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) session: Option<String>,
     /// Let the command read this file; `-` is bashd's own stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
+    /// Give the command a terminal, of the size of ours, or of 120 columns and 40 rows.
+    #[arg(long)]
+    pub(crate) pty: bool,
     /// Return at once; the command goes on as a job (`bashd jobs`), until --timeout if that is given.
     #[arg(long)]
     pub(crate) background: bool,
@@ -208,6 +220,9 @@ pub(crate) struct Serving {
     /// Run commands in this directory unless they name another.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Keep one shell for all calls that name no session of their own; its jobs are of this name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) judging: Judging,
 }
@@ -335,45 +350,13 @@ pub(crate) struct Log {
     everywhere: Everywhere,
 }
 
-/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
+/// Run commands at a terminal, watch them and step in.
 ///
-/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output that is not to be
-/// touched (short, a machine's format, the content of a file) comes out as it went in. Exit status 0 in every case.
+/// `!COMMAND` at its prompt runs a command, `/help` says what else there is.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Minimize {
-    /// The command that printed it.
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub(crate) command: String,
-    /// The command's exit status. Known noise is left out only where it is 0.
-    #[arg(long, value_name = "N")]
-    pub(crate) exit: Option<i32>,
-    /// Leave nothing out.
-    #[arg(long)]
-    pub(crate) lossless: bool,
-    /// Print one JSON object: text, filter, lines left out, or why it stays as it is.
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(subcommand)]
-    pub(crate) action: Option<MinimizeAction>,
+pub(crate) struct Console {
     #[command(flatten)]
     everywhere: Everywhere,
-}
-
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum MinimizeAction {
-    /// Run the tests that a file of your own filters carries.
-    ///
-    /// Exit status 1 when one of them fails or the file is wrong.
-    Test {
-        /// The file; the one of the setting `shellMinimizer.settingsPath` by default.
-        file: Option<PathBuf>,
-    },
 }
 
 #[derive(Debug, clap::Subcommand)]

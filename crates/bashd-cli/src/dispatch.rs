@@ -7,9 +7,30 @@ use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
 use crate::{
-    acp, check, completions, config, doctor, hook, jobs, log, man, mcp, minimize, rpc, run, schema,
+    acp, check, completions, config, console, doctor, hook, jobs, log, man, mcp, minimize, rpc,
+    run, schema,
 };
 use bashd::KeeperSource;
+use bashd::exec::TerminalGuardian;
+use std::io;
+
+/// Processes that were forked before anything else was done.
+pub(crate) struct Early {
+    /// The keeper of a `run`.
+    keeper: Option<KeeperSource>,
+    /// The guardian of a console's terminal.
+    guardian: Option<io::Result<TerminalGuardian>>,
+}
+
+impl Early {
+    /// Forks what the command line may need, while there is a single thread.
+    pub(crate) fn fork() -> Self {
+        Self {
+            keeper: run::fork_early(),
+            guardian: console::guard_early(),
+        }
+    }
+}
 
 /// Runs the front end that was asked for. Only those that need the configuration read it, and only
 /// `run` needs the keeper.
@@ -17,12 +38,12 @@ pub(crate) fn dispatch(
     subcommand: &Subcommand,
     everywhere: &Everywhere,
     printer: &Printer,
-    keeper: Option<KeeperSource>,
+    early: Early,
 ) -> Result<ExitStatus, Failure> {
     let settings = || Settings::load(everywhere, printer);
     match subcommand {
         Subcommand::Run(arguments) => {
-            let keeper = keeper.unwrap_or_else(run::fork_keeper);
+            let keeper = early.keeper.unwrap_or_else(run::fork_keeper);
             run::run(keeper, arguments, settings()?, printer)
         }
         Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),
@@ -32,6 +53,7 @@ pub(crate) fn dispatch(
         Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(
             arguments, &settings, printer,
         )),
+        Subcommand::Console(_) => console::console(early.guardian, settings()?, printer),
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),

@@ -6,6 +6,7 @@ mod artifact;
 mod check;
 mod completions;
 mod config;
+mod console;
 mod dispatch;
 mod doctor;
 mod exit_status;
@@ -35,7 +36,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     bashd::run_if_asked();
-    let keeper = run::fork_early();
+    let early = dispatch::Early::fork();
     let is_hook = hook::is_asked(std::env::args_os().skip(1));
     if is_hook {
         hook::block_on_panic();
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         Ok(cli) => {
             let everywhere = cli.everywhere();
             let printer = Printer::new(everywhere.color.unwrap_or(ColorWhen::Auto), &hints);
-            let done = dispatch::dispatch(&cli.subcommand, &everywhere, &printer, keeper);
+            let done = dispatch::dispatch(&cli.subcommand, &everywhere, &printer, early);
             done.unwrap_or_else(|failure| failure.show(&printer))
         }
         Err(error) => match Printer::new(ColorWhen::Auto, &hints).clap(&error) {

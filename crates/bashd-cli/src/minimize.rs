@@ -1,6 +1,6 @@
 //! `bashd minimize`: the minimizer for any pipe, and the tests of a user's filters.
 
-use crate::args::{Minimize, MinimizeAction};
+use crate::args::Everywhere;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::{Paint, Printer};
@@ -8,10 +8,52 @@ use crate::settings::Settings;
 use anyhow::Context;
 use bashd::minimize::user::UserFilters;
 use bashd::minimize::{self, Reach, Subject};
+use clap::Args;
 use serde_json::json;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
+///
+/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output that is not to be
+/// touched (short, a machine's format, the content of a file) comes out as it went in. Exit status 0 in every case.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Minimize {
+    /// The command that printed it.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) command: String,
+    /// The command's exit status. Known noise is left out only where it is 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) exit: Option<i32>,
+    /// Leave nothing out.
+    #[arg(long)]
+    pub(crate) lossless: bool,
+    /// Print one JSON object: text, filter, lines left out, or why it stays as it is.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: Option<MinimizeAction>,
+    #[command(flatten)]
+    pub(crate) everywhere: Everywhere,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum MinimizeAction {
+    /// Run the tests that a file of your own filters carries.
+    ///
+    /// Exit status 1 when one of them fails or the file is wrong.
+    Test {
+        /// The file; the one of the setting `shellMinimizer.settingsPath` by default.
+        file: Option<PathBuf>,
+    },
+}
 
 /// Reads raw text and prints what is shown of it.
 pub(crate) fn minimize(

@@ -103,6 +103,11 @@ impl Printer {
         self.remark(Paint::Faint, "bashd:", text);
     }
 
+    /// Whether stdout gets colors.
+    pub(crate) fn paints(&self) -> bool {
+        self.out == Colors::On
+    }
+
     /// Whether somebody is looking at stdout.
     pub(crate) fn is_terminal() -> bool {
         io::stdout().is_terminal()
@@ -114,6 +119,12 @@ impl Printer {
             writer: BufWriter::new(io::stdout().lock()),
             colors: self.out,
         }
+    }
+
+    /// Columns and rows of the terminal behind stdout; `None` where there is none.
+    pub(crate) fn size() -> Option<(u16, u16)> {
+        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+        Some((size.ws_col, size.ws_row)).filter(|(columns, rows)| *columns > 0 && *rows > 0)
     }
 
     /// Columns of the terminal behind stdout; `None` where there is none.

@@ -77,6 +77,9 @@ impl Call {
             Input::Typed(request) => Ok(request.clone()),
             Input::Json { text, defaults } => {
                 let said = request::parse(profile, text)?;
+                let session = said.session.or_else(|| defaults.session.clone());
+                // What may go on as a job has a shell of its own: the session was asked for, the wait was not.
+                let wait_max = wait_max_default(profile, defaults).filter(|_| session.is_none());
                 Ok(Request {
                     profile: said.profile,
                     command: said.command,
@@ -88,12 +91,16 @@ impl Call {
                     safe_mode: defaults.safe_mode,
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
+                    session,
                     background: said.background || defaults.background,
                     on_timeout: said.on_timeout.or(on_timeout_default(profile, defaults)),
-                    wait_max: said.wait_max.or(wait_max_default(profile, defaults)),
+                    wait_max: said.wait_max.or(wait_max),
                     stdin_open: said.stdin_open || defaults.stdin_open,
                     owner: defaults.owner.clone(),
                     pty: said.pty || defaults.pty,
+                    terminal_size: defaults.terminal_size,
+                    ui: defaults.ui,
+                    by: defaults.by,
                     head: said.head.or(defaults.head),
                     tail: said.tail.or(defaults.tail),
                 })

@@ -7,9 +7,10 @@ use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
+use crate::event::{Event, Snapshot};
 use crate::exec::keeper::KeeperSource;
-use crate::exec::{self, Keepers, Outcome, Run, Watch};
+use crate::exec::snapshots::Slot;
+use crate::exec::{self, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
@@ -20,9 +21,12 @@ use crate::profile::finished::conclude;
 use crate::profile::library::{Library, Missing};
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
-use crate::request::{self, Accepted, Refusal, RefusalKind, Request};
+use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
+use crate::script::{Script, Shape};
+use crate::snapshot::Snapshots;
+use crate::urls::{self, Expanded, Places};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,6 +46,8 @@ struct Shared {
     config: Config,
     surroundings: Surroundings,
     keepers: Keepers,
+    sessions: Sessions,
+    snapshots: Snapshots,
     profiles: Library,
     ledger: Ledger,
     artifacts: Store,
@@ -54,7 +60,9 @@ struct Shared {
 impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
-        let keepers = Keepers::new(source, config.storage())?;
+        let keepers = Keepers::new(source, config.storage())?.with_warm_shells(config.warm_shells);
+        let sessions = Sessions::new(config.sessions);
+        let snapshots = Snapshots::new(config.shells_dir());
         let profiles = Library::new(config.profiles_dir.clone());
         let ledger = Ledger::new(config.ledger, config.ledger_dir());
         let artifacts = Store::of(&config);
@@ -63,6 +71,8 @@ impl Engine {
             config,
             surroundings,
             keepers,
+            sessions,
+            snapshots,
             profiles,
             ledger,
             artifacts,
@@ -81,13 +91,35 @@ impl Engine {
     pub fn stream(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let (shared, call) = (Arc::clone(&self.0), call.into());
+        let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
-            let mut watch = Watch::new(sender);
+            let mut watch = Watch::new(sender).typed_by(strokes);
+            shared.perform(&call, Some(&mut watch)).await
+        };
+        Running {
+            state: State::Running(Box::pin(reply)),
+            keyboard,
+            events,
+            snapshots: None,
+        }
+    }
+
+    /// The same, but of the output only its end is told, every 50 ms at most: whoever looks gets the
+    /// newest [`Event::Snapshot`], and the last one always comes.
+    pub fn follow(&self, call: impl Into<Call>) -> Running {
+        let (sender, events) = mpsc::channel(EVENTS_AHEAD);
+        let slot = Arc::new(Slot::default());
+        let (shared, call, filled) = (Arc::clone(&self.0), call.into(), Arc::clone(&slot));
+        let (keyboard, strokes) = Keyboard::new();
+        let reply = async move {
+            let mut watch = Watch::of_the_end(sender, filled).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
         Running {
             state: State::Running(Box::pin(reply)),
             events,
+            keyboard,
+            snapshots: Some(slot),
         }
     }
 
@@ -102,12 +134,13 @@ impl Engine {
         let accepted = Accepted::within(request.timeout.unwrap_or(limit));
         let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
+        let shape = Script::parse(&command.to_run).shape();
         let mut plan = plan::resolve(
             &profile,
             request,
             &command,
             &accepted,
-            shared.setting(&id, &Form::AsWritten, &owner_of(request)),
+            shared.setting(&id, &Form::AsWritten, &owner_of(request), shape),
         )?;
         plan.streams = streams;
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
@@ -128,10 +161,9 @@ impl Engine {
             }
         };
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let jobs = self.jobs();
         let answer = tokio::select! {
             biased;
-            answer = tool::answer(&profile, &jobs, &owner, call.raw_text()) => answer,
+            answer = tool::answer(&profile, &self.0.config, &owner, call.raw_text()) => answer,
             () = call.cancel.cancelled() => tool::Answer::cancelled(),
         };
         reply::of_job_tool(answer, begun.elapsed())
@@ -202,29 +234,56 @@ impl Shared {
         entry: &mut Entry<'_>,
         watch: Option<&mut Watch>,
     ) -> Result<Ending, Ending> {
+        let (accepted, expanded) = self.understand(profile, call, entry)?;
+        let Expanded {
+            request, command, ..
+        } = &*expanded;
+        let judgement = self.config.judge(profile, request, command);
+        self.permit(&judgement, command, &call.cancel).await?;
+        if let Some(problem) = &expanded.problem {
+            return Err(Ending::Refused(problem.clone()));
+        }
+        let owner = owner_of(request);
+        self.check_room(&owner, accepted.handover)?;
+        let failed = |error| Ending::Failed(error, None);
+        let setting = self.setting(&entry.id, &judgement.form, &owner, judgement.shape);
+        let mut plan =
+            plan::resolve(profile, request, command, &accepted, setting).map_err(failed)?;
+        plan.make_directories.clone_from(&expanded.parents);
+        exec::make_directories(&plan).map_err(failed)?;
+        entry.cwd.clone_from(&plan.cwd.path);
+        let host = call.terminal.as_ref();
+        let host = host.filter(|_| exec::terminal::suits(request));
+        let run = if let Some(host) = host {
+            let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
+            run.map(Outcome::Ended)
+        } else {
+            self.snapshots.take_over(&mut plan, &self.keepers).await;
+            let (keepers, cancel) = (&self.keepers, &call.cancel);
+            // A large future, and callers hold it on their stack.
+            Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
+        };
+        Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
+    }
+
+    /// The stages that only read what was said. Apart from the others, so that what they hold is not
+    /// held while the command runs.
+    fn understand(
+        &self,
+        profile: &Profile,
+        call: &Call,
+        entry: &mut Entry<'_>,
+    ) -> Result<(Accepted, Box<Expanded>), Ending> {
         entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
+        entry.is_kept_out = request.by == By::PersonApart;
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
+        let accepted = accepted.with_auto_background(profile, &request, &self.config);
         let command = rewrite::apply(&profile.rewrite, &request);
-        let judgement = self.config.judge(profile, &request, &command);
-        self.permit(&judgement, &command, &call.cancel).await?;
-        let owner = owner_of(&request);
-        self.check_room(&owner, accepted.handover)?;
-        let setting = self.setting(&entry.id, &judgement.form, &owner);
-        let plan = plan::resolve(profile, &request, &command, &accepted, setting)
-            .map_err(|error| Ending::Failed(error, None))?;
-        entry.cwd.clone_from(&plan.cwd.path);
-        let host = call.terminal.as_ref();
-        let host = host.filter(|_| exec::terminal::suits(&request));
-        let run = match host {
-            Some(host) => exec::terminal::run(&plan, host, watch, &call.cancel)
-                .await
-                .map(Outcome::Ended),
-            None => exec::run(&plan, &self.keepers, watch, &call.cancel).await,
-        };
-        Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
+        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
+        Ok((accepted, Box::new(expanded)))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.
@@ -261,6 +320,14 @@ impl Shared {
         })
     }
 
+    /// Where internal URLs lead.
+    fn places(&self) -> Places<'_> {
+        Places {
+            directories: &self.config.urls,
+            artifacts: Some(&self.artifacts),
+        }
+    }
+
     /// Turns a call down that wants a job where there can be no more.
     fn check_room(&self, owner: &str, handover: Option<Handover>) -> Result<(), Ending> {
         let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
@@ -274,13 +341,20 @@ impl Shared {
         })
     }
 
-    fn setting<'a>(&'a self, id: &'a RunId, form: &'a Form, owner: &'a str) -> Setting<'a> {
+    fn setting<'a>(
+        &'a self,
+        id: &'a RunId,
+        form: &'a Form,
+        owner: &'a str,
+        shape: Shape,
+    ) -> Setting<'a> {
         Setting {
             config: &self.config,
             surroundings: &self.surroundings,
             id,
             form,
             owner,
+            shape,
         }
     }
 }
@@ -298,7 +372,9 @@ fn default_owner() -> String {
 /// A call that tells what happens while it happens. Dropping it ends the command.
 pub struct Running {
     state: State,
+    keyboard: Keyboard,
     events: mpsc::Receiver<Event>,
+    snapshots: Option<Arc<Slot>>,
 }
 
 enum State {
@@ -307,6 +383,11 @@ enum State {
 }
 
 impl Running {
+    /// The keyboard of the command's terminal, if it has one.
+    pub fn keyboard(&self) -> Keyboard {
+        self.keyboard.clone()
+    }
+
     /// The next event; `None` after [`Event::Finished`].
     pub async fn next(&mut self) -> Option<Event> {
         loop {
@@ -314,13 +395,25 @@ impl Running {
                 State::Running(reply) => tokio::select! {
                     biased;
                     Some(event) = self.events.recv() => return Some(event),
+                    snapshot = next_snapshot(self.snapshots.as_deref()) => {
+                        return Some(Event::Snapshot(snapshot));
+                    }
                     reply = reply => self.state = State::Finished(Some(Box::new(reply))),
                 },
                 State::Finished(reply) => {
-                    let waiting = self.events.try_recv().ok();
+                    let newest = || self.snapshots.as_ref()?.take().map(Event::Snapshot);
+                    let waiting = self.events.try_recv().ok().or_else(newest);
                     return waiting.or_else(|| reply.take().map(Event::Finished));
                 }
             }
         }
+    }
+}
+
+/// The next snapshot, if there are any.
+async fn next_snapshot(slot: Option<&Slot>) -> Snapshot {
+    match slot {
+        Some(slot) => slot.next().await,
+        None => std::future::pending().await,
     }
 }

@@ -25,8 +25,22 @@ pub enum Event {
         /// Decoded text, in order; a character split over two reads arrives whole.
         text: String,
     },
+    /// The end of the output by now; instead of [`Event::Output`], where that was asked for.
+    Snapshot(Snapshot),
     /// The call is over.
     Finished(Box<Reply>),
+}
+
+/// The end of a command's output at some moment, as plain text of at most 50 KiB.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Without escape sequences, `\r` shown as its last frame; stdout before stderr where they are apart.
+    pub text: String,
+    /// Bytes that the command wrote so far.
+    pub bytes: u64,
+    /// Newlines that the command wrote so far.
+    pub lines: u64,
 }
 
 /// Which of a command's output streams.

@@ -43,14 +43,18 @@ mod reply;
 pub mod request;
 pub mod rewrite;
 mod run_id;
+pub mod screen;
 pub mod script;
+pub mod snapshot;
 mod template;
+pub mod urls;
 
 pub use call::Call;
 pub use config::{Config, Surroundings};
 pub use engine::{Engine, Running};
 pub use error::{Error, ErrorKind, Result};
-pub use event::{Event, Stream};
+pub use event::{Event, Snapshot, Stream};
+pub use exec::Keyboard;
 pub use exec::keeper::{ForkedKeeper, KeeperSource, run_if_asked};
 pub use exec::terminal::{
     ClientAnswer, ClientTerminal, NewTerminal, Patience, TerminalExit, TerminalOutput,

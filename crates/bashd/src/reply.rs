@@ -52,6 +52,8 @@ pub struct Reply {
     pub job: Option<String>,
     /// Processes that outlived the call.
     pub left_behind: Vec<LeftBehind>,
+    /// Why the session's shell is gone, or is another one than before; null while state is kept.
+    pub session_reset: Option<String>,
     /// The client's terminal that the command ran in, or null.
     pub terminal: Option<String>,
 }

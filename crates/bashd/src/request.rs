@@ -10,6 +10,7 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Ends, Handover, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
+use crate::screen::Size;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +18,10 @@ use std::time::Duration;
 /// One call, in the engine's own words, whatever the front end's or the profile's spelling was.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own, with a yes or a no"
+)]
 pub struct Request {
     /// Name of the profile whose contract holds; empty means `default`.
     pub profile: String,
@@ -39,6 +44,8 @@ pub struct Request {
     pub interceptor: Option<bool>,
     /// The names of the caller's other tools.
     pub tools: Vec<String>,
+    /// The session in whose shell the command runs; `None` means as the profile says.
+    pub session: Option<String>,
     /// Whether the call returns at once, and the command goes on as a job.
     pub background: bool,
     /// What happens when the limit comes; `None` means that it ends the command.
@@ -51,10 +58,38 @@ pub struct Request {
     pub owner: Option<String>,
     /// Whether the command gets a terminal, where there can be one.
     pub pty: bool,
+    /// The terminal's size; `None` means 120 columns and 40 rows.
+    pub terminal_size: Option<Size>,
+    /// Whether somebody watches who could type; some profiles give a terminal only then.
+    pub ui: bool,
+    /// Whose command it is.
+    pub by: By,
     /// Of the whole output, show only the first so many lines; `None` or 0 means all.
     pub head: Option<u64>,
     /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.
     pub tail: Option<u64>,
+}
+
+/// Whose command a request is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum By {
+    /// A model's: rewritten, judged, and run where nobody answers questions.
+    #[default]
+    Model,
+    /// A person's, typed at the console: run as it is, in that person's own environment.
+    Person,
+    /// The same, and the record says that no agent is to be told of it.
+    PersonApart,
+}
+
+impl By {
+    /// Whether a person typed it.
+    pub fn is_person(self) -> bool {
+        match self {
+            Self::Model => false,
+            Self::Person | Self::PersonApart => true,
+        }
+    }
 }
 
 /// What happens to a command that runs longer than its limit.
@@ -94,6 +129,20 @@ impl Request {
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = name.into();
+        self
+    }
+
+    /// Gives the command a terminal.
+    #[must_use]
+    pub fn pty(mut self) -> Self {
+        self.pty = true;
+        self
+    }
+
+    /// Sets the terminal's size.
+    #[must_use]
+    pub fn terminal_size(mut self, size: Size) -> Self {
+        self.terminal_size = Some(size);
         self
     }
 
@@ -137,6 +186,13 @@ impl Request {
     pub fn intercept_for<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.interceptor = Some(true);
         self.tools = tools.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Runs the command in the shell of this session, where earlier calls left it.
+    #[must_use]
+    pub fn session(mut self, name: impl Into<String>) -> Self {
+        self.session = Some(name.into());
         self
     }
 
@@ -233,4 +289,6 @@ pub enum RefusalKind {
     BackgroundDisabled,
     /// A background run was asked for where nothing looks after jobs.
     BackgroundUnavailable,
+    /// An internal URL can't be used.
+    InternalUrl,
 }

@@ -26,6 +26,7 @@ const CHECKS: &[Checker] = &[
     shells::bash,
     shells::zsh,
     shells::sh,
+    shells::snapshot,
     kernel::version,
     kernel::pidfd,
     kernel::subreaper,

@@ -3,6 +3,7 @@
 use super::check::Check;
 use crate::settings::Settings;
 use crate::surroundings;
+use bashd::snapshot::{Standing, standing};
 use rustix::fs::Access;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,36 @@ pub(super) fn sh(_settings: &Settings) -> Check {
     match find("sh") {
         Some(path) => Check::good("sh", shown(&path), "the last shell of the `voice` profile"),
         None => Check::weaker("sh", "not in PATH", "scripts that need it will fail"),
+    }
+}
+
+/// What shells take over from the user's rc file.
+pub(super) fn snapshot(settings: &Settings) -> Check {
+    const NAME: &str = "snapshot of ~/.bashrc";
+    const TAKEN: &str = "shells of `pi` have its aliases, functions, options and PATH";
+    const NONE: &str = "shells of `pi` start without aliases and functions of yours";
+    let surroundings = surroundings::for_commands(None).ok();
+    let (Some(bash), Some(surroundings)) = (find("bash"), surroundings) else {
+        return Check::weaker(NAME, "there is no bash to read it", NONE);
+    };
+    let directory = settings.config.shells_dir();
+    match standing(&directory, &bash, &surroundings.env) {
+        Standing::Ready(path) => Check::good(NAME, path.display().to_string(), TAKEN),
+        Standing::NotMade => Check::good(
+            NAME,
+            "not made yet",
+            "the first server that needs it makes it",
+        ),
+        Standing::Failed(reason) => Check::weaker(
+            NAME,
+            format!("~/.bashrc can't be taken over: {reason}"),
+            NONE,
+        ),
+        _ => Check::good(
+            NAME,
+            "there is no ~/.bashrc",
+            "there is nothing to take over",
+        ),
     }
 }
 

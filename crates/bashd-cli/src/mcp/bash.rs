@@ -77,7 +77,7 @@ impl Calls<'_> {
             &context.ct,
             &self.load.closing,
         );
-        let Some(reply) = reply.await else {
+        let Some(reply) = Box::pin(reply).await else {
             return Err(ErrorData::internal_error("the client has left", None));
         };
         if let Some(question) = asked.question(&arguments, &self.shared.seal) {

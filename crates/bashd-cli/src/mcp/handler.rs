@@ -8,6 +8,7 @@
 use super::approval::{self, Seal};
 use super::artifact;
 use super::bash::{self, Calls};
+use super::instructions;
 use super::job;
 use super::load::Load;
 use super::log::Log;
@@ -29,9 +30,6 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-
-/// What a model should know before its first call.
-const INSTRUCTIONS: &str = include_str!("instructions.txt");
 
 /// Requests that we answer; what rmcp can't read of their parameters reaches us as unknown.
 const KNOWN: &[&str] = &[
@@ -145,7 +143,8 @@ impl ServerHandler for Handler {
         let mut about = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
         about.title = Some("bashd".to_owned());
         about.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
-        let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS.trim_end());
+        let instructions = instructions::text(self.shared.job.as_ref(), &self.shared.tools);
+        let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
         info.server_info = about;
         info
     }

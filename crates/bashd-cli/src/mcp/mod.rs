@@ -9,6 +9,7 @@ mod artifact;
 mod bash;
 mod handler;
 mod http;
+mod instructions;
 mod job;
 mod load;
 mod log;

@@ -86,6 +86,10 @@ pub(super) fn schema() -> Arc<JsonObject> {
             "artifact": text("Handle of the stored full output"),
             "job": text("Handle of the background job"),
             "left_behind": left_behind,
+            "omitted_bytes": count("Bytes that the output leaves out"),
+            "omitted_lines": count("Newlines that the output leaves out"),
+            "session_reset": text("Why the session has lost its state"),
+            "terminal": text("The terminal of the client in which it ran"),
         },
         "required": [
             "output", "timed_out", "cancelled", "output_bytes", "output_lines", "dropped_bytes",

@@ -64,10 +64,18 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
         let message = "--input - and --stdin - can't both read bashd's stdin";
         return Err(Failure::new(Kind::Usage, message));
     }
+    if let Some(name) = &arguments.session {
+        let message =
+            format!("the session `{name}` would end with this call: bashd run ends after it");
+        let hint = "sessions live in a server: bashd mcp or bashd rpc";
+        return Err(Failure::new(Kind::Usage, message).hint(hint));
+    }
     let mut request = Request::new("");
     request.profile = arguments.profile.clone().unwrap_or_default();
     request.cwd.clone_from(&arguments.cwd);
     request.timeout = arguments.timeout;
+    request.pty = arguments.pty;
+    request.terminal_size = Printer::size().map(Into::into);
     request.owner = Some(jobs::owner());
     request.background = arguments.background;
     request.stdin_open = arguments.stdin_open;

@@ -49,6 +49,7 @@ impl Server {
         }
         let mut defaults = Request::new("").profile(&profile.name);
         options.judging.apply_to(&mut defaults);
+        defaults.session.clone_from(&options.session);
         let cwd = surroundings.cwd.clone();
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
         Ok(Self {
@@ -62,7 +63,8 @@ impl Server {
     /// Says which front end this is: its jobs are of this name and user.
     pub(crate) fn set_front_end(&mut self, name: &str) {
         let user = rustix::process::getuid().as_raw();
-        self.defaults.owner = Some(format!("{name}:{user}"));
+        let session = self.defaults.session.clone();
+        self.defaults.owner = session.or_else(|| Some(format!("{name}:{user}")));
     }
 
     /// Whose the jobs of this server's calls are.

@@ -31,9 +31,13 @@ fn every_value_is_shown_with_its_origin() {
     profile = "voice"                              # --set
     profiles_dir = ""                              # default
     shell = "/bin/bash"                            # --set
-    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1 (no effect yet)
+    prefix = "nice"                                # [TEMP]/home/.config/bashd/config.toml:1
+    snapshot = "profile"                           # default
     survivors = "profile"                          # default
     safe_mode = "profile"                          # default
+    sessions.limit = 16                            # default
+    sessions.idle_seconds = 1800                   # default
+    sessions.warm_shells = 0                       # default
     guard.enable = []                              # default
     guard.disable = []                             # default
     spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4
@@ -48,9 +52,9 @@ fn every_value_is_shown_with_its_origin() {
     ledger.retention_days = 180                    # default
     ledger.max_command_bytes = "64KiB"             # default
     async.enabled = false                          # default
-    bash.virtualTerminal = "off"                   # default (no effect yet)
-    bash.autoBackground.enabled = false            # default (no effect yet)
-    bash.autoBackground.thresholdMs = 60000        # default (no effect yet)
+    bash.virtualTerminal = "on"                    # default
+    bash.autoBackground.enabled = false            # default
+    bash.autoBackground.thresholdMs = 60000        # default
     bashInterceptor.enabled = false                # default
     bashInterceptor.patterns = []                  # default
     shellMinimizer.enabled = true                  # default

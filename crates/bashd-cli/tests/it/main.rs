@@ -24,6 +24,7 @@
 //! | `rpc_terminal` | `rpc`: commands in the client's terminals |
 //! | `rpc_under_test` | (no tests) a client of `rpc` |
 //! | `schema` | `schema`: the tool definition of each profile |
+//! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
 //! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
 #![expect(
@@ -37,6 +38,7 @@ mod alone;
 mod artifact;
 mod check;
 mod config;
+mod console;
 mod doctor;
 mod documents;
 mod hook;

@@ -62,7 +62,8 @@ fn comparable(reply: &Value) -> Vec<String> {
         .map(|(name, value)| {
             let numbered = without_numbers(&format!("{name}: {value}"), "artifact://");
             let timed = without_numbers(&numbered, "Wall time: ");
-            without_numbers(&timed, "wallTimeMs\":")
+            let ids = without_numbers(&timed, "artifactId\":\"");
+            without_numbers(&ids, "wallTimeMs\":")
         })
         .collect();
     lines.sort();

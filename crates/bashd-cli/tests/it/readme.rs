@@ -122,7 +122,7 @@ fn the_configuration_is_accepted() {
 
 #[test]
 fn the_library_snippet_is_in_the_example() {
-    let example = repository().join("crates/bashd/examples/embed_hook.rs");
+    let example = repository().join("crates/bashd/examples/run_once.rs");
     let example = fs::read_to_string(example).unwrap();
     for line in blocks("rust").remove(0).text.lines() {
         let code = line.split(" //").next().unwrap().trim();

@@ -83,9 +83,15 @@ impl Store {
         std::os::unix::fs::symlink(target, self.link(record.id))?;
         if record.kept() >= LARGE {
             // Not this one, however large it is: the reply names it.
-            let _in_use = super::Artifact::open(directory);
-            // What can't be swept now is swept by the next keeper that leaves.
-            let _ = self.sweep();
+            let in_use = super::Artifact::open(directory);
+            let store = self.clone();
+            // Removing large files takes its time, and the reply need not wait for it. What can't be
+            // swept now is swept by the next keeper that leaves.
+            let sweep = std::thread::Builder::new().name("bashd-sweep".to_owned());
+            let _ = sweep.spawn(move || {
+                let _ = store.sweep();
+                drop(in_use);
+            });
         }
         Ok(Kept {
             id: record.id,

@@ -92,13 +92,7 @@ impl Artifact {
 
     /// Lines, also counting a last one without a newline.
     pub fn line_count(&self) -> io::Result<u64> {
-        let bytes = self.record.bytes;
-        let open_end = match self.read(bytes.saturating_sub(1)..bytes)?.pop() {
-            Some(Piece::Kept(last)) => last != b"\n",
-            Some(Piece::Dropped(_)) => true,
-            None => false,
-        };
-        Ok(self.record.lines + u64::from(open_end))
+        Ok(self.record.lines + u64::from(self.has_open_end()?))
     }
 
     /// Finds where the line with this number (from 0) begins.
@@ -178,6 +172,13 @@ impl Source for Artifact {
 
     fn lines(&self) -> u64 {
         self.record.lines
+    }
+
+    fn offset_of_line(&self, line: u64) -> io::Result<Option<u64>> {
+        Ok(match self.locate(line)? {
+            Located::At(offset) => Some(offset),
+            Located::Dropped(_) | Located::Beyond => None,
+        })
     }
 
     fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {

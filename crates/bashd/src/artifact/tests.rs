@@ -319,12 +319,12 @@ fn the_oldest_goes_first_but_never_one_that_is_read() {
     for (number, name) in (0..).zip(["r0", "r1", "r2", "r3"]) {
         keep(&place, name, &reader, Writers::Left);
         let past = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
-        for entry in fs::read_dir(place.store.runs.join(name)).unwrap().flatten() {
+        let directory = place.store.runs.join(name);
+        let files = fs::read_dir(&directory).unwrap().flatten();
+        let paths: Vec<_> = files.map(|entry| entry.path()).chain([directory]).collect();
+        for path in paths {
             let then = past + std::time::Duration::from_secs(1) * number;
-            fs::File::open(entry.path())
-                .unwrap()
-                .set_modified(then)
-                .unwrap();
+            fs::File::open(path).unwrap().set_modified(then).unwrap();
         }
     }
     let reading = place.store.open(0).unwrap();

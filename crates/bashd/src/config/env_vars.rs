@@ -28,10 +28,18 @@ pub const PROFILES_DIR: &str = "BASHD_PROFILES_DIR";
 pub const SHELL: &str = "BASHD_SHELL";
 /// Overrides `prefix`.
 pub const COMMAND_PREFIX: &str = "BASHD_PREFIX";
+/// Overrides `snapshot`.
+pub const SNAPSHOT: &str = "BASHD_SNAPSHOT";
 /// Overrides `survivors`.
 pub const SURVIVORS: &str = "BASHD_SURVIVORS";
 /// Overrides `safe_mode`.
 pub const SAFE_MODE: &str = "BASHD_SAFE_MODE";
+/// Overrides `sessions.limit`.
+pub const SESSIONS_LIMIT: &str = "BASHD_SESSIONS_LIMIT";
+/// Overrides `sessions.idle_seconds`.
+pub const SESSIONS_IDLE_SECONDS: &str = "BASHD_SESSIONS_IDLE_SECONDS";
+/// Overrides `sessions.warm_shells`.
+pub const SESSIONS_WARM_SHELLS: &str = "BASHD_SESSIONS_WARM_SHELLS";
 /// Overrides `guard.enable`.
 pub const GUARD_ENABLE: &str = "BASHD_GUARD_ENABLE";
 /// Overrides `guard.disable`.
@@ -50,6 +58,16 @@ pub const LEDGER_ENABLED: &str = "BASHD_LEDGER_ENABLED";
 pub const LEDGER_RETENTION_DAYS: &str = "BASHD_LEDGER_RETENTION_DAYS";
 /// Overrides `ledger.max_command_bytes`.
 pub const LEDGER_MAX_COMMAND_BYTES: &str = "BASHD_LEDGER_MAX_COMMAND_BYTES";
+/// Overrides `urls.local_dir`.
+pub const URLS_LOCAL_DIR: &str = "BASHD_URLS_LOCAL_DIR";
+/// Overrides `urls.skills_dir`.
+pub const URLS_SKILLS_DIR: &str = "BASHD_URLS_SKILLS_DIR";
+/// Overrides `urls.agents_dir`.
+pub const URLS_AGENTS_DIR: &str = "BASHD_URLS_AGENTS_DIR";
+/// Overrides `urls.memory_dir`.
+pub const URLS_MEMORY_DIR: &str = "BASHD_URLS_MEMORY_DIR";
+/// Overrides `urls.rules_dir`.
+pub const URLS_RULES_DIR: &str = "BASHD_URLS_RULES_DIR";
 /// Overrides `jobs.max`.
 pub const JOBS_MAX: &str = "BASHD_JOBS_MAX";
 /// Overrides `jobs.max_per_owner`.

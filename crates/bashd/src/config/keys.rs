@@ -121,7 +121,13 @@ pub const KEYS: &[Key] = &[
     now("profile", env_vars::PROFILE, Kind::Text).or("default"),
     now("profiles_dir", env_vars::PROFILES_DIR, Kind::Path),
     now("shell", env_vars::SHELL, Kind::Text),
-    not_yet("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
+    now("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
+    now(
+        "snapshot",
+        env_vars::SNAPSHOT,
+        Kind::Choice(&["profile", "on", "off"]),
+    )
+    .or("profile"),
     now(
         "survivors",
         env_vars::SURVIVORS,
@@ -134,6 +140,27 @@ pub const KEYS: &[Key] = &[
         Kind::Choice(&["profile", "off", "compat", "strict"]),
     )
     .or("profile"),
+    now(
+        "sessions.limit",
+        env_vars::SESSIONS_LIMIT,
+        Kind::Number { min: 0, max: 1000 },
+    )
+    .or("16"),
+    now(
+        "sessions.idle_seconds",
+        env_vars::SESSIONS_IDLE_SECONDS,
+        Kind::Number {
+            min: 0,
+            max: 31_536_000,
+        },
+    )
+    .or("1800"),
+    now(
+        "sessions.warm_shells",
+        env_vars::SESSIONS_WARM_SHELLS,
+        Kind::Number { min: 0, max: 32 },
+    )
+    .or("0"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
@@ -176,20 +203,25 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("64KiB"),
+    now("urls.local_dir", env_vars::URLS_LOCAL_DIR, Kind::Path),
+    now("urls.skills_dir", env_vars::URLS_SKILLS_DIR, Kind::Path),
+    now("urls.agents_dir", env_vars::URLS_AGENTS_DIR, Kind::Path),
+    now("urls.memory_dir", env_vars::URLS_MEMORY_DIR, Kind::Path),
+    now("urls.rules_dir", env_vars::URLS_RULES_DIR, Kind::Path),
     now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
-    not_yet(
+    now(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,
         Kind::Choice(&["off", "on"]),
     )
-    .or("off"),
-    not_yet(
+    .or("on"),
+    now(
         "bash.autoBackground.enabled",
         env_vars::BASH_AUTO_BACKGROUND_ENABLED,
         Kind::Switch,
     )
     .or("false"),
-    not_yet(
+    now(
         "bash.autoBackground.thresholdMs",
         env_vars::BASH_AUTO_BACKGROUND_THRESHOLD_MS,
         Kind::Number {

@@ -23,6 +23,7 @@ pub use resolve::{ConfigFile, REFERENCE, Sources, resolve};
 pub use value::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::SessionLimits;
 use crate::guard::interceptor::{Interceptor, InterceptorRule};
 use crate::guard::safe_mode::SafeMode;
 use crate::guard::{self, Gate, Guard, Judgement, UserRule};
@@ -61,6 +62,12 @@ pub struct Config {
     pub shell: Option<String>,
     /// Words put before every command.
     pub prefix: Option<String>,
+    /// Overrides what profiles say about taking over the user's rc file.
+    pub snapshot: Option<bool>,
+    /// How many started shells wait for a call without a session.
+    pub warm_shells: usize,
+    /// How many sessions there may be, and how long they wait for a call.
+    pub sessions: SessionLimits,
     /// How much jobs may take.
     pub jobs: JobSettings,
     /// Overrides what profiles say about processes that outlive their shell.
@@ -81,6 +88,28 @@ pub struct Config {
     pub async_enabled: bool,
     /// Whether and for what output is minimized.
     pub minimizer: MinimizerSettings,
+    /// When a long-running call becomes a job by itself, in profiles that do that; `None` for never.
+    pub auto_background: Option<Duration>,
+    /// Whether a call may ask for a terminal.
+    pub virtual_terminal: bool,
+    /// Where internal URLs lead.
+    pub urls: UrlPlaces,
+}
+
+/// Where internal URLs lead; `None` is not set up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UrlPlaces {
+    /// Root of `local://`.
+    pub local: Option<PathBuf>,
+    /// A directory of skills: a directory with a `SKILL.md` each.
+    pub skills: Option<PathBuf>,
+    /// A directory of what agents wrote: `ID.md` each.
+    pub agents: Option<PathBuf>,
+    /// Root of `memory://root`.
+    pub memory: Option<PathBuf>,
+    /// A directory of rules: `NAME.md` each.
+    pub rules: Option<PathBuf>,
 }
 
 /// How much jobs may take.
@@ -133,6 +162,11 @@ impl Config {
         }
     }
 
+    /// Where shells find what they start with: their name, and snapshots of the user's rc file.
+    pub fn shells_dir(&self) -> PathBuf {
+        self.state_dir.join("shells")
+    }
+
     /// Where the ledger's files live.
     pub fn ledger_dir(&self) -> PathBuf {
         self.state_dir.join("ledger")
@@ -147,6 +181,9 @@ impl Config {
 
     /// Everything that decides about a call of a profile before it runs.
     pub fn gate(&self, profile: &Profile, request: &Request) -> Gate {
+        if request.by.is_person() {
+            return Gate::default();
+        }
         let profile_intercepts = profile.guard.interceptor || self.interceptor;
         let intercepts = request.interceptor.unwrap_or(profile_intercepts);
         let mode = request.safe_mode.or(self.safe_mode);
@@ -169,6 +206,7 @@ impl Config {
 
     fn from_values(values: &Values, sources: &Sources) -> Result<Self> {
         let config_dir = sources.config_dir.as_ref();
+        let directory = |name| Ok::<_, Error>(values.optional(name)?.map(PathBuf::from));
         Ok(Self {
             state_dir: sources.state_dir.clone(),
             quota: Quota {
@@ -191,6 +229,16 @@ impl Config {
                 .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
+            snapshot: match values.text("snapshot")? {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            },
+            warm_shells: values.number("sessions.warm_shells")? as usize,
+            sessions: SessionLimits {
+                most: values.number("sessions.limit")? as usize,
+                idle: unless_zero(values.number("sessions.idle_seconds")?).map(Duration::from_secs),
+            },
             jobs: JobSettings {
                 limits: JobLimits {
                     in_all: values.number("jobs.max")? as usize,
@@ -208,6 +256,20 @@ impl Config {
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
             minimizer: MinimizerSettings::from_values(values)?,
+            auto_background: values
+                .switch("bash.autoBackground.enabled")?
+                .then(|| values.number("bash.autoBackground.thresholdMs"))
+                .transpose()?
+                .map(Duration::from_millis),
+            virtual_terminal: values.text("bash.virtualTerminal")? == "on",
+            urls: UrlPlaces {
+                local: directory("urls.local_dir")?
+                    .or_else(|| Some(sources.state_dir.join("local"))),
+                skills: directory("urls.skills_dir")?,
+                agents: directory("urls.agents_dir")?,
+                memory: directory("urls.memory_dir")?,
+                rules: directory("urls.rules_dir")?,
+            },
         })
     }
 }

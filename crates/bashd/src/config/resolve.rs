@@ -80,10 +80,18 @@ pub fn resolve(sources: &Sources) -> Result<(Config, Report)> {
 }
 
 /// The values so far, one slot per key of the table.
-#[derive(Default)]
 pub(super) struct Values {
     slots: [Option<(Value, Origin)>; KEYS.len()],
     warnings: Vec<Warning>,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self {
+            slots: std::array::from_fn(|_| None),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 impl Values {

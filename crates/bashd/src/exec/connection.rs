@@ -40,6 +40,16 @@ impl Connection {
         }
     }
 
+    /// Sends a message if there is room; where nobody can wait.
+    pub(super) fn send_now<M: Message>(&self, message: &M) -> io::Result<()> {
+        protocol::send(self.socket.get_ref(), message, &[])
+    }
+
+    /// The socket itself, which no runtime watches any more.
+    pub(super) fn into_socket(self) -> OwnedFd {
+        self.socket.into_inner()
+    }
+
     /// Receives the next message; `None` when the other end is gone.
     pub(crate) async fn receive(&self) -> io::Result<Option<Frame>> {
         loop {

@@ -56,6 +56,15 @@ impl Turn {
         }
     }
 
+    /// For a call that is never handed over.
+    pub(super) fn never() -> Self {
+        Self {
+            after: None,
+            started: None,
+            alias: None,
+        }
+    }
+
     /// Whether the keeper is asked together with the start, so that no ending can come first.
     pub(super) fn is_at_once(&self) -> bool {
         self.after == Some(Duration::ZERO)

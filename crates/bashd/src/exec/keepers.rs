@@ -4,7 +4,9 @@ use super::connection::Connection;
 use super::keeper::protocol::{self, Fork, Hello};
 use super::keeper::{ForkedKeeper, KeeperSource, socket_pair, start_server};
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::warm::WarmShells;
 use crate::output::spool::Storage;
+use crate::plan::Plan;
 use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,6 +24,7 @@ pub(crate) struct Keepers {
     forked: Option<Pid>,
     hello: Hello,
     pool: Mutex<Pool>,
+    warm: WarmShells,
 }
 
 #[derive(Default)]
@@ -52,6 +55,7 @@ impl Keepers {
                 forked: Some(pid),
                 hello,
                 pool,
+                warm: WarmShells::default(),
             });
         }
         let is_promised = !matches!(source, KeeperSource::Unavailable(_));
@@ -60,12 +64,36 @@ impl Keepers {
             forked: None,
             hello,
             pool: Mutex::default(),
+            warm: WarmShells::default(),
         };
         if is_promised {
             keepers.start_server(&mut keepers.pool())?;
             keepers.refill();
         }
         Ok(keepers)
+    }
+
+    /// Whether there is just one keeper, for a process that ends after its call.
+    pub(crate) fn is_for_one_call(&self) -> bool {
+        self.source.is_none()
+    }
+
+    /// The same with so many started shells at hand, where more than one call is made.
+    pub(crate) fn with_warm_shells(mut self, size: usize) -> Self {
+        if !self.is_for_one_call() {
+            self.warm = WarmShells::new(size);
+        }
+        self
+    }
+
+    /// Takes the keeper of a started shell that suits a plan, if there is one.
+    pub(super) fn take_warm(&self, plan: &Plan) -> Option<Connection> {
+        Connection::new(self.warm.take(plan)?).ok()
+    }
+
+    /// Has shells started for calls like this one.
+    pub(super) fn refill_warm(&self, plan: &Plan) {
+        self.warm.refill(plan, || ask_for_fork(&self.pool()));
     }
 
     /// Takes the spare, or has a keeper forked. Its socket listens already.

@@ -1,16 +1,23 @@
 //! Carrying out a plan: the only place that makes processes.
 //!
 //! `keeper` is the process between us and the shell, `keepers` where the engine gets one,
-//! `connection` the socket to it, `watch` the growth of its output, `terminal` a run that is the client's. This file asks one keeper to
+//! `connection` the socket to it, `watch` the growth of its output, `sessions` the shells that live from
+//! call to call, `terminal` a run that is the client's. This file asks one keeper to
 //! run one plan and waits for its report. The engine never holds the output: it gets descriptors of
 //! the spool and reads windows of it.
 
 pub(crate) mod connection;
+mod guardian;
 mod handover;
 pub mod keeper;
 mod keepers;
+mod keyboard;
 pub(crate) mod os;
+mod reset;
+mod sessions;
+pub(crate) mod snapshots;
 pub mod terminal;
+mod warm;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -18,19 +25,27 @@ use crate::output::spool::SpoolReader;
 use crate::plan::{Limits, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
+pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
 pub(crate) use handover::HandedOver;
 use handover::Turn;
 use keeper::job_messages::Detached;
 use keeper::protocol::{self, End, Exited, Failed, Frame, Grown, Release, Spilled, Start, Started};
 pub(crate) use keepers::Keepers;
+pub use keyboard::Keyboard;
+pub(crate) use keyboard::Strokes;
+pub use reset::Reset;
 use rustix::process::Signal;
 use serde_bytes::ByteBuf;
+pub use sessions::SessionLimits;
+pub(crate) use sessions::Sessions;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::pin::Pin;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
@@ -75,6 +90,10 @@ pub struct Run {
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Why the session's shell is gone, or why it is another one than before.
+    pub session_reset: Option<Reset>,
+    /// What the caller should know about how it was run.
+    pub notes: Vec<String>,
     /// Where it ran, if in a terminal of the client's.
     pub terminal: Option<ClientRun>,
     /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
@@ -97,6 +116,8 @@ impl Run {
             err,
             ran_for,
             left_behind: Vec::new(),
+            session_reset: None,
+            notes: Vec::new(),
             terminal: None,
             link: None,
         }
@@ -144,6 +165,19 @@ impl From<Failure> for Error {
     }
 }
 
+/// Makes the directories that a plan wants, for their owner alone.
+pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
+    for directory in &plan.make_directories {
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            let doing = format!("make {}", directory.display());
+            Error::io(ErrorKind::Io, doing, error)
+        })?;
+    }
+    Ok(())
+}
+
 /// Runs a plan to its end, or until it is handed over to go on as a job. Dropping the future ends the tree: its keeper sees the socket close.
 pub(crate) async fn run(
     plan: &Plan,
@@ -161,6 +195,8 @@ pub(crate) async fn run(
             return Err(no_answer().into());
         }
     };
+    let mut watch = watch;
+    let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Call {
         keepers,
         connection: &connection,
@@ -170,6 +206,7 @@ pub(crate) async fn run(
         plan,
         turn: Turn::new(plan),
         pid: 0,
+        place: Place::Alone,
     };
     if call.turn.is_at_once() {
         call.ask_for_handover().await?;
@@ -177,11 +214,13 @@ pub(crate) async fn run(
     let result = tokio::select! {
         biased;
         never = end_when_cancelled(cancel, &connection) => match never {},
+        never = Strokes::pass_on(strokes, &connection) => match never {},
         result = call.until_exited(overdue) => result,
     };
     match result {
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
+            keepers.refill_warm(plan);
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
@@ -235,11 +274,18 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
         .into_iter()
         .flatten()
         .collect();
-    let connection = keepers.take().await?;
-    match connection.send(&message, &fds).await {
-        Ok(()) => return Ok(connection),
-        Err(error) if keepers::is_gone(&error) => {}
-        Err(error) => return Err(failed(error)),
+    // A started shell, then the spare; whoever died while it was waiting is passed over.
+    let mut warm = keepers.take_warm(plan);
+    for _ in 0..2 {
+        let connection = match warm.take() {
+            Some(connection) => connection,
+            None => keepers.take().await?,
+        };
+        match connection.send(&message, &fds).await {
+            Ok(()) => return Ok(connection),
+            Err(error) if keepers::is_gone(&error) => {}
+            Err(error) => return Err(failed(error)),
+        }
     }
     let connection = keepers.take().await?;
     match connection.send(&message, &fds).await {
@@ -263,25 +309,31 @@ fn failure(frame: &Frame) -> std::io::Result<Error> {
     Ok(Error::io(ErrorKind::Spawn, doing, error))
 }
 
+/// A variable as it stands in an environment.
+fn entry((name, value): &(OsString, OsString)) -> ByteBuf {
+    let mut entry = name.clone();
+    entry.push("=");
+    entry.push(value);
+    ByteBuf::from(entry.into_vec())
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
 fn start_message(plan: &Plan) -> Start {
     let bytes = |string: &OsString| ByteBuf::from(string.clone().into_vec());
-    let entry = |(name, value): &(OsString, OsString)| {
-        let mut entry = name.clone();
-        entry.push("=");
-        entry.push(value);
-        ByteBuf::from(entry.into_vec())
-    };
-    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     Start {
         program: plan.shell.program.clone().into_os_string().into_vec(),
         argv: std::iter::once(&plan.shell.name)
             .chain(&plan.shell.args)
             .map(bytes)
             .collect(),
-        script: plan
-            .script
-            .clone()
-            .map(|script| ByteBuf::from(script.into_bytes())),
+        script: plan.script_of_new_shell().map(ByteBuf::from),
+        warm: plan.suits_warm_shell().then(|| {
+            let script = plan.script.clone().unwrap_or_default();
+            ByteBuf::from(script.into_bytes())
+        }),
         env: plan.env.iter().map(entry).collect(),
         stdin: plan.stdin != Stdin::Null,
         streams: plan.streams,
@@ -291,6 +343,7 @@ fn start_message(plan: &Plan) -> Start {
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
         survivors: plan.limits.survivors,
+        terminal: plan.terminal,
         stdin_open: plan.stdin_open,
     }
 }
@@ -316,6 +369,17 @@ struct Call<'a> {
     turn: Turn,
     /// The shell, once it runs.
     pid: i32,
+    /// Whether the keeper is this call's alone.
+    place: Place,
+}
+
+/// Whether a call has a keeper of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It has: what it leaves running can be made a job.
+    Alone,
+    /// It shares one with the other calls of its session.
+    Session,
 }
 
 impl Call<'_> {
@@ -326,9 +390,16 @@ impl Call<'_> {
         mut overdue: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Heard> {
         loop {
+            let due = self.watch.as_ref().and_then(|watch| watch.due());
             let frame = tokio::select! {
                 biased;
                 frame = self.connection.receive() => frame,
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.show_held();
+                    }
+                    continue;
+                }
                 () = &mut overdue => return Err(no_answer()),
                 () = self.turn.comes() => {
                     self.ask_for_handover().await?;
@@ -418,7 +489,11 @@ impl Call<'_> {
             watch.pass_on(&spools).await;
             watch.finish().await;
         }
-        if !exited.left_behind.is_empty() && !self.keep_survivors(&mut exited.left_behind).await {
+        let is_kept = match self.place {
+            Place::Alone => self.keep_survivors(&mut exited.left_behind).await,
+            Place::Session => false,
+        };
+        if !exited.left_behind.is_empty() && !is_kept {
             let directory = plan.directory.clone();
             let _ = self.connection.send(&Release { directory }, &[]).await;
         }
@@ -438,6 +513,8 @@ impl Call<'_> {
             err,
             ran_for: Duration::from_micros(exited.ran_for_us),
             left_behind: exited.left_behind,
+            session_reset: None,
+            notes: Vec::new(),
             terminal: None,
             link: None,
         })

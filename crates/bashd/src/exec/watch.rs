@@ -1,11 +1,15 @@
 //! Following a run's output while it grows: from spool to events.
 
+use super::Strokes;
 use super::keeper::protocol::Query;
+use super::snapshots::{Slot, Snapshots};
 use crate::event::{Event, Stream};
 use crate::output::spool::SpoolReader;
 use crate::output::text::Decoder;
 use crate::output::{Piece, Source};
+use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// Bytes of one output event at most.
 const CHUNK: u64 = 64 * 1024;
@@ -15,6 +19,10 @@ const CHUNK: u64 = 64 * 1024;
 pub(crate) struct Watch {
     events: mpsc::Sender<Event>,
     streams: Vec<Progress>,
+    /// What is typed meanwhile.
+    pub(super) strokes: Option<Strokes>,
+    /// Where only the end of the output is wanted.
+    snapshots: Option<Snapshots>,
 }
 
 /// How far one stream has been passed on.
@@ -32,8 +40,24 @@ impl Watch {
     /// A watch that reports here.
     pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
         Self {
+            strokes: None,
             events,
             streams: vec![Progress::default(), Progress::default()],
+            snapshots: None,
+        }
+    }
+
+    /// The same, with somebody who types meanwhile.
+    pub(crate) fn typed_by(mut self, strokes: Strokes) -> Self {
+        self.strokes = Some(strokes);
+        self
+    }
+
+    /// A watch that puts the end of the output here instead of passing on all of it.
+    pub(crate) fn of_the_end(events: mpsc::Sender<Event>, slot: Arc<Slot>) -> Self {
+        Self {
+            snapshots: Some(Snapshots::new(slot)),
+            ..Self::new(events)
         }
     }
 
@@ -54,6 +78,15 @@ impl Watch {
     /// What is written meanwhile is for the next turn: a flood must not keep the caller from
     /// hearing the keeper, nor one stream from the other.
     pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> Query {
+        if let Some(snapshots) = &mut self.snapshots {
+            let ends: Vec<u64> = spools.iter().map(SpoolReader::readable_end).collect();
+            snapshots.look(spools, &ends);
+            let end = |stream: usize| ends.get(stream).copied().unwrap_or_default();
+            return Query {
+                out: end(0),
+                err: end(1),
+            };
+        }
         for ((spool, progress), stream) in spools
             .iter()
             .zip(&mut self.streams)
@@ -82,8 +115,21 @@ impl Watch {
         }
     }
 
+    /// When something is to be shown that is held back now.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.snapshots.as_ref().and_then(Snapshots::due)
+    }
+
+    /// Shows what was held back until its time.
+    pub(super) fn show_held(&mut self) {
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.show();
+        }
+    }
+
     /// Passes on what was held back.
     pub(super) async fn finish(&mut self) {
+        self.show_held();
         for (progress, stream) in self.streams.iter_mut().zip([Stream::Out, Stream::Err]) {
             let text = progress.finish();
             let offset = progress.told_upto(progress.offset);

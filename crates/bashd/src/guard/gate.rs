@@ -4,7 +4,7 @@ use super::interceptor::Interceptor;
 use super::safe_mode::{self, Form, SafeMode};
 use super::{Guard, Objection, Verdict};
 use crate::rewrite::Command;
-use crate::script::Script;
+use crate::script::{Script, Shape};
 
 /// Everything that decides before a command runs.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +30,8 @@ pub struct Judgement {
     pub form: Form,
     /// The tool to use instead, where the interceptor objected.
     pub suggested_tool: Option<String>,
+    /// What kind of script it is.
+    pub shape: Shape,
     /// The names of the programs that it would execute, as far as they are known.
     pub commands: Vec<String>,
 }
@@ -77,6 +79,7 @@ impl Gate {
             verdict: others.or_stricter(by_interceptor),
             form,
             suggested_tool,
+            shape: script.shape(),
             commands: script.names().into_iter().map(str::to_owned).collect(),
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) command: String,
     /// The directory; empty until it was resolved.
     pub(crate) cwd: PathBuf,
+    /// Whether no agent is to be told of it.
+    pub(crate) is_kept_out: bool,
     is_closed: bool,
 }
 
@@ -40,6 +42,7 @@ impl<'a> Entry<'a> {
             profile: String::new(),
             command: raw_text.to_owned(),
             cwd: PathBuf::new(),
+            is_kept_out: false,
             is_closed: false,
         }
     }
@@ -70,6 +73,7 @@ impl<'a> Entry<'a> {
         record.profile = std::mem::take(&mut self.profile);
         record.command = std::mem::take(&mut self.command);
         record.cwd = self.cwd.display().to_string();
+        record.kept_out = self.is_kept_out;
         record.wall_ms = self.begun.elapsed().as_millis() as u64;
         record
     }

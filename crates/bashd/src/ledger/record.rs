@@ -52,6 +52,9 @@ pub struct Record {
     pub output_bytes: u64,
     /// Newlines that the command wrote.
     pub output_lines: u64,
+    /// Whether a person ran it and wants no agent to be told of it; left out where not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept_out: bool,
 }
 
 /// How a call ended.
@@ -99,6 +102,7 @@ impl Record {
             ran_ms: None,
             output_bytes: 0,
             output_lines: 0,
+            kept_out: false,
         }
     }
 

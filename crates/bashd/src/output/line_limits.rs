@@ -138,6 +138,18 @@ impl Source for Limited<'_> {
         self.lines
     }
 
+    fn offset_of_line(&self, line: u64) -> io::Result<Option<u64>> {
+        if line == 0 {
+            return Ok(Some(0));
+        }
+        // The first line here may begin within one there; those behind it are the same.
+        let found = self
+            .source
+            .offset_of_line(self.hidden.before.lines + line)?;
+        let inside = found.filter(|offset| *offset <= self.range.end);
+        Ok(inside.and_then(|offset| offset.checked_sub(self.range.start)))
+    }
+
     fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
         let end = range.end.min(self.len());
         let start = range.start.min(end);

@@ -1,10 +1,14 @@
 //! From bytes to bounded text: the spool, the one lossy decoding, the one truncation algorithm.
 
+mod ends;
 #[cfg(test)]
 pub(crate) mod fixed;
 pub mod joined;
 pub mod line_limits;
+mod plain_line;
+pub(crate) mod rendered;
 pub mod spool;
+pub(crate) mod terminal;
 pub mod text;
 mod walk;
 pub mod window;
@@ -22,10 +26,47 @@ pub trait Source {
     /// Reads what is kept of `range`, in order; what is gone is told as a gap, never as void bytes.
     fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<Piece>>;
 
+    /// Offset at which the line with this number (from 0) begins, if it is still there.
+    fn offset_of_line(&self, line: u64) -> std::io::Result<Option<u64>> {
+        scan_for_line(self, line)
+    }
+
+    /// Whether there is something behind the last newline.
+    fn has_open_end(&self) -> std::io::Result<bool> {
+        let length = self.len();
+        let last = self.read(length.saturating_sub(1)..length)?.pop();
+        Ok(match last {
+            Some(Piece::Kept(byte)) => byte != b"\n",
+            Some(Piece::Dropped(_)) => true,
+            None => false,
+        })
+    }
+
     /// Whether the stream had no bytes at all.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Looks for the start of a line from the start of the stream.
+fn scan_for_line<S: Source + ?Sized>(source: &S, line: u64) -> std::io::Result<Option<u64>> {
+    const STEP: u64 = 1024 * 1024;
+    let (mut offset, mut seen) = (0, 0);
+    while seen < line && offset < source.len() {
+        for piece in source.read(offset..(offset + STEP).min(source.len()))? {
+            let Piece::Kept(bytes) = piece else {
+                return Ok(None);
+            };
+            for newline in memchr::memchr_iter(b'\n', &bytes) {
+                seen += 1;
+                if seen == line {
+                    return Ok(Some(offset + newline as u64 + 1));
+                }
+            }
+            offset += bytes.len() as u64;
+        }
+    }
+    Ok((line == 0).then_some(0))
 }
 
 /// A part of a stream that was asked for.
@@ -48,6 +89,38 @@ pub struct Capture {
     pub lines: u64,
     /// What the window left out; `None` when the text is everything.
     pub omitted: Option<Omitted>,
+    /// Which lines are shown.
+    pub extent: Extent,
+}
+
+/// Which lines of a stream a text shows. A line of which only a part is shown counts as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Extent {
+    /// Lines of the stream, also counting a last one without a newline.
+    pub lines: u64,
+    /// Lines that are shown from its start; all of them, if the text is everything.
+    pub head: u64,
+    /// Lines that are shown from its end.
+    pub tail: u64,
+    /// Bytes of text, without the words around them.
+    pub bytes: usize,
+    /// Lines that were too long and are cut.
+    pub cut_lines: u64,
+    /// Bytes of the stream behind these cuts.
+    pub cut_bytes: u64,
+}
+
+impl Extent {
+    /// Counts another text as well.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.lines += other.lines;
+        self.head += other.head;
+        self.tail += other.tail;
+        self.bytes += other.bytes;
+        self.cut_lines += other.cut_lines;
+        self.cut_bytes += other.cut_bytes;
+    }
 }
 
 /// What a window left out.

@@ -8,7 +8,7 @@
 
 use super::text;
 use super::walk::{self, Segment};
-use super::{Capture, Omitted, Source};
+use super::{Capture, Extent, Omitted, Source};
 use crate::artifact::{self, Kept};
 use crate::template;
 use serde::Deserialize;
@@ -51,12 +51,37 @@ impl Window {
         "artifact",
     ];
 
+    /// Puts the shown parts into their arrangement.
+    pub(super) fn arrange(&self, parts: &Parts<'_>, kept: Option<Kept>) -> String {
+        template::fill(
+            &self.template,
+            &[
+                ("head", parts.head),
+                ("tail", parts.tail),
+                ("got", &size_for_people(parts.got)),
+                ("max", &size_for_people(self.max as u64)),
+                ("omitted_bytes", &parts.omitted.bytes.to_string()),
+                ("omitted_lines", &parts.omitted.lines.to_string()),
+                ("artifact", &self.artifact_text(kept)),
+            ],
+        )
+    }
+
     fn artifact_text(&self, kept: Option<Kept>) -> String {
         kept.map_or_else(String::new, |kept| {
             let address = artifact::address(kept.id);
             template::fill(&self.artifact, &[("address", &address)])
         })
     }
+}
+
+/// What is shown of a text that is too long, and what is not.
+pub(super) struct Parts<'a> {
+    pub(super) head: &'a str,
+    pub(super) tail: &'a str,
+    /// How long it is in all.
+    pub(super) got: u64,
+    pub(super) omitted: Omitted,
 }
 
 /// A part of the stream as text, and what of the stream it is.
@@ -86,7 +111,14 @@ pub(crate) fn capture(
     if start.complete && size <= window.max {
         let whole = render(&start.segments);
         let omitted = omitted_beside(whole.raw, whole.lines);
+        let all_lines = lines + u64::from(source.has_open_end()?);
         return Ok(Capture {
+            extent: Extent {
+                lines: all_lines,
+                head: all_lines,
+                bytes: whole.text.len(),
+                ..Extent::default()
+            },
             text: whole.text,
             bytes,
             lines,
@@ -102,24 +134,31 @@ pub(crate) fn capture(
     } else {
         size as u64
     };
-    let text = template::fill(
-        &window.template,
-        &[
-            ("head", &head.text),
-            ("tail", &tail.text),
-            ("got", &size_for_people(got)),
-            ("max", &size_for_people(window.max as u64)),
-            ("omitted_bytes", &omitted.bytes.to_string()),
-            ("omitted_lines", &omitted.lines.to_string()),
-            ("artifact", &window.artifact_text(keep())),
-        ],
-    );
+    let parts = Parts {
+        head: &head.text,
+        tail: &tail.text,
+        got,
+        omitted,
+    };
     Ok(Capture {
-        text,
+        text: window.arrange(&parts, keep()),
         bytes,
         lines,
         omitted: Some(omitted),
+        extent: Extent {
+            lines: lines + u64::from(source.has_open_end()?),
+            head: lines_in(&head.text),
+            tail: lines_in(&tail.text),
+            bytes: head.text.len() + tail.text.len(),
+            ..Extent::default()
+        },
     })
+}
+
+/// Lines of a text, also counting parts of lines at its ends.
+fn lines_in(text: &str) -> u64 {
+    let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+    newlines + u64::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
 /// Bytes of text that the segments need at most.

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
 use crate::profile::parameters::CwdSpelling;
 use crate::request::Request;
-use crate::rewrite::Command;
+use crate::rewrite::LeadingCd;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -23,12 +23,12 @@ pub(super) struct Wanted {
 pub(super) fn wanted(
     profile: &Profile,
     request: &Request,
-    command: &Command,
+    lifted: Option<&LeadingCd>,
     surroundings: &Surroundings,
     home: Option<&Path>,
 ) -> Wanted {
     let here = &surroundings.cwd;
-    match (&request.cwd, &command.leading_cd) {
+    match (&request.cwd, lifted) {
         (Some(cwd), _) => Wanted {
             path: match profile.input.cwd {
                 CwdSpelling::Path => here.join(cwd),

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The variable by which a command learns the id of its run, in profiles that say so.
-const RUN_VARIABLE: &str = "BASHD_RUN";
+pub(crate) const RUN_VARIABLE: &str = "BASHD_RUN";
 
 /// The surroundings' variables, the profile's over them, the call's own over all.
 pub(super) fn of(
@@ -19,6 +19,11 @@ pub(super) fn of(
     surroundings: &Surroundings,
     id: &RunId,
 ) -> Vec<(OsString, OsString)> {
+    if request.by.is_person() {
+        let run = (RUN_VARIABLE.into(), id.as_str().into());
+        let own = surroundings.env.iter().cloned().chain([run]);
+        return last_of_each(own.chain(request.env.iter().cloned()));
+    }
     let rules = &profile.environment;
     let inherited = surroundings.env.iter().cloned();
     let inherited = inherited.filter(|(name, _)| rules.inherits(name));

@@ -3,16 +3,21 @@
 use super::Profile;
 use super::parameters::Sets;
 use super::rules::LimitRules;
+use super::rules::{OutputRules, TextForm};
+use super::texts::TruncationTexts;
 use crate::guard;
 use crate::output::window::Window;
 use crate::template::unknown_placeholder;
+use crate::urls;
 
 /// Says what is wrong with a profile, if something is.
 pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_parameters(profile)?;
     check_limits(profile)?;
+    check_rewrite(profile)?;
     check_guard(profile)?;
     check_window(&profile.output.window)?;
+    check_lines(&profile.output)?;
     check_texts(profile)
 }
 
@@ -37,6 +42,7 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
         Sets::Env,
         Sets::Timeout,
         Sets::Stdin,
+        Sets::Session,
         Sets::Mode,
         Sets::Background,
         Sets::OnTimeout,
@@ -76,6 +82,14 @@ fn check_limits(profile: &Profile) -> Result<(), String> {
     }
 }
 
+fn check_rewrite(profile: &Profile) -> Result<(), String> {
+    let is_unknown = |scheme: &&String| !urls::is_known(scheme);
+    match profile.rewrite.urls.iter().find(is_unknown) {
+        Some(scheme) => Err(format!("rewrite.urls: there is no scheme `{scheme}`")),
+        None => Ok(()),
+    }
+}
+
 fn check_guard(profile: &Profile) -> Result<(), String> {
     let is_unknown = |name: &&String| guard::rule(name).is_none();
     match profile.guard.rules.iter().find(is_unknown) {
@@ -94,6 +108,16 @@ fn check_window(window: &Window) -> Result<(), String> {
         &window.template,
         &Window::PLACEHOLDERS,
     )
+}
+
+fn check_lines(output: &OutputRules) -> Result<(), String> {
+    match (output.text, output.line_bytes) {
+        (_, None) | (TextForm::Rendered, Some(16..)) => Ok(()),
+        (TextForm::Decoded, Some(_)) => {
+            Err("output.line_bytes needs output.text = \"rendered\"".to_owned())
+        }
+        (TextForm::Rendered, Some(_)) => Err("output.line_bytes must be 16 or more".to_owned()),
+    }
 }
 
 fn check_texts(profile: &Profile) -> Result<(), String> {
@@ -132,7 +156,33 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     let limits = &profile.limits;
     placeholders("limits.raised", &limits.raised, &LimitRules::PLACEHOLDERS)?;
     placeholders("limits.lowered", &limits.lowered, &LimitRules::PLACEHOLDERS)?;
+    placeholders("reply.texts.wall_time", &texts.wall_time, &["seconds"])?;
+    check_truncation(&profile.reply.truncation)?;
     placeholders("tool.description", &profile.tool.description, &["pwd"])
+}
+
+fn check_truncation(texts: &TruncationTexts) -> Result<(), String> {
+    let range = ["first", "last", "total"];
+    let middle = [
+        "head",
+        "first",
+        "last",
+        "total",
+        "omitted_lines",
+        "omitted_size",
+    ];
+    placeholders("reply.truncation.range", &texts.range, &range)?;
+    placeholders("reply.truncation.count", &texts.count, &["shown", "total"])?;
+    placeholders("reply.truncation.by_bytes", &texts.by_bytes, &["limit"])?;
+    placeholders("reply.truncation.middle", &texts.middle, &middle)?;
+    placeholders("reply.truncation.lines_cut", &texts.lines_cut, &["max"])?;
+    placeholders("reply.truncation.stored", &texts.stored, &["address"])?;
+    let partly = ["address", "dropped"];
+    placeholders(
+        "reply.truncation.stored_partly",
+        &texts.stored_partly,
+        &partly,
+    )
 }
 
 fn placeholders(key: &str, text: &str, allowed: &[&str]) -> Result<(), String> {
@@ -173,6 +223,11 @@ mod tests {
                 "no rule `no_fun`",
             ),
             ("grace_ms", "timeout_range_s = [5, 1]\ngrace_ms", "least"),
+            (
+                "[limits]",
+                "[rewrite]\nurls = [\"ftp\"]\n[limits]",
+                "no scheme `ftp`",
+            ),
         ];
         for (good, bad, message) in misfits {
             assert!(HARNESS.contains(good), "{good}");

@@ -1,20 +1,22 @@
 //! From a run to what its profile shows of it: windows, counts, and what got lost.
 
 use super::Profile;
-use super::reply::{Ending, Finished, Handed};
+use super::reply::{self, Ending, Finished, Handed};
 use super::rules::Artifacts;
 use crate::artifact::{Kept, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
-use crate::exec::{Failure, HandedOver, Outcome, Run};
+use crate::exec::{EndedBy, Exit, Failure, HandedOver, Outcome, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
+use crate::output::terminal::TerminalText;
 use crate::output::window::Keep;
 use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
 use std::io;
+use std::time::Duration;
 
 /// What a run that was carried out, or not, comes to.
 pub(crate) fn conclude(
@@ -51,6 +53,12 @@ fn finished(
     store: Option<&Store>,
 ) -> io::Result<Finished> {
     let mut notices = accepted.notices.clone();
+    notices.extend(plan.notes.iter().chain(&run.notes).map(Notice::request));
+    notices.extend(run.session_reset.map(|reset| {
+        let text = "variables, functions and directory are gone";
+        Notice::request(format!("the session begins anew, since {reset}: {text}"))
+    }));
+    notices.extend(plan.notices.iter().cloned());
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
@@ -58,7 +66,13 @@ fn finished(
         artifact = artifact.or_else(|| stored(profile, plan, run, store?));
         artifact
     };
-    let (captured, hidden) = captured(profile, plan, &run.out, err_source, &mut keep)?;
+    let text = plan
+        .terminal
+        .map(|size| TerminalText::of(&run.out, size, profile.terminal.carriage_return));
+    let (captured, hidden) = match text.transpose()? {
+        Some(text) => captured(profile, plan, &text, None, &mut keep)?,
+        None => captured(profile, plan, &run.out, err_source, &mut keep)?,
+    };
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
         .into_iter()
@@ -83,6 +97,7 @@ fn finished(
         artifact,
         notices,
         left_behind: run.left_behind.clone(),
+        session_reset: run.session_reset,
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     })
 }
@@ -154,6 +169,33 @@ fn captured(
         keep();
     }
     Ok((captured, hidden))
+}
+
+/// The text of a job that has ended, as its call would have answered.
+pub(crate) fn of_job(
+    profile: &Profile,
+    out: &dyn Source,
+    exit: Exit,
+    ended_by: Option<EndedBy>,
+) -> io::Result<String> {
+    let captured = profile.output.capture(out, None, &mut || None)?;
+    let finished = Finished {
+        exit,
+        ended_by,
+        timeout: Duration::from_secs(profile.limits.timeout_s),
+        requested_timeout: None,
+        ran_for: Duration::ZERO,
+        captured,
+        hidden: Hidden::default(),
+        written: Written::of(out, None),
+        dropped_bytes: 0,
+        artifact: None,
+        notices: Vec::new(),
+        left_behind: Vec::new(),
+        terminal: None,
+        session_reset: None,
+    };
+    Ok(reply::reply(profile, &Ending::Ran(Box::new(finished)), Duration::ZERO).text)
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

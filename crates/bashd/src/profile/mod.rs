@@ -5,6 +5,7 @@
 //! (`docs/profiles.md`).
 
 mod check;
+mod detailed;
 pub(crate) mod finished;
 pub mod library;
 pub mod parameters;
@@ -19,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Sets, Tool};
 use rules::{
     BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
-    RewriteRules, ShellRules,
+    RewriteRules, SessionRules, ShellRules, TerminalRules,
 };
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
@@ -59,12 +60,18 @@ pub struct Profile {
     /// What is added to the environment.
     #[serde(default)]
     pub environment: EnvironmentRules,
+    /// When a command gets a terminal.
+    #[serde(default)]
+    pub terminal: TerminalRules,
     /// How the text of a command is rewritten.
     #[serde(default)]
     pub rewrite: RewriteRules,
     /// Which rules decide before anything runs.
     #[serde(default)]
     pub guard: GuardRules,
+    /// Which calls share a shell, and when.
+    #[serde(default)]
+    pub session: SessionRules,
     /// When and how runs are ended.
     pub limits: LimitRules,
     /// How a call answers whose command goes on as a job.

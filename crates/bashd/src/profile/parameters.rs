@@ -120,6 +120,8 @@ pub enum Sets {
     Stdin,
     /// One of the profile's modes: a string.
     Mode,
+    /// The name of a session: a string.
+    Session,
     /// Whether the call returns at once: a boolean.
     Background,
     /// What happens when the limit comes: `background` or `kill`.

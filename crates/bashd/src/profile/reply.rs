@@ -7,7 +7,7 @@ use super::Profile;
 use super::shape::{self, Shaped};
 use crate::artifact::{self, Kept};
 use crate::error::Error;
-use crate::exec::{EndedBy, Exit};
+use crate::exec::{EndedBy, Exit, Reset};
 use crate::jobs::tool::Answer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
@@ -56,7 +56,7 @@ pub struct Handed {
 }
 
 /// A run whose output has passed the profile's windows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Finished {
     /// How the shell ended.
     pub exit: Exit,
@@ -82,6 +82,8 @@ pub struct Finished {
     pub notices: Vec<Notice>,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Why the session's shell is gone, or is another one than before.
+    pub session_reset: Option<Reset>,
     /// The client's terminal that it ran in.
     pub terminal: Option<String>,
 }
@@ -185,6 +187,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         dropped_bytes: finished.dropped_bytes,
         artifact: finished.artifact.map(|kept| artifact::address(kept.id)),
         left_behind: finished.left_behind.clone(),
+        session_reset: finished.session_reset.map(|reset| reset.to_string()),
         ..from_shaped(shaped)
     }
 }
@@ -211,6 +214,7 @@ fn from_shaped(shaped: Shaped) -> Reply {
         artifact: None,
         job: None,
         left_behind: Vec::new(),
+        session_reset: None,
         terminal: None,
     }
 }

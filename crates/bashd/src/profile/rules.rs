@@ -3,9 +3,11 @@
 use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::output::joined::Joined;
+use crate::output::rendered;
 use crate::output::window::{self, Keep, Window};
-use crate::output::{Captured, Source};
-use crate::plan::{Limits, Shell, Streams, Survivors};
+use crate::output::{Capture, Captured, Source};
+use crate::plan::{Limits, Overlap, Shell, Streams, Survivors};
+use crate::request::Request;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -18,6 +20,12 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ShellRules {
+    /// Whether the shell takes over what the user's rc file sets up.
+    #[serde(default)]
+    pub snapshot: bool,
+    /// Whether shells that have already started may be used.
+    #[serde(default)]
+    pub warm: bool,
     /// Whether the configured `shell` may stand in for the candidates.
     pub choice: ShellChoice,
     /// Program and arguments before the script; the first that this machine has is taken.
@@ -109,6 +117,31 @@ impl EnvironmentRules {
     }
 }
 
+/// Which calls share a shell, and when.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SessionRules {
+    /// Whether calls that name no session share one.
+    #[serde(default)]
+    pub implicit: bool,
+    /// What happens to a call while another one of its session runs.
+    #[serde(default)]
+    pub overlap: Overlap,
+}
+
+impl SessionRules {
+    /// The name of a call's session, if it has one. Calls that name none share that of their owner, whose
+    /// name may be empty.
+    pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
+        match &request.session {
+            Some(name) => Some(name),
+            None if self.implicit => Some(request.owner.as_deref().unwrap_or_default()),
+            None => None,
+        }
+    }
+}
+
 /// How the text of a command is rewritten before it runs.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -120,6 +153,9 @@ pub struct RewriteRules {
     /// What happens to a trailing `| tail -n N`.
     #[serde(default)]
     pub trailing_limits: TrailingLimitsRule,
+    /// Schemes of internal URLs that become paths (`local` for `local://x`).
+    #[serde(default)]
+    pub urls: Vec<String>,
 }
 
 /// What happens to a leading `cd DIR &&`.
@@ -143,6 +179,52 @@ pub enum TrailingLimitsRule {
     Keep,
     /// It becomes a limit on what is shown; everything is kept.
     Take,
+}
+
+/// When a command that asks for a terminal gets one, and how its output becomes text.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TerminalRules {
+    /// When there is one.
+    pub when: TerminalWhen,
+    /// What happens where there is none.
+    pub fallback: Fallback,
+    /// What a carriage return inside a line does.
+    pub carriage_return: CarriageReturn,
+}
+
+/// When a command that asks for a terminal gets one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalWhen {
+    /// Always: a program that needs one works for a model, too.
+    #[default]
+    Always,
+    /// Only where somebody watches who could type.
+    WithUi,
+}
+
+/// What happens where there is no terminal for a command that asks for one: it runs without.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// The reply says so.
+    #[default]
+    Told,
+    /// Nothing is said.
+    Silent,
+}
+
+/// What a carriage return inside a line of a terminal's output does to the text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CarriageReturn {
+    /// What follows is written over the line, as on a screen: of a progress bar its last form stays.
+    #[default]
+    Rewrites,
+    /// It ends the line.
+    EndsLine,
 }
 
 /// Which rules decide before anything runs.
@@ -198,6 +280,23 @@ pub struct BackgroundRules {
     pub handed_over: String,
     /// What the output file says at its end.
     pub file_ends: Option<EndLines>,
+    /// How the parts of the text stand.
+    pub layout: JobLayout,
+    /// Whether a call's timeout holds for its job as well; else only one that was asked for does.
+    pub keeps_timeout: bool,
+    /// Whether long-running calls become jobs by themselves, where that is switched on.
+    pub auto: bool,
+}
+
+/// How output, notices and job stand in a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobLayout {
+    /// A line each.
+    #[default]
+    Lines,
+    /// A blank line between them, the output without blanks at its end.
+    Paragraphs,
 }
 
 impl Default for BackgroundRules {
@@ -208,6 +307,9 @@ impl Default for BackgroundRules {
             handed_over: "[still running after {seconds} s, as job {job}; output in {output_file}]"
                 .into(),
             file_ends: None,
+            layout: JobLayout::Lines,
+            keeps_timeout: false,
+            auto: false,
         }
     }
 }
@@ -313,11 +415,29 @@ pub struct OutputRules {
     /// What stands between stdout and stderr when both are shown in one text.
     #[serde(default)]
     pub separator: String,
+    /// What becomes of escape sequences and `\r`.
+    #[serde(default)]
+    pub text: TextForm,
+    /// Bytes of text after which a line is cut; needs rendered text. None: lines stay whole.
+    #[serde(default)]
+    pub line_bytes: Option<usize>,
     /// When the whole output is stored.
     #[serde(default)]
     pub artifacts: Artifacts,
     /// The window that each shown text passes.
     pub window: Window,
+}
+
+/// What becomes of what programs write for terminals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextForm {
+    /// It stays.
+    #[default]
+    Decoded,
+    /// Escape sequences and control characters go, and a line that was written over shows its last
+    /// frame.
+    Rendered,
 }
 
 /// When a run's output is stored as an artifact.
@@ -349,20 +469,24 @@ impl OutputRules {
         err: Option<&dyn Source>,
         keep: &mut Keep<'_>,
     ) -> io::Result<Captured> {
-        let window = &self.window;
         Ok(match (self.show, err) {
             (Show::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
-                Captured::One(window::capture(&joined, window, keep)?)
+                Captured::One(self.window_of(&joined, keep)?)
             }
             (Show::Apart, Some(err)) => Captured::Apart {
-                out: window::capture(out, window, keep)?,
-                err: window::capture(err, window, keep)?,
+                out: self.window_of(out, keep)?,
+                err: self.window_of(err, keep)?,
             },
-            (Show::Together | Show::Apart, None) => {
-                Captured::One(window::capture(out, window, keep)?)
-            }
+            (Show::Together | Show::Apart, None) => Captured::One(self.window_of(out, keep)?),
         })
+    }
+
+    fn window_of(&self, source: &dyn Source, keep: &mut Keep<'_>) -> io::Result<Capture> {
+        match self.text {
+            TextForm::Decoded => window::capture(source, &self.window, keep),
+            TextForm::Rendered => rendered::capture(source, &self.window, self.line_bytes, keep),
+        }
     }
 }
 

@@ -52,7 +52,7 @@ fn input_schema(profile: &Profile, config: &Config) -> Value {
 
 fn property(profile: &Profile, parameter: &Parameter) -> Value {
     let mut property = match parameter.sets {
-        Sets::Command | Sets::Cwd | Sets::Stdin => json!({"type": "string"}),
+        Sets::Command | Sets::Cwd | Sets::Stdin | Sets::Session => json!({"type": "string"}),
         Sets::OnTimeout => json!({"type": "string", "enum": OnTimeout::NAMES}),
         Sets::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         Sets::Background | Sets::StdinOpen | Sets::Pty => {
@@ -176,6 +176,8 @@ For complex scripts, write them to a file first and then execute the file.
             "wait_max",
             "background",
             "stdin",
+            "pty",
+            "session",
             "stdin_open",
         ];
         assert_eq!(names, expected);

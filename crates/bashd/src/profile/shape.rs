@@ -3,7 +3,9 @@
 //! State comes from the run's fields alone; nothing here looks for markers in output.
 
 use super::Profile;
+use super::detailed;
 use super::reply::{Finished, Handed};
+use super::rules::JobLayout;
 use super::signal;
 use super::texts::{ErrorWhen, OutcomeTexts, Shape};
 use crate::event::Stream;
@@ -30,9 +32,9 @@ pub(super) struct Shaped {
 }
 
 /// A line that a reply adds to the output, and the stream that it is about.
-struct Remark {
+pub(super) struct Remark {
     stream: Stream,
-    line: String,
+    pub(super) line: String,
 }
 
 /// Shapes a call in which nothing ran or we failed; `partial` is what was captured until then.
@@ -43,7 +45,7 @@ pub(super) fn of_error(profile: &Profile, message: &str, partial: &str) -> Shape
             let result = json!({ "error": full });
             (result.to_string(), result)
         }
-        Shape::OutputThenExit | Shape::FailureThenOutput | Shape::Annotated => {
+        Shape::OutputThenExit | Shape::FailureThenOutput | Shape::Annotated | Shape::Detailed => {
             (full, json!({ "error": message }))
         }
     };
@@ -73,6 +75,7 @@ pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
             result: full_result(finished),
             is_error: is_error(profile, finished),
         },
+        Shape::Detailed => detailed::of_run(profile, finished),
     }
 }
 
@@ -90,15 +93,29 @@ pub(super) fn of_job(profile: &Profile, handed: &Handed) -> Shaped {
         ("command", &handed.command),
         ("seconds", seconds.trim_end_matches(".0")),
     ];
-    let text = if handed.waits {
-        let mut text = partial_output(profile, &handed.so_far);
-        start_line(&mut text);
-        text.push_str(&fill(&rules.handed_over, &values));
-        text
+    let template = if handed.waits {
+        &rules.handed_over
     } else {
-        fill(&rules.started, &values)
+        &rules.started
+    };
+    let told = fill(template, &values);
+    let text = match (rules.layout, handed.waits) {
+        (JobLayout::Lines, false) => told,
+        (JobLayout::Lines, true) => {
+            let mut text = partial_output(profile, &handed.so_far);
+            start_line(&mut text);
+            text + &told
+        }
+        (JobLayout::Paragraphs, _) => {
+            let output = output(&handed.so_far.captured).trim_end().to_owned();
+            let remarks = remarks(profile, &handed.so_far).into_iter().map(|r| r.line);
+            let parts = std::iter::once(output).chain(remarks).chain([told]);
+            let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+            parts.join("\n\n")
+        }
     };
     let result = json!({
+        "async": {"state": "running", "jobId": handed.alias, "type": "bash"},
         "job": handed.id,
         "alias": handed.alias,
         "state": "running",
@@ -218,7 +235,7 @@ fn streams_object(profile: &Profile, finished: &Finished) -> Shaped {
 }
 
 /// Whether the profile counts this run as a tool error.
-fn is_error(profile: &Profile, finished: &Finished) -> bool {
+pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
     profile.reply.error_when.iter().any(|when| match when {
         ErrorWhen::TimedOut => finished.ended_by == Some(EndedBy::Timeout),
         ErrorWhen::Cancelled => finished.ended_by == Some(EndedBy::Cancel),
@@ -235,7 +252,7 @@ fn is_not_runnable(finished: &Finished) -> bool {
     matches!(finished.exit, Exit::Code(126 | 127)) && out.bytes == 0 && !err.text.trim().is_empty()
 }
 
-fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
+pub(super) fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
     match finished.ended_by? {
         EndedBy::Timeout => {
             let seconds = finished.timeout.as_secs_f64().to_string();
@@ -245,14 +262,14 @@ fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
     }
 }
 
-fn exit_text(texts: &OutcomeTexts, finished: &Finished) -> String {
+pub(super) fn exit_text(texts: &OutcomeTexts, finished: &Finished) -> String {
     let code = finished.status().map(|status| status.to_string());
     let code = code.unwrap_or_else(|| texts.no_status.clone());
     fill(&texts.exit, &[("code", &code)])
 }
 
 /// What is worth saying besides the outcome, as far as the profile has words for it.
-fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
+pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
     let texts = &profile.reply.texts;
     let notices = finished.notices.iter().map(|notice| {
         let (template, stream) = match notice.kind {

@@ -18,6 +18,9 @@ pub struct ReplyRules {
     pub error_when: Vec<ErrorWhen>,
     /// The words.
     pub texts: OutcomeTexts,
+    /// The words for what is not shown, in the detailed shape.
+    #[serde(default)]
+    pub truncation: TruncationTexts,
 }
 
 /// How text and result of a reply are put together.
@@ -32,6 +35,9 @@ pub enum Shape {
     FailureThenOutput,
     /// Text: the output, then a line in brackets for each thing worth saying.
     Annotated,
+    /// Text: the output, notices, how it ended, what is not shown; or what ended it, then the output.
+    /// All of that also as data.
+    Detailed,
 }
 
 /// Outcomes of a run that a profile may count as tool errors.
@@ -83,9 +89,36 @@ pub struct OutcomeTexts {
     /// More processes than are listed: `{count}`.
     #[serde(default)]
     pub left_more: String,
-    /// There is nothing else to say.
+    /// There is nothing else to say, or (detailed) no output.
     #[serde(default)]
     pub empty: String,
+    /// How long it ran (detailed): `{seconds}`.
+    #[serde(default)]
+    pub wall_time: String,
+    /// There is no exit status (detailed). Empty: `exit` with `no_status`.
+    #[serde(default)]
+    pub missing_status: String,
+}
+
+/// The words for what is not shown, put together with periods. Empty ones are not told.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct TruncationTexts {
+    /// Only these lines: `{first}`, `{last}`, `{total}`.
+    pub range: String,
+    /// No line fits: `{shown}`, `{total}`.
+    pub count: String,
+    /// What follows where the window's size is the reason: `{limit}`.
+    pub by_bytes: String,
+    /// Only both ends: `{head}`, `{first}`, `{last}`, `{total}`, `{omitted_lines}`, `{omitted_size}`.
+    pub middle: String,
+    /// Lines are cut: `{max}`.
+    pub lines_cut: String,
+    /// All of the output is stored: `{address}`.
+    pub stored: String,
+    /// Some of it is: `{address}`, `{dropped}`.
+    pub stored_partly: String,
 }
 
 /// The words for bad requests: `{detail}`.
@@ -125,6 +158,7 @@ impl RefusalTexts {
             RefusalKind::InvalidEnvName => &self.invalid_env_name,
             RefusalKind::BackgroundDisabled => &self.background_disabled,
             RefusalKind::BackgroundUnavailable => &self.background_unavailable,
+            RefusalKind::InternalUrl => return detail.clone(),
             RefusalKind::InvalidJson => &self.invalid_json,
             RefusalKind::NotAnObject => &self.not_an_object,
             RefusalKind::MissingCommand => &self.missing_command,

@@ -87,6 +87,10 @@ impl RunView {
         match event {
             Event::Started { .. } | Event::Terminal { .. } => self.state = State::Running,
             Event::Output { text, .. } => self.live.push(text),
+            Event::Snapshot(snapshot) => {
+                self.live = LineStore::keeping(MOST_LIVE_LINES);
+                self.live.push(&snapshot.text);
+            }
             Event::Finished(reply) => {
                 let outcome = Outcome::of(reply);
                 self.output = Some(plain(&reply.output));

@@ -91,6 +91,7 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         Sets::Cwd => request.cwd = Some(text()?).filter(|cwd| !cwd.is_empty()).map(Into::into),
         Sets::Stdin => request.stdin = Some(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
+        Sets::Session => request.session = Some(text()?),
         Sets::Timeout => request.timeout = Some(seconds(name, value)?),
         Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
         Sets::Background => request.background = truth(name, value)?,

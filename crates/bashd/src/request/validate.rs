@@ -27,6 +27,29 @@ pub struct Accepted {
 }
 
 impl Accepted {
+    /// Lets a long-running command go on as a job by itself, where profile and configuration say so. Its
+    /// limit holds all the same, and where there can be no job the call goes on waiting.
+    pub(crate) fn with_auto_background(
+        mut self,
+        profile: &Profile,
+        request: &Request,
+        config: &Config,
+    ) -> Self {
+        /// How long before its limit a command goes on as a job at the latest.
+        const BEFORE_LIMIT: Duration = Duration::from_secs(1);
+        let threshold = config
+            .auto_background
+            .filter(|_| profile.background.auto && !request.pty && self.handover.is_none());
+        if let Some(threshold) = threshold {
+            self.handover = Some(Handover {
+                after: threshold.min(self.timeout.saturating_sub(BEFORE_LIMIT)),
+                waits: true,
+                otherwise: Otherwise::Wait,
+            });
+        }
+        self
+    }
+
     /// What is accepted without any profile's opinion: a limit.
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
@@ -87,6 +110,9 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     for (name, value) in &request.env {
         refuse_bad_variable(name, value)?;
     }
+    if let Some(name) = &request.session {
+        refuse_bad_session(name)?;
+    }
     let mode = mode_of(profile, request.mode.as_deref())?;
     let mut accepted = settle_timeout(profile, mode, request.timeout)?;
     let is_background_mode = mode.is_some_and(|mode| mode.runs == Runs::Background);
@@ -103,6 +129,7 @@ fn settle_handover(
 ) {
     if is_background_mode || request.background {
         let has_limit = is_background_mode
+            || profile.background.keeps_timeout
             || request.timeout.is_some() && request.on_timeout != Some(OnTimeout::Background);
         if !has_limit {
             accepted.ends = Ends::AtJobLimit;
@@ -131,6 +158,17 @@ fn settle_handover(
         }
         Some(OnTimeout::Kill) | None => {}
     }
+}
+
+/// A name must be one that people can read in a list.
+fn refuse_bad_session(name: &str) -> Result<(), Refusal> {
+    /// Longer than anybody's name or id.
+    const LONGEST: usize = 128;
+    if name.trim().is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
+        let detail = format!("`session` must be a name of 1 to {LONGEST} bytes on one line");
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    Ok(())
 }
 
 fn refuse_nul(what: &str, value: &OsStr) -> Result<(), Refusal> {

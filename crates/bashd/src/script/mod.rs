@@ -19,6 +19,7 @@ mod keywords;
 mod parser_limits;
 mod reader;
 mod second_opinion;
+mod shape;
 mod shells;
 mod simple;
 mod tree;
@@ -27,6 +28,7 @@ mod word;
 mod word_reader;
 mod wrappers;
 
+pub use shape::Shape;
 pub use view::{
     Assigned, Assignment, Bound, Command, Construct, Constructs, Joint, Origin, Place, Readings,
     Redirect, RedirectOperator, Script, Span,

@@ -212,19 +212,6 @@ async fn what_is_left_running_is_listed_and_stays() {
 }
 
 #[tokio::test]
-async fn a_parameter_to_come_is_refused_by_name() {
-    let home = Home::new();
-    let default = default(&home);
-    for name in ["session", "pty"] {
-        let input = json!({"command": "touch ran", name: true}).to_string();
-        let reply = default.json(&input).await;
-        let expected = format!("Error: not available yet: parameter `{name}`");
-        assert_eq!((reply.text, reply.is_error), (expected, true));
-    }
-    assert!(!home.workspace().join("ran").exists());
-}
-
-#[tokio::test]
 async fn every_call_has_one_record_whatever_became_of_it() {
     let home = Home::new();
     let default = default(&home);

@@ -26,6 +26,17 @@ pub(crate) fn engine(home: &Home) -> Engine {
     Engine::new(Config::new(home.state()), surroundings, KeeperSource::Hook).expect("an engine")
 }
 
+/// The same, where every call has a shell of its own whatever the profile says.
+pub(crate) fn engine_without_sessions(home: &Home) -> Engine {
+    let mut config = Config::new(home.state());
+    config.sessions.most = 0;
+    let surroundings = Surroundings {
+        cwd: home.workspace(),
+        env: home.env(),
+    };
+    Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine")
+}
+
 /// Runs `script` with separate streams in `cwd`, before any reply mapping.
 ///
 /// The profile is `phoenix` because its document says `bash -c` and it adds nothing to the environment.
@@ -51,7 +62,7 @@ pub(crate) async fn run_apart(
 }
 
 /// All bytes of a stream, which must be there.
-fn bytes(source: &impl Source) -> Vec<u8> {
+pub(crate) fn bytes(source: &impl Source) -> Vec<u8> {
     let pieces = source.read(0..source.len()).expect("a readable stream");
     let kept = pieces.into_iter().map(|piece| match piece {
         Piece::Kept(bytes) => bytes,

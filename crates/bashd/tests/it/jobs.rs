@@ -5,6 +5,7 @@
 //! | `crowds` | many jobs and hostile trees: none is lost, none survives its end |
 //! | `faults` | bad directories, lost keepers, clocks, no descriptors: a clear state, nothing hangs |
 //! | `life` | from start to end: handing over, states, early endings, limits, names |
+//! | `pi_async` | `pi`: async, auto-background, list, poll, cancel |
 //! | `phoenix_background` | the background mode of `phoenix`'s document |
 //! | `tool` | the job tool of the default profile, question by question |
 //! | `waiting` | waiting for ends, lines, ports, addresses, silence, with real servers |
@@ -14,6 +15,7 @@ mod crowds;
 mod faults;
 mod life;
 mod phoenix_background;
+mod pi_async;
 mod tool;
 mod waiting;
 mod workshop;

@@ -22,15 +22,22 @@
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
+//! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
+//! | `pi_urls` | internal URLs on the real engine: paths that bash reads, directories made, refusals |
 //! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
+//! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods, many at once |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
+//! | `screens` | recorded programs against the screen of another emulator |
+//! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
+//! | `snapshot` | what the user's rc file sets up is there in shells that never read it; bad rc files |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
 //! | `voice` | `voice`'s document on the real engine, with each shell of its order |
+//! | `warm` | shells that were started ahead: same as new ones, used once, passed over when they don't suit |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(
@@ -60,12 +67,19 @@ mod minimize_properties;
 mod oracle;
 mod phoenix;
 mod pi_input;
+mod pi_output;
+mod pi_urls;
 mod profile_under_test;
+mod pty;
 mod refusals;
 mod rewriting;
 mod safe_mode;
+mod screens;
+mod sessions;
+mod snapshot;
 mod sources;
 mod stopping;
 mod streaming;
 mod tidy;
 mod voice;
+mod warm;

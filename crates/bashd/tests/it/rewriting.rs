@@ -1,6 +1,6 @@
 //! Rewriting: which commands are touched, on data, and that they still mean what was written, against bash.
 
-use crate::engine_under_test::engine;
+use crate::engine_under_test::engine_without_sessions as engine;
 use bashd::output::line_limits::LineLimits;
 use bashd::rewrite::{self, Command};
 use bashd::{Engine, Profile, Reply, Request};

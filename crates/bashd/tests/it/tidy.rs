@@ -289,9 +289,9 @@ fn nothing_names_the_machine_it_was_written_on() {
         .iter()
         .filter(|source| source.path != "Cargo.lock")
     {
-        let found = needles
-            .iter()
-            .filter(|needle| source.text.contains(*needle));
+        // An internal address, whose namespace is called so.
+        let text = source.text.replace("memory://root", "memory:");
+        let found = needles.iter().filter(|needle| text.contains(*needle));
         offenders.extend(found.map(|needle| format!("{}: {needle}", source.path)));
     }
     none(

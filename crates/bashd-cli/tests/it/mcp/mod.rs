@@ -5,6 +5,7 @@
 //! | `stdio` | tools, results, progress, cancellation, approval and logging on stdin and stdout |
 //! | `stateless` | the same without a handshake |
 //! | `jobs` | background jobs: the tool, what waits, resources and news of them |
+//! | `registry` | `server.json` |
 //! | `resources` | stored output, as a tool and by address, and news of it |
 //! | `http` | the token, Host and Origin, and a call |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
@@ -15,6 +16,7 @@ mod hostile;
 mod http;
 mod jobs;
 mod peers;
+mod registry;
 mod resources;
 mod stateless;
 mod stdio;

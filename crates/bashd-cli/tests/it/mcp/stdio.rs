@@ -83,6 +83,21 @@ fn flags_decide_what_may_run_and_where() {
 }
 
 #[test]
+fn a_session_is_an_argument_or_the_servers() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let mut client = Client::connect(&home, &[]);
+    client.bash(&json!({"command": "x=kept; cd /", "session": "a"}));
+    let same = client.bash(&json!({"command": "echo $x $PWD", "session": "a"}));
+    assert_eq!(same["structuredContent"]["output"], "kept /\n", "{same}");
+    let other = client.bash(&json!({"command": "echo \"[$x]\""}));
+    assert_eq!(other["structuredContent"]["output"], "[]\n", "{other}");
+    let mut client = Client::connect(&home, &["--profile", "phoenix", "--session", "b"]);
+    client.bash(&json!({"command": "x=kept"}));
+    let same = client.bash(&json!({"command": "echo $x"}));
+    assert_eq!(same["structuredContent"]["output"], "kept\n", "{same}");
+}
+
+#[test]
 fn progress_tells_time_and_tail_to_who_wants_it() {
     let home = Home::new();
     let mut client = Client::connect(&home, &[]);

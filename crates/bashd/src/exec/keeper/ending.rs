@@ -33,6 +33,35 @@ impl Scope {
         })
     }
 
+    /// Everything that is born from now on below this process, and the shell.
+    pub(super) fn since_now(shell: Pid) -> Self {
+        let mut spared = HashMap::new();
+        tree::for_each_descendant(|member| {
+            if member.pid != shell
+                && let Some(stat) = tree::stat(member.pid)
+            {
+                spared.insert(member.pid, stat.started_ticks);
+            }
+            Descend::Yes
+        });
+        Self {
+            spared,
+            spared_shell: None,
+        }
+    }
+
+    /// Whether something below this process is not in it.
+    pub(super) fn is_partial(&self) -> bool {
+        !self.spared.is_empty() || self.spared_shell.is_some()
+    }
+
+    /// Whether nothing of the run lives.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut is_empty = true;
+        self.for_each(|member| is_empty &= is_dead(member.pid));
+        is_empty
+    }
+
     /// Visits every process of the run, parents first.
     pub(super) fn for_each(&self, mut visit: impl FnMut(&Member)) {
         tree::for_each_descendant(|member| {
@@ -110,6 +139,10 @@ pub(super) fn kill_round(scope: &Scope) {
     }
 }
 
+fn is_dead(pid: Pid) -> bool {
+    tree::stat(pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'))
+}
+
 /// Whether anything below this process only waits for its turn to die: it has been killed, is ours
 /// to kill, and does not sleep uninterruptibly.
 pub(super) fn something_is_dying(scope: &Scope) -> bool {
@@ -126,8 +159,7 @@ pub(super) fn something_is_dying(scope: &Scope) -> bool {
 pub(super) fn left_behind(scope: &Scope, reason: Option<LeftReason>) -> Vec<LeftBehind> {
     let mut listed = Vec::new();
     scope.for_each(|member| {
-        let is_dead = tree::stat(member.pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
-        if is_dead || listed.len() == MOST_LISTED {
+        if is_dead(member.pid) || listed.len() == MOST_LISTED {
             return;
         }
         let reason =

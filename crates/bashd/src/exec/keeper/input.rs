@@ -9,12 +9,17 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 /// Bytes that may wait for a command that does not read.
 const MOST_WAITING: usize = 1024 * 1024;
 
+/// The character that ends the input of a terminal's line (Ctrl-D).
+const END_OF_INPUT: u8 = 4;
+
 /// The writing end of the command's stdin.
 pub(super) struct Input {
     pipe: Option<OwnedFd>,
     waiting: VecDeque<u8>,
     /// Close it once everything was taken.
     is_ending: bool,
+    /// What says the end of input where closing does not: at a terminal.
+    end_mark: Option<u8>,
 }
 
 impl Input {
@@ -26,8 +31,19 @@ impl Input {
             pipe: Some(write),
             waiting: VecDeque::new(),
             is_ending: false,
+            end_mark: None,
         };
         Ok((input, read))
+    }
+
+    /// What is typed at a terminal, of which this is our end.
+    pub(super) fn at_terminal(ours: OwnedFd) -> Self {
+        Self {
+            pipe: Some(ours),
+            waiting: VecDeque::new(),
+            is_ending: false,
+            end_mark: Some(END_OF_INPUT),
+        }
     }
 
     /// Takes bytes for the command, and perhaps the end of its input.
@@ -39,7 +55,11 @@ impl Input {
             return Err("it has not read what was sent before");
         }
         self.waiting.extend(bytes);
-        self.is_ending = close;
+        match self.end_mark {
+            Some(mark) if close => self.waiting.push_back(mark),
+            Some(_) => {}
+            None => self.is_ending = close,
+        }
         self.turn();
         Ok(())
     }

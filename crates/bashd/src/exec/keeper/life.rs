@@ -23,13 +23,14 @@ use super::input::Input;
 use super::job::{Job, ended_later};
 use super::job_messages::Detach;
 use super::prompt;
-use super::protocol::{self, End, Exited, Frame, Query, Release, Start};
+use super::protocol::{self, End, Exited, Frame, Query, Release, Start, Typed};
+use super::pty::Terminal;
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
 use super::start::Shell;
 use super::waiting::{Keeper, poll};
 use crate::exec::os::signals::Arrived;
-use crate::exec::{EndedBy, Exit};
+use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::{self, Storage};
 use crate::plan::Survivors;
 use crate::reply::LeftReason;
@@ -45,6 +46,9 @@ const KILL_BOUND: Duration = Duration::from_millis(12);
 
 /// The same for what will end as soon as a busy machine lets it.
 const DYING_BOUND: Duration = Duration::from_millis(700);
+
+/// Time between two looks at processes whose death nobody tells us.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Time between two rounds of KILL.
 const KILL_ROUND: Duration = Duration::from_millis(2);
@@ -71,6 +75,27 @@ pub(super) enum Custody {
     Detached,
 }
 
+/// When and how a run is ended, as its message says.
+pub(super) struct Terms {
+    pub(super) timeout_us: u64,
+    pub(super) grace_us: u64,
+    pub(super) drain_silence_us: u64,
+    pub(super) drain_total_us: u64,
+    pub(super) survivors: Survivors,
+}
+
+impl From<&Start> for Terms {
+    fn from(message: &Start) -> Self {
+        Self {
+            timeout_us: message.timeout_us,
+            grace_us: message.grace_us,
+            drain_silence_us: message.drain_silence_us,
+            drain_total_us: message.drain_total_us,
+            survivors: message.survivors,
+        }
+    }
+}
+
 /// One run of a keeper.
 pub(super) struct Run {
     pub(super) shell: Pid,
@@ -90,10 +115,14 @@ pub(super) struct Run {
     pub(super) started: Instant,
     pub(super) deadline: Option<Instant>,
     pub(super) exit: Option<Exit>,
+    /// How the shell ended, which in a session may be later than the run.
+    pub(super) shell_exit: Option<Exit>,
     pub(super) ended_by: Option<EndedBy>,
     pub(super) tree_is_empty: bool,
     /// What below the keeper belongs to this run.
     pub(super) scope: Scope,
+    /// Why the shell of a session is gone, or will be when the run is over.
+    pub(super) reset: Option<Reset>,
     /// Processes that were asked to end.
     pub(super) asked: HashSet<Pid>,
     pub(super) phase: Phase,
@@ -105,13 +134,15 @@ pub(super) struct Run {
     pub(super) unsent: Option<Exited>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
+    /// Its terminal, if it has one.
+    terminal: Option<Terminal>,
     /// Where output is kept.
     storage: Storage,
 }
 
 impl Run {
     /// The run of a shell that has just been started.
-    pub(super) fn new(shell: Shell, message: &Start, started: Instant, storage: Storage) -> Self {
+    pub(super) fn new(shell: Shell, terms: &Terms, started: Instant, storage: Storage) -> Self {
         Self {
             shell: shell.pid,
             pumps: shell.pumps,
@@ -119,16 +150,18 @@ impl Run {
             input: shell.input,
             job: None,
             reported: None,
-            grace: Duration::from_micros(message.grace_us),
-            silence: Duration::from_micros(message.drain_silence_us),
-            drain_total: Duration::from_micros(message.drain_total_us),
-            survivors: message.survivors,
+            grace: Duration::from_micros(terms.grace_us),
+            silence: Duration::from_micros(terms.drain_silence_us),
+            drain_total: Duration::from_micros(terms.drain_total_us),
+            survivors: terms.survivors,
             started,
-            deadline: started.checked_add(Duration::from_micros(message.timeout_us)),
+            deadline: started.checked_add(Duration::from_micros(terms.timeout_us)),
             exit: None,
+            shell_exit: None,
             ended_by: None,
             tree_is_empty: false,
             scope: Scope::default(),
+            reset: None,
             asked: HashSet::new(),
             phase: Phase::Running,
             custody: Custody::Foreground,
@@ -136,6 +169,7 @@ impl Run {
             last_grown: None,
             unsent: None,
             linger_until: started,
+            terminal: shell.terminal,
             storage,
         }
     }
@@ -180,10 +214,14 @@ impl Run {
     }
 
     /// When something must happen even if nothing is heard.
-    fn next_moment(&self, now: Instant) -> Option<Instant> {
+    pub(super) fn next_moment(&self, now: Instant) -> Option<Instant> {
         let phase = match self.phase {
             Phase::Running => self.deadline,
             Phase::Draining { last_output, until } => Some(until.min(last_output + self.silence)),
+            // A shell that stays does not tell us when its children die.
+            Phase::Ending { kill_at } if now < kill_at && self.scope.spared_shell.is_some() => {
+                Some(kill_at.min(now + LOOK))
+            }
             Phase::Ending { kill_at } if now < kill_at => Some(kill_at),
             Phase::Ending { .. } => Some(now + KILL_ROUND),
             Phase::Reported => self.tree_is_empty.then_some(self.linger_until),
@@ -243,13 +281,14 @@ impl Run {
     }
 
     /// Collects dead children, and asks newcomers to end where the run is being ended.
-    fn collect(&mut self, now: Instant) {
+    pub(super) fn collect(&mut self, now: Instant) {
         let Reaped {
             exit,
             tree_is_empty,
         } = ending::reap(self.shell);
+        self.shell_exit = self.shell_exit.or(exit);
         self.exit = self.exit.or(exit);
-        self.tree_is_empty = tree_is_empty;
+        self.tree_is_empty = tree_is_empty || self.scope.is_partial() && self.scope.is_empty();
         match self.phase {
             Phase::Ending { kill_at } if now < kill_at => {
                 ending::terminate(&self.scope, &mut self.asked);
@@ -260,7 +299,7 @@ impl Run {
     }
 
     /// Reads a turn from each pipe; says whether anything came.
-    fn pump(&mut self) -> bool {
+    pub(super) fn pump(&mut self) -> bool {
         let mut heard = false;
         for pump in &mut self.pumps {
             heard |= pump.turn().1;
@@ -268,7 +307,7 @@ impl Run {
         heard
     }
 
-    fn heard(&mut self, now: Instant) {
+    pub(super) fn heard(&mut self, now: Instant) {
         self.stirred(now);
         if let Phase::Draining { last_output, .. } = &mut self.phase {
             *last_output = now;
@@ -319,13 +358,25 @@ impl Run {
                     self.keep_log(&release);
                 }
             }
-        } else {
+        } else if frame.is::<Typed>() && self.terminal.is_some() {
+            if let (Some(input), Ok(Typed { bytes })) = (&mut self.input, frame.body()) {
+                let _ = input.send(&bytes, false);
+            }
+        } else if !self
+            .terminal
+            .as_ref()
+            .is_some_and(|terminal| terminal.obey(frame))
+        {
             let _ = protocol::refuse(link, &frame.name);
         }
     }
 
     /// Gives the survivors' output a name, if any of them can still write.
-    fn keep_log(&mut self, release: &Release) {
+    pub(super) fn keep_log(&mut self, release: &Release) {
+        // A terminal whose shell is gone is hung up: nobody can write to it.
+        if self.terminal.is_some() {
+            return;
+        }
         let names = ["output", "stderr"];
         for (pump, name) in self.pumps.iter_mut().zip(names) {
             if pump.pipe().is_some() {
@@ -349,10 +400,15 @@ impl Run {
             kill_at: now + self.grace,
         };
         ending::terminate(&self.scope, &mut self.asked);
+        self.reset = self.reset.or(match (self.scope.spared_shell, by) {
+            (None, Some(EndedBy::Timeout)) => Some(Reset::TimedOut),
+            (None, Some(EndedBy::Cancel)) => Some(Reset::Cancelled),
+            _ => None,
+        });
     }
 
     /// Moves from phase to phase as far as the moment allows.
-    fn advance(&mut self, keeper: &Keeper, now: Instant) {
+    pub(super) fn advance(&mut self, keeper: &Keeper, now: Instant) {
         let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
         if self.phase == Phase::Running && self.exit.is_some() && !self.tree_is_empty {
             let until = now + self.drain_total;
@@ -367,6 +423,9 @@ impl Run {
             ending::kill_round(&self.scope);
             self.collect(now);
         }
+        if matches!(self.phase, Phase::Ending { .. }) && self.scope.spared_shell.is_some() {
+            self.tree_is_empty = self.scope.is_empty();
+        }
         match self.phase {
             Phase::Reported => {}
             _ if self.tree_is_empty => {
@@ -374,7 +433,9 @@ impl Run {
                 self.report(keeper, None);
             }
             Phase::Draining { last_output, until }
-                if now >= until || now >= last_output + self.silence =>
+                if now >= until
+                    || now >= last_output + self.silence
+                    || self.is_silent_for_good() =>
             {
                 self.outlived(keeper, now);
             }
@@ -389,6 +450,11 @@ impl Run {
         }
     }
 
+    /// Whether nothing holds a pipe any more: what still lives has nothing to say here.
+    fn is_silent_for_good(&self) -> bool {
+        self.pumps.iter().all(|pump| pump.pipe().is_none())
+    }
+
     /// The shell is gone, something of its tree is not.
     fn outlived(&mut self, keeper: &Keeper, now: Instant) {
         self.pump();
@@ -400,6 +466,12 @@ impl Run {
 
     /// Nothing lives any more, and nobody waits: the last bytes, the log's end, old runs.
     fn leave(mut self) -> io::Result<()> {
+        self.close_log()?;
+        spool::sweep_if_due(&self.storage.runs, self.storage.retention)
+    }
+
+    /// The last bytes, and the end of the log if there is one.
+    pub(super) fn close_log(&mut self) -> io::Result<()> {
         for pump in &mut self.pumps {
             if pump.turn().0 != Turn::Ended {
                 pump.finish();
@@ -412,7 +484,7 @@ impl Run {
                 pump.spool.complete_head()?;
             }
         }
-        spool::sweep_if_due(&self.storage.runs, self.storage.retention)
+        Ok(())
     }
 }
 

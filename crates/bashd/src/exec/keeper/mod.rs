@@ -16,12 +16,15 @@ pub(crate) mod job_messages;
 mod life;
 mod prompt;
 pub(crate) mod protocol;
+mod pty;
 mod pump;
 mod report;
 mod serve;
+pub(crate) mod session;
 mod source;
 mod start;
 mod waiting;
+mod warm;
 
 pub use source::{ForkedKeeper, KeeperSource, run_if_asked};
 pub(crate) use source::{socket_pair, start_server};

@@ -6,10 +6,12 @@
 //! descriptor. Fields that a receiver does not know are ignored, so that an addition raises the
 //! minor version; a message that it does not know is refused by name.
 
-use crate::exec::{EndedBy, Exit};
+use crate::exec::keeper::session::Directory;
+use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::Storage;
 use crate::plan::{Quota, Streams, Survivors};
 use crate::reply::LeftBehind;
+use crate::screen::Size;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
@@ -25,7 +27,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 2;
+pub(crate) const MINOR: u16 = 3;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -53,9 +55,10 @@ macro_rules! messages {
 
 messages! {
     Hello = "hello", Welcome = "welcome", Fork = "fork",
-    Start = "start", Query = "query", End = "end", Release = "release",
+    Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
+    Resize = "resize", Typed = "typed",
     Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
-    Failed = "failed", Refused = "refused",
+    Gone = "gone", Failed = "failed", Refused = "refused",
 }
 
 /// Engine to fork server, once: who is asking, and where runs are kept.
@@ -86,6 +89,9 @@ pub(crate) struct Start {
     pub(crate) argv: Vec<serde_bytes::ByteBuf>,
     /// The last argument; missing where a program is started without a shell.
     pub(crate) script: Option<serde_bytes::ByteBuf>,
+    /// What a started shell gets, where one will do: it has sourced already what `script` sources.
+    #[serde(default)]
+    pub(crate) warm: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
     pub(crate) env: Vec<serde_bytes::ByteBuf>,
     /// Whether a descriptor for stdin follows the working directory's.
@@ -97,9 +103,62 @@ pub(crate) struct Start {
     pub(crate) drain_silence_us: u64,
     pub(crate) drain_total_us: u64,
     pub(crate) survivors: Survivors,
+    /// The size of the terminal that the command gets in place of pipes.
+    #[serde(default)]
+    pub(crate) terminal: Option<Size>,
     /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
     #[serde(default)]
     pub(crate) stdin_open: bool,
+}
+
+/// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Warm {
+    #[serde(with = "serde_bytes")]
+    pub(crate) program: Vec<u8>,
+    /// argv[0].
+    #[serde(with = "serde_bytes")]
+    pub(crate) name: Vec<u8>,
+    /// `NAME=VALUE` entries, without the id of the run.
+    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) streams: Streams,
+    pub(crate) quota: Quota,
+    /// A script that is sourced first.
+    pub(crate) snapshot: Option<PathBuf>,
+}
+
+/// Engine to keeper, with the working directory: start a session's shell, which waits for calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Open {
+    #[serde(with = "serde_bytes")]
+    pub(crate) program: Vec<u8>,
+    /// `NAME=VALUE` entries.
+    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    /// The working directory by name.
+    #[serde(with = "serde_bytes")]
+    pub(crate) directory: Vec<u8>,
+    /// A script that is sourced first.
+    pub(crate) snapshot: Option<PathBuf>,
+    /// After so long without a call the shell is ended; 0 for never.
+    pub(crate) idle_us: u64,
+}
+
+/// Engine to keeper, with the text to evaluate and, if `stdin` says so, what the command reads: run a
+/// command in the session's shell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) number: u64,
+    /// Whether a descriptor for stdin follows the text's.
+    pub(crate) stdin: bool,
+    /// Where the shell is after the call.
+    pub(crate) directory: Directory,
+    pub(crate) streams: Streams,
+    pub(crate) quota: Quota,
+    pub(crate) timeout_us: u64,
+    pub(crate) grace_us: u64,
+    pub(crate) drain_silence_us: u64,
+    pub(crate) drain_total_us: u64,
+    pub(crate) survivors: Survivors,
 }
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
@@ -126,6 +185,19 @@ impl End {
 
 fn cancelled() -> EndedBy {
     EndedBy::Cancel
+}
+
+/// Engine to keeper: the terminal has another size now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Resize {
+    pub(crate) size: Size,
+}
+
+/// Engine to keeper: this was typed at the terminal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Typed {
+    #[serde(with = "serde_bytes")]
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
@@ -162,6 +234,15 @@ pub(crate) struct Exited {
     /// Bytes and newlines of each stream.
     pub(crate) counts: Vec<(u64, u64)>,
     pub(crate) left_behind: Vec<LeftBehind>,
+    /// Why the session's shell is gone, if this was a call in a session and it is.
+    #[serde(default)]
+    pub(crate) reset: Option<Reset>,
+}
+
+/// Keeper to engine: the session's shell is gone, and no call that comes after this is run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Gone {
+    pub(crate) reset: Reset,
 }
 
 /// Keeper (or fork server, on the keeper's socket) to engine: the shell could not be started.

@@ -54,16 +54,20 @@ impl Pump {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         // Only our end: the command's must block as any pipe does.
         rustix::io::ioctl_fionbio(&read, true)?;
-        let pump = Self {
-            pipe: Some(read),
+        Ok((Self::over(read, spool), write))
+    }
+
+    /// Reads this descriptor into the spool; it must not block.
+    pub(super) fn over(pipe: OwnedFd, spool: SpoolWriter) -> Self {
+        Self {
+            pipe: Some(pipe),
             spool,
             buffer: Vec::new(),
             is_large: false,
             full_reads: 0,
             small_reads: 0,
             spill_told: false,
-        };
-        Ok((pump, write))
+        }
     }
 
     /// The pipe, while it has writers.

@@ -57,6 +57,7 @@ impl Run {
                 .map(|pump| (pump.spool.total(), pump.spool.lines()))
                 .collect(),
             left_behind,
+            reset: self.reset,
         };
         self.settle(&exited);
         self.reported = Some(exited.clone());

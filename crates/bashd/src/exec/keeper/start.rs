@@ -2,8 +2,9 @@
 
 use super::input::Input;
 use super::protocol::{self, Failed, Start};
+use super::pty::Terminal;
 use super::pump::Pump;
-use crate::exec::os::launch::{Launch, launch};
+use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::SpoolWriter;
 use crate::plan::{Quota, Streams, Survivors};
 use rustix::fs::{Mode, OFlags};
@@ -32,6 +33,8 @@ const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
 pub(super) struct Shell {
     pub(super) pid: Pid,
     pub(super) pumps: Vec<Pump>,
+    /// Its terminal, if it has one.
+    pub(super) terminal: Option<Terminal>,
     /// Its stdin, where that stays open.
     pub(super) input: Option<Input>,
 }
@@ -43,8 +46,13 @@ pub(super) fn start(
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> Result<Shell, Failed> {
-    let (pumps, writers) =
-        open_streams(message, runs, prepared).map_err(failed("open the pipes"))?;
+    let terminal = message.terminal.map(Terminal::open).transpose();
+    let terminal = terminal.map_err(failed("open a terminal"))?;
+    let (pumps, writers) = match &terminal {
+        Some(terminal) => open_terminal(terminal, message, runs, prepared),
+        None => open_streams(message.streams, message.quota, runs, prepared),
+    }
+    .map_err(failed("open the pipes"))?;
     let cwd = fds
         .first()
         .ok_or_else(|| missing("the working directory"))?;
@@ -53,7 +61,8 @@ pub(super) fn start(
     } else {
         None
     };
-    let (opened, input) = open_stdin(message, given).map_err(failed("open stdin"))?;
+    let (opened, input) =
+        open_stdin(message, given, terminal.as_ref()).map_err(failed("open stdin"))?;
     let stdin = match (&opened, given) {
         (Some(opened), _) => opened.as_fd(),
         (None, Some(given)) => given.as_fd(),
@@ -75,16 +84,33 @@ pub(super) fn start(
         cwd: cwd.as_fd(),
         stdio: [stdin, out.as_fd(), err.as_fd()],
         script: script.as_ref().map(AsFd::as_fd),
+        controls: match terminal {
+            Some(_) => Controls::Stdout,
+            None => Controls::Nothing,
+        },
     })
     .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
-    Ok(Shell { pid, pumps, input })
+    Ok(Shell {
+        pid,
+        pumps,
+        terminal,
+        input,
+    })
 }
 
 /// What the command reads, unless that is just what was given; and our end of it, where it stays open.
 fn open_stdin(
     message: &Start,
     given: Option<&OwnedFd>,
+    terminal: Option<&Terminal>,
 ) -> io::Result<(Option<OwnedFd>, Option<Input>)> {
+    if let Some(terminal) = terminal {
+        let typed = Input::at_terminal(terminal.ours()?);
+        let theirs = given
+            .is_none()
+            .then(|| terminal.theirs().try_clone_to_owned());
+        return Ok((theirs.transpose()?, Some(typed)));
+    }
     if !message.stdin_open {
         let null = given.is_none().then(open_null).transpose()?;
         return Ok((null, None));
@@ -104,6 +130,7 @@ pub(super) fn rehearse() {
         program: b"/bin/sh".to_vec(),
         argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
         script: Some(serde_bytes::ByteBuf::from(b"true".to_vec())),
+        warm: None,
         env: vec![serde_bytes::ByteBuf::from(vec![b'x'; 4096])],
         stdin: false,
         streams: Streams::Merged,
@@ -113,6 +140,7 @@ pub(super) fn rehearse() {
         drain_silence_us: 0,
         drain_total_us: 0,
         survivors: Survivors::Keep,
+        terminal: None,
         stdin_open: false,
     };
     let Ok((near, far)) = super::socket_pair() else {
@@ -125,18 +153,36 @@ pub(super) fn rehearse() {
     let _ = (open_null(), rustix::pipe::pipe_with(PipeFlags::CLOEXEC));
 }
 
-fn open_streams(
+/// One stream, from the terminal; the command gets the other end for both of its own.
+fn open_terminal(
+    terminal: &Terminal,
     message: &Start,
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
-    let (count, quota) = match message.streams {
-        Streams::Merged => (1, message.quota),
+    let prepared = prepared.filter(|(of, _)| *of == message.quota);
+    let spool = match prepared {
+        Some((_, spool)) => spool,
+        None => SpoolWriter::create(runs, message.quota)?,
+    };
+    let pump = Pump::over(terminal.ours()?, spool);
+    Ok((vec![pump], vec![terminal.theirs().try_clone_to_owned()?]))
+}
+
+/// Opens a pump for each stream; also returns what the command writes to.
+pub(super) fn open_streams(
+    streams: Streams,
+    quota: Quota,
+    runs: &Path,
+    prepared: Option<(Quota, SpoolWriter)>,
+) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
+    let (count, quota) = match streams {
+        Streams::Merged => (1, quota),
         Streams::Apart => (
             2,
             Quota {
-                head: message.quota.head / 2,
-                ring: message.quota.ring / 2,
+                head: quota.head / 2,
+                ring: quota.ring / 2,
             },
         ),
     };
@@ -183,7 +229,7 @@ fn loader_for(program: &[u8]) -> &'static str {
     }
 }
 
-fn open_null() -> io::Result<OwnedFd> {
+pub(super) fn open_null() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(
         "/dev/null",
         OFlags::RDONLY | OFlags::CLOEXEC,
@@ -191,7 +237,7 @@ fn open_null() -> io::Result<OwnedFd> {
     )?)
 }
 
-fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
+pub(super) fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
     let doing = doing.to_owned();
     move |error| Failed {
         doing,
@@ -199,7 +245,7 @@ fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
     }
 }
 
-fn missing(what: &str) -> Failed {
+pub(super) fn missing(what: &str) -> Failed {
     Failed {
         doing: format!("find {what} in the message"),
         errno: libc::EBADMSG,

@@ -1,8 +1,10 @@
 //! A keeper before its run: it waits for `start`, with a spool opened ahead.
 
-use super::life::Run;
-use super::protocol::{self, Failed, Frame, Hello, Start};
-use super::start;
+use super::life::{Run, Terms};
+use super::protocol::{self, Failed, Frame, Hello, Open, Start, Warm};
+use super::session;
+use super::start::{self, Shell};
+use super::warm::WarmShell;
 use crate::exec::os::signals::SignalFd;
 use crate::output::spool::{self, SpoolWriter, Storage};
 use crate::plan::Quota;
@@ -19,9 +21,13 @@ pub(crate) struct Keeper {
     pub(super) engine: Option<OwnedFd>,
     pub(super) signals: SignalFd,
     /// Where output is kept; not known before `hello` to one that was forked early.
-    storage: Option<Storage>,
+    pub(super) storage: Option<Storage>,
     /// A spool opened ahead, for this quota.
-    prepared: Option<(Quota, SpoolWriter)>,
+    pub(super) prepared: Option<(Quota, SpoolWriter)>,
+    /// A shell that was started ahead.
+    warm: Option<WarmShell>,
+    /// What a started shell still has to read.
+    unread: Option<OwnedFd>,
 }
 
 impl Keeper {
@@ -33,6 +39,8 @@ impl Keeper {
             signals,
             storage: None,
             prepared: None,
+            warm: None,
+            unread: None,
         }
     }
 
@@ -71,6 +79,8 @@ impl Keeper {
             }
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
+                Ok(Some(frame)) if frame.is::<Warm>() => self.warm_up(&frame),
+                Ok(Some(frame)) if frame.is::<Open>() => return session::live(self, &frame),
                 Ok(Some(frame)) if frame.is::<Hello>() => {
                     let hello: Hello = frame.body()?;
                     self = self.prepare(hello.storage);
@@ -94,7 +104,7 @@ impl Keeper {
         Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
     }
 
-    fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
+    pub(super) fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
         self.tell_failure(&Failed {
             doing: doing.to_owned(),
             errno: errno.unwrap_or(libc::EBADMSG),
@@ -107,19 +117,42 @@ impl Keeper {
         let Some(storage) = self.storage.take() else {
             return self.fail("learn where output is kept", None);
         };
-        let prepared = self.prepared.take();
-        let shell = match start::start(&message, &frame.fds, &storage.runs, prepared) {
+        let shell = match self.start_shell(&message, &frame, &storage) {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
         drop(frame); // the shell has its directory and its input now
-        let run = Run::new(shell, &message, started, storage);
+        let run = Run::new(shell, &Terms::from(&message), started, storage);
         // An engine that is gone already shows on the socket, which ends the run properly.
         let _ = run.tell_started(self.link.as_ref());
         run.live(&mut self)
     }
 
-    fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
+    /// Starts a shell ahead of its call. Where that fails, the call itself finds out why.
+    fn warm_up(&mut self, frame: &Frame) {
+        if let (Ok(message), Some(storage)) = (frame.body(), &self.storage) {
+            let prepared = self.prepared.take();
+            self.warm = WarmShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
+        }
+    }
+
+    /// The shell that was started ahead, if it is what the call needs; else a new one.
+    fn start_shell(
+        &mut self,
+        message: &Start,
+        frame: &Frame,
+        storage: &Storage,
+    ) -> Result<Shell, Failed> {
+        let warm = self.warm.take();
+        if let Some(Ok((shell, unread))) = warm.map(|warm| warm.use_for(message, frame.fds.first()))
+        {
+            self.unread = Some(unread);
+            return Ok(shell);
+        }
+        start::start(message, &frame.fds, &storage.runs, self.prepared.take())
+    }
+
+    pub(super) fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
         self.link
             .as_ref()
             .map_or(Ok(()), |link| protocol::send(link, failed, &[]))

@@ -66,6 +66,8 @@ pub(crate) async fn run(
         err: None,
         ran_for,
         left_behind: Vec::new(),
+        session_reset: None,
+        notes: Vec::new(),
         terminal: Some(ClientRun {
             id: terminal.id.clone(),
             lost_output: is_incomplete,

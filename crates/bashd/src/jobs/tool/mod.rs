@@ -5,12 +5,17 @@
 
 mod actions;
 mod arguments;
+mod poll;
 pub(crate) mod texts;
 
 use super::{Jobs, Whose};
+use crate::config::Config;
 use crate::profile::Profile;
 use crate::profile::rules::JobToolKind;
 use serde_json::{Value, json};
+
+/// The answer of a tool whose jobs are switched off.
+const DISABLED: &str = "Async execution is disabled; no background jobs are available.";
 
 /// What a job tool answers.
 #[derive(Debug)]
@@ -49,7 +54,7 @@ pub(crate) fn definition(profile: &Profile) -> Option<Value> {
     let tool = profile.job_tool.as_ref()?;
     let input_schema = match tool.kind {
         JobToolKind::Actions => arguments::schema(),
-        JobToolKind::Poll => return None,
+        JobToolKind::Poll => poll::schema(),
     };
     Some(json!({
         "name": tool.name,
@@ -59,12 +64,15 @@ pub(crate) fn definition(profile: &Profile) -> Option<Value> {
 }
 
 /// Answers one call of a profile's job tool; only this owner's jobs exist for it.
-pub(crate) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &str) -> Answer {
+pub(crate) async fn answer(profile: &Profile, config: &Config, owner: &str, input: &str) -> Answer {
+    let jobs = &Jobs::new(config);
+    let is_enabled = config.async_enabled || config.auto_background.is_some();
     let Some(tool) = &profile.job_tool else {
         return Answer::error(format!("profile `{}` has no job tool", profile.name));
     };
     match tool.kind {
         JobToolKind::Actions => actions::answer(jobs, Whose::Owner(owner), input).await,
-        JobToolKind::Poll => Answer::error("not available yet"),
+        JobToolKind::Poll if !is_enabled => Answer::error(DISABLED),
+        JobToolKind::Poll => poll::answer(profile, jobs, owner, input).await,
     }
 }

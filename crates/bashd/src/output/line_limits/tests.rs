@@ -51,7 +51,7 @@ fn what_is_left_out_is_counted_on_its_side() {
         text: "3\n4\n".to_owned(),
         bytes: 4,
         lines: 2,
-        omitted: None,
+        ..Capture::default()
     };
     hidden.count_into(&mut capture);
     assert_eq!((capture.bytes, capture.lines), (9, 4));

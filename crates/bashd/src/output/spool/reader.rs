@@ -291,6 +291,10 @@ impl Source for SpoolReader {
             .map_or_else(|| self.counters().lines.load(Acquire), |end| end.lines)
     }
 
+    fn offset_of_line(&self, line: u64) -> io::Result<Option<u64>> {
+        Self::offset_of_line(self, line)
+    }
+
     fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
         let range = range.start..range.end.min(self.len());
         let disk_end = self.counters().disk_end.load(Acquire);

@@ -3,6 +3,7 @@
 mod default;
 mod harness;
 mod phoenix;
+mod pi;
 mod voice;
 
 use super::*;
@@ -46,6 +47,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         artifact: None,
         notices: Vec::new(),
         left_behind: Vec::new(),
+        session_reset: None,
         terminal: None,
     };
     Ran { profile, finished }

@@ -341,14 +341,11 @@ fn environment_names_are_checked() {
 
 #[test]
 fn reserved_parameters_are_not_available_yet() {
-    for name in ["session", "pty"] {
-        let input = format!(r#"{{"command":"a","{name}":true}}"#);
-        let text = format!("not available yet: parameter `{name}`");
-        assert_eq!(
-            refused("default", &input),
-            (RefusalKind::NotAvailable, text)
-        );
-    }
+    let mut profile = profile("default");
+    profile.input.reserved = vec!["later".to_owned()];
+    let refusal = parse(&profile, r#"{"command":"a","later":true}"#).unwrap_err();
+    let expected = (RefusalKind::NotAvailable, "parameter `later`".to_owned());
+    assert_eq!((refusal.kind, refusal.detail), expected);
 }
 
 #[test]

@@ -31,6 +31,17 @@ pub(crate) struct Launch<'a> {
     pub(crate) stdio: [BorrowedFd<'a>; 3],
     /// One more descriptor, which becomes 3: the script of a command too long for an argument.
     pub(crate) script: Option<BorrowedFd<'a>>,
+    /// The terminal of the program's session.
+    pub(crate) controls: Controls,
+}
+
+/// Which terminal a session gets as its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Controls {
+    /// None: nothing can ask a person.
+    Nothing,
+    /// The one that stdout is.
+    Stdout,
 }
 
 /// Everything the child needs, as plain values, and the place where it leaves an error.
@@ -41,6 +52,7 @@ struct Child {
     cwd: RawFd,
     stdio: [RawFd; 3],
     script: Option<RawFd>,
+    controls: Controls,
     errno: c_int,
 }
 
@@ -55,6 +67,7 @@ pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
         cwd: what.cwd.as_raw_fd(),
         stdio: what.stdio.map(|fd| fd.as_raw_fd()),
         script: what.script.map(|fd| fd.as_raw_fd()),
+        controls: what.controls,
         errno: 0,
     };
     let mut stack = vec![0u128; STACK_BYTES / size_of::<u128>()];
@@ -104,6 +117,7 @@ extern "C" fn set_up_and_exec(argument: *mut c_void) -> c_int {
         if become_leader().is_some()
             && libc::fchdir(child.cwd) == 0
             && place_descriptors(child).is_some()
+            && take_terminal(child).is_some()
         {
             // The sandbox belongs here: descriptors are in place, nothing of the command ran yet.
             libc::execve(child.program, child.argv, child.env);
@@ -120,6 +134,17 @@ fn become_leader() -> Option<()> {
     let done =
         unsafe { libc::setsid() != -1 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 };
     done.then_some(())
+}
+
+/// Makes the terminal that of the session, so that keys become signals and job control works.
+fn take_terminal(child: &Child) -> Option<()> {
+    if child.controls == Controls::Nothing {
+        return Some(());
+    }
+    // SAFETY: a plain system call; stdout is in place.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    let taken = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCSCTTY, 0) };
+    (taken == 0).then_some(())
 }
 
 fn place_descriptors(child: &Child) -> Option<()> {

@@ -1,6 +1,6 @@
-//! A host program that is its own keeper: it calls the hook first in `main`.
+//! Runs one command. The program is its own keeper: it calls the hook first in `main`.
 //!
-//! `cargo run -p bashd --example embed_hook -- 'echo hello'`
+//! `cargo run -p bashd --example run_once -- 'echo hello'`
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 

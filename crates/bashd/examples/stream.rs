@@ -1,6 +1,6 @@
-//! A host program without a hook: its keepers come from an installed bashd. It also streams.
+//! Tells what happens while it happens. This host has no hook: its keepers come from an installed bashd.
 //!
-//! `cargo run -p bashd --example embed_path -- "$(command -v bashd)" 'for i in 1 2 3; do echo $i; done'`
+//! `cargo run -p bashd --example stream -- "$(command -v bashd)" 'for i in 1 2 3; do echo $i; done'`
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 

@@ -1,0 +1,253 @@
+//! `bashd mcp` on stdin and stdout, beside the same commands without it.
+//!
+//! The client here does as little as one can: it writes lines, and reads lines.
+
+use crate::bare::{self, Spawned};
+use crate::bench::Bench;
+use crate::measure::in_turn;
+use crate::table::Row;
+use crate::workload::flood;
+use crate::{binaries, processes};
+use anyhow::{Context, Result, ensure};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A call of `true`, without warm shells.
+const BAR: f64 = 1.4;
+
+/// A hundred calls at once.
+const MANY_BAR: f64 = 1.5;
+
+/// 1 GiB of output.
+const FLOOD_BAR: f64 = 1.15;
+
+/// From the start of the process to its first answer.
+const START_BAR: Duration = Duration::from_millis(8);
+
+/// Most bytes of all processes together, at rest.
+const MEMORY_BAR: u64 = 15 * 1024 * 1024;
+
+/// Pairs of a round.
+const PAIRS: usize = 100;
+
+/// Pairs of a round of many calls.
+const MANY_PAIRS: usize = 5;
+
+/// Calls at once.
+const CALLS: usize = 100;
+
+/// How long the last call's keeper may take to leave before memory is looked at.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// The first line of every client.
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
+
+pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
+    let bashd = binaries::build("bashd-cli", "bashd")?;
+    let mut rows = vec![start(bench, &bashd)?];
+    let mut client = Client::connect(&bashd, bench)?;
+    rows.push(calls(bench, &mut client)?);
+    rows.push(many(bench, &mut client)?);
+    rows.push(one_flood(bench, &mut client)?);
+    rows.push(memory(&mut client)?);
+    client.finish()?;
+    Ok(rows)
+}
+
+/// From nothing to the first answer.
+fn start(bench: &Bench, bashd: &Path) -> Result<Row> {
+    let ours = || {
+        let begun = Instant::now();
+        let client = Client::connect(bashd, bench)?;
+        let took = begun.elapsed();
+        client.finish()?;
+        Ok(took)
+    };
+    let limit = || bare::process(&bench.bash, ["-c", "true"], &bench.env);
+    let pairs = bench.effort.choose(PAIRS, 3);
+    let compared = in_turn(bench.effort, pairs, Bench::pause, ours, limit)?;
+    let against = "no time at all; `bash -c true` as a process for comparison";
+    Ok(Row::time_over(
+        "mcp, start",
+        against,
+        &compared,
+        0.0,
+        START_BAR,
+    ))
+}
+
+fn calls(bench: &Bench, client: &mut Client) -> Result<Row> {
+    let ours = || {
+        let begun = Instant::now();
+        client.say(&call(1, "true"))?;
+        let answer = client.hear()?;
+        let took = begun.elapsed();
+        ensure!(answer.contains(r#""exit_code":0"#), "{answer}");
+        Ok(took)
+    };
+    let limit = || bare::process(&bench.bash, ["-c", "true"], &bench.env);
+    let pairs = bench.effort.choose(PAIRS, 3);
+    let compared = in_turn(bench.effort, pairs, Bench::pause, ours, limit)?;
+    Ok(Row::ratio(
+        "mcp, `true`",
+        "bare `bash -c true`",
+        &compared,
+        BAR,
+    ))
+}
+
+fn many(bench: &Bench, client: &mut Client) -> Result<Row> {
+    let count = bench.effort.choose(CALLS, 5);
+    let ours = || {
+        let mut lines = String::new();
+        for number in 0..count {
+            writeln!(lines, "{}", call(number, &format!("echo {number}")))?;
+        }
+        let begun = Instant::now();
+        client.say(lines.trim_end())?;
+        let answers: Vec<String> = (0..count).map(|_| client.hear()).collect::<Result<_>>()?;
+        let took = begun.elapsed();
+        for number in 0..count {
+            let (id, output) = (
+                format!(r#""id":{number},"#),
+                format!(r#""output":"{number}\n""#),
+            );
+            let is_right = |answer: &String| answer.contains(&id) && answer.contains(&output);
+            ensure!(answers.iter().any(is_right), "call {number} has no answer");
+        }
+        Ok(took)
+    };
+    let limit = || {
+        let begun = Instant::now();
+        let spawned: Vec<Spawned> = (0..count)
+            .map(|number| bare::spawn(&bench.bash, ["-c", &format!("echo {number}")], &bench.env))
+            .collect::<Result<_>>()?;
+        spawned
+            .into_iter()
+            .try_for_each(|one| one.finish().map(drop))?;
+        Ok(begun.elapsed())
+    };
+    let pairs = bench.effort.choose(MANY_PAIRS, 1);
+    let settle = || {
+        sleep(
+            bench
+                .effort
+                .choose(Duration::from_millis(100), Duration::ZERO),
+        );
+        Ok(())
+    };
+    let compared = in_turn(bench.effort, pairs, settle, ours, limit)?;
+    let against = format!("{count} bare spawns at once");
+    Ok(Row::ratio("mcp, many", &against, &compared, MANY_BAR))
+}
+
+fn one_flood(bench: &Bench, client: &mut Client) -> Result<Row> {
+    let size = flood::size(bench);
+    let script = flood::lines(size);
+    let ours = || {
+        let begun = Instant::now();
+        client.say(&call(1, &script))?;
+        let answer = client.hear()?;
+        let took = begun.elapsed();
+        let counted = format!(r#""output_bytes":{size},"#);
+        ensure!(answer.contains(&counted), "not {size} bytes");
+        Ok(took)
+    };
+    let limit = || bare::into_nowhere(&bench.bash, &script, &bench.env, size);
+    let pairs = bench.effort.choose(flood::PAIRS, 1);
+    let compared = in_turn(bench.effort, pairs, Bench::pause, ours, limit)?;
+    Ok(Row::ratio(
+        "mcp, flood",
+        "read into nowhere",
+        &compared,
+        FLOOD_BAR,
+    ))
+}
+
+/// What the server and its keepers hold when nobody asks for anything.
+fn memory(client: &mut Client) -> Result<Row> {
+    client.say(&call(1, "true"))?;
+    client.hear()?;
+    sleep(SETTLE);
+    let bytes = processes::below()
+        .into_iter()
+        .map(processes::proportional_bytes)
+        .sum::<Result<u64>>()?;
+    let whom = "server, fork server, spare keeper";
+    Ok(Row::bytes(
+        "mcp, idle memory (PSS)",
+        whom,
+        bytes,
+        MEMORY_BAR,
+    ))
+}
+
+/// A call of the tool, as a line.
+fn call(id: usize, command: &str) -> String {
+    let command = command.replace('\\', "\\\\").replace('"', "\\\"");
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"bash","arguments":{{"command":"{command}"}}}}}}"#
+    )
+}
+
+/// A running server, and both ends of its pipes.
+struct Client {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Client {
+    /// Starts a server and hears its first answer.
+    fn connect(bashd: &Path, bench: &Bench) -> Result<Self> {
+        let program: PathBuf = bashd.to_owned();
+        let mut child = Command::new(program)
+            .arg("mcp")
+            .env_clear()
+            .envs(bench.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdin = child.stdin.take().context("stdin is a pipe")?;
+        let stdout = child.stdout.take().context("stdout is a pipe")?;
+        let stdout = BufReader::new(stdout);
+        let mut client = Self {
+            child,
+            stdin,
+            stdout,
+        };
+        client.say(HELLO)?;
+        let hello = client.hear()?;
+        ensure!(hello.contains("serverInfo"), "{hello}");
+        Ok(client)
+    }
+
+    fn say(&mut self, line: &str) -> Result<()> {
+        Ok(self.stdin.write_all(format!("{line}\n").as_bytes())?)
+    }
+
+    fn hear(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line)?;
+        ensure!(!line.is_empty(), "the server has left");
+        Ok(line)
+    }
+
+    /// Closes the server's stdin, and waits for its end.
+    fn finish(self) -> Result<()> {
+        let Self {
+            mut child,
+            stdin,
+            stdout,
+        } = self;
+        drop(stdin);
+        let status = child.wait()?;
+        drop(stdout);
+        ensure!(status.success(), "the server ended with {status}");
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! `bashd console`: a terminal UI for people, to run commands, to watch them and to step in.
+//!
+//! `screen` takes and gives back the terminal, `app` holds what is known and what a key does, `draw` shows
+//! it, `prompt` is the line below, `overlay` the terminal of a command, `history` what ran before,
+//! `jobs` what goes on elsewhere. One
+//! loop hears keys, events of the run and time.
+
+mod app;
+mod complete;
+mod draw;
+mod history;
+mod jobs;
+mod overlay;
+mod prompt;
+mod screen;
+
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::Printer;
+use crate::settings::Settings;
+use crate::{serve, surroundings};
+use app::App;
+use bashd::exec::TerminalGuardian;
+use bashd::{CancellationToken, Engine, KeeperSource};
+use crossterm::event;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How often the screen is drawn while a command runs.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Keys that may wait for a busy console.
+const KEYS_AHEAD: usize = 256;
+
+/// Starts the guardian of a console's terminal, before any thread exists.
+pub(crate) fn guard_early() -> Option<io::Result<TerminalGuardian>> {
+    let mut words = std::env::args_os().skip(1);
+    let is_console = words.any(|word| word == "console") && io::stdin().is_terminal();
+    is_console.then(TerminalGuardian::start)
+}
+
+/// Runs the console until its user leaves.
+pub(crate) fn console(
+    guardian: Option<io::Result<TerminalGuardian>>,
+    settings: Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let message = "the console needs a terminal";
+        return Err(Failure::new(Kind::Usage, message)
+            .hint("`bashd run`, `bashd log` and `bashd rpc` work without one"));
+    }
+    let failed = |error: io::Error| Failure::of(Kind::System, error.into());
+    let _guardian = guardian.transpose().map_err(failed)?;
+    let surroundings = surroundings::for_commands(None)?;
+    let cwd = surroundings.cwd.clone();
+    let home = settings.places.home.clone();
+    let ledger = bashd::ledger::Ledger::new(settings.config.ledger, settings.config.ledger_dir());
+    let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
+    let mut app = App::new(engine, ledger, cwd, home);
+    let mut screen = screen::Taken::take(paint(printer)).map_err(failed)?;
+    let (app, drawn) = (&mut app, &mut screen);
+    let (done, signal) = serve::until_done(move |token| run(app, drawn, token))?;
+    screen.give_back();
+    done.map_err(failed)?;
+    Ok(signal.unwrap_or(ExitStatus::Success))
+}
+
+fn paint(printer: &Printer) -> draw::Paint {
+    if printer.paints() {
+        draw::Paint::Colours
+    } else {
+        draw::Paint::None
+    }
+}
+
+async fn run(
+    app: &mut App,
+    screen: &mut screen::Taken,
+    token: CancellationToken,
+) -> io::Result<()> {
+    let (sender, mut keys) = mpsc::channel(KEYS_AHEAD);
+    // Reading the terminal blocks; the thread ends with the process.
+    std::thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if sender.blocking_send(event).is_err() {
+                break;
+            }
+        }
+    });
+    let mut ticks = tokio::time::interval(TICK);
+    while !app.is_leaving() {
+        app.attend().await;
+        screen.draw(app)?;
+        tokio::select! {
+            biased;
+            () = token.cancelled() => break,
+            key = keys.recv() => match key {
+                Some(event) => app.input(&event, screen.size()),
+                None => break,
+            },
+            event = app.next_event() => app.happened(event),
+            _ = ticks.tick() => {}
+        }
+    }
+    app.end_all().await;
+    Ok(())
+}

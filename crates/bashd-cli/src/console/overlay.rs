@@ -1,0 +1,143 @@
+//! The terminal of a running command: its screen, and the keys that go to it.
+
+use bashd::Keyboard;
+use bashd::screen::keys::{self, Code, Key, Modifiers};
+use bashd::screen::{Screen, Size};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::time::{Duration, Instant};
+
+/// Two Esc within this time end the command; a single one is the program's.
+const TWICE: Duration = Duration::from_millis(500);
+
+/// Rows that one turn of the wheel scrolls.
+const WHEEL: usize = 3;
+
+/// What a key in the overlay asks of the console.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Nothing: the command got the key.
+    Nothing,
+    /// End the command.
+    End,
+    /// Show the rest of the console; the command goes on.
+    Hide,
+}
+
+/// A command's screen and keyboard.
+pub(super) struct Overlay {
+    screen: Screen,
+    keyboard: Keyboard,
+    last_escape: Option<Instant>,
+}
+
+impl Overlay {
+    /// The terminal of a command, of this size.
+    pub(super) fn new(keyboard: Keyboard, size: Size) -> Self {
+        Self {
+            screen: Screen::new(size),
+            keyboard,
+            last_escape: None,
+        }
+    }
+
+    /// The size that a terminal has on a screen of so many columns and rows: 80 % of its height, within a
+    /// border.
+    pub(super) fn size_on((columns, rows): (u16, u16)) -> Size {
+        Size::new(columns.saturating_sub(2), (rows * 4 / 5).saturating_sub(2))
+    }
+
+    /// The command's screen.
+    pub(super) fn screen(&self) -> &Screen {
+        &self.screen
+    }
+
+    /// The command wrote something; says whether it is a picture now.
+    pub(super) fn output(&mut self, text: &str) -> bool {
+        let was = self.screen.is_alternate();
+        self.screen.feed(text.as_bytes());
+        !was && self.screen.is_alternate()
+    }
+
+    /// The place has another size.
+    pub(super) fn resize(&mut self, size: Size) {
+        if size != self.screen.size() {
+            self.screen.resize(size);
+            self.keyboard.resize(size);
+        }
+    }
+
+    /// A key was pressed.
+    pub(super) fn key(&mut self, event: &KeyEvent, now: Instant) -> Wish {
+        if event.code == KeyCode::Char('t') && event.modifiers == KeyModifiers::CONTROL {
+            return Wish::Hide;
+        }
+        let last = self.last_escape.take();
+        if event.code == KeyCode::Esc {
+            if last.is_some_and(|last| now.duration_since(last) < TWICE) {
+                return Wish::End;
+            }
+            self.last_escape = Some(now);
+        }
+        self.screen.look_back(0);
+        if let Some(key) = key_of(event) {
+            let bytes = key.bytes(self.screen.key_modes());
+            self.keyboard.type_bytes(bytes);
+        }
+        Wish::Nothing
+    }
+
+    /// Text was pasted.
+    pub(super) fn paste(&self, text: &str) {
+        let bytes = keys::paste(text, self.screen.key_modes());
+        self.keyboard.type_bytes(bytes);
+    }
+
+    /// The wheel was turned.
+    pub(super) fn wheel(&mut self, turn: Turn) {
+        let back = self.screen.looks_back();
+        self.screen.look_back(match turn {
+            Turn::Up => back + WHEEL,
+            Turn::Down => back.saturating_sub(WHEEL),
+        });
+    }
+}
+
+/// Which way the wheel was turned.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Turn {
+    Up,
+    Down,
+}
+
+/// The key that an event is about.
+fn key_of(event: &KeyEvent) -> Option<Key> {
+    let mut modifiers = Modifiers {
+        shift: event.modifiers.contains(KeyModifiers::SHIFT),
+        alt: event.modifiers.contains(KeyModifiers::ALT),
+        control: event.modifiers.contains(KeyModifiers::CONTROL),
+    };
+    let code = match event.code {
+        KeyCode::Char(character) => Code::Character(character),
+        KeyCode::F(number @ 1..=12) => Code::Function(number),
+        KeyCode::Up => Code::Up,
+        KeyCode::Down => Code::Down,
+        KeyCode::Left => Code::Left,
+        KeyCode::Right => Code::Right,
+        KeyCode::Home => Code::Home,
+        KeyCode::End => Code::End,
+        KeyCode::Insert => Code::Insert,
+        KeyCode::Delete => Code::Delete,
+        KeyCode::PageUp => Code::PageUp,
+        KeyCode::PageDown => Code::PageDown,
+        KeyCode::Enter => Code::Enter,
+        KeyCode::Tab => Code::Tab,
+        KeyCode::BackTab => {
+            modifiers.shift = true;
+            Code::Tab
+        }
+        KeyCode::Backspace => Code::Backspace,
+        KeyCode::Esc => Code::Escape,
+        _ => return None,
+    };
+    Some(Key { code, modifiers })
+}

@@ -1,0 +1,93 @@
+//! The user's terminal: taken for drawing, and given back whatever happens.
+
+use super::app::App;
+use super::draw::{self, Paint};
+use bashd::exec::LEAVE_SCREEN;
+use crossterm::event::{
+    EnableBracketedPaste, EnableMouseCapture, KeyboardEnhancementFlags,
+    PushKeyboardEnhancementFlags,
+};
+use crossterm::terminal::{EnterAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::{cursor, execute};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use std::io::{self, Stdout, Write};
+use std::sync::Once;
+
+/// The terminal while it is ours.
+pub(super) struct Taken {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    paint: Paint,
+    is_ours: bool,
+}
+
+impl Taken {
+    /// Takes the terminal. A panic gives it back before it tells why.
+    pub(super) fn take(colors: Paint) -> io::Result<Self> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let tell = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                tell(panic);
+            }));
+        });
+        enable_raw_mode()?;
+        let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+        let entered = execute!(
+            io::stdout(),
+            EnterAlternateScreen,
+            EnableBracketedPaste,
+            EnableMouseCapture,
+            PushKeyboardEnhancementFlags(flags),
+            cursor::Hide,
+        );
+        let terminal = entered.and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+        match terminal {
+            Ok(terminal) => Ok(Self {
+                terminal,
+                paint: colors,
+                is_ours: true,
+            }),
+            Err(error) => {
+                give_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Columns and rows.
+    pub(super) fn size(&self) -> (u16, u16) {
+        let size = self.terminal.size().unwrap_or_default();
+        (size.width, size.height)
+    }
+
+    /// Draws what there is to see.
+    pub(super) fn draw(&mut self, app: &App) -> io::Result<()> {
+        let paint = self.paint;
+        self.terminal
+            .draw(|frame| draw::draw(frame, app, paint))
+            .map(drop)
+    }
+
+    /// Gives the terminal back.
+    pub(super) fn give_back(&mut self) {
+        if std::mem::take(&mut self.is_ours) {
+            give_back();
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// Takes every mode back. Who can't be told can't be told that either.
+fn give_back() {
+    let mut out = io::stdout();
+    let _ = out.write_all(LEAVE_SCREEN.as_bytes());
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}

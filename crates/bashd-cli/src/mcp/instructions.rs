@@ -1,0 +1,34 @@
+//! What a model should know before its first call: a line for each thing that there is.
+
+use super::artifact;
+use rmcp::model::Tool;
+
+const ALWAYS: &str = "\
+bashd runs shell commands and always returns: a command that exceeds its timeout is ended with everything it started, and its output so far comes back.
+- Give slow commands (builds, installs, test suites) a longer timeout, where there is one, instead of running them again.
+- The outcome is in the fields of the result (exit_code, timed_out, cancelled, denied): do not search the text for it.
+- A denied command did not run. The message says which rule, and often what to do instead; do not spell the same command differently.";
+
+const WITH_JOBS: &str = "
+- A reply that names a job is of a command that still runs: look after it with the job tool (wait, output, kill). Start servers with background.";
+
+const WITH_ARTIFACTS: &str = "
+- Long output is cut in the middle, and the reply says how much is missing and where it is stored (artifact://N): read it with the artifact tool (lines, tail, grep) instead of running the command again.";
+
+const WITHOUT_ARTIFACTS: &str = "
+- Long output is cut, and the reply says so: filter at the source (grep, head, tail) rather than printing everything.";
+
+/// The instructions of a server with these tools.
+pub(super) fn text(job: Option<&Tool>, tools: &[Tool]) -> String {
+    let mut text = ALWAYS.to_owned();
+    if job.is_some() {
+        text.push_str(WITH_JOBS);
+    }
+    let has_artifacts = tools.iter().any(|tool| tool.name == artifact::NAME);
+    text.push_str(if has_artifacts {
+        WITH_ARTIFACTS
+    } else {
+        WITHOUT_ARTIFACTS
+    });
+    text
+}

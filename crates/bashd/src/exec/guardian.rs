@@ -1,0 +1,75 @@
+//! A small process that puts a terminal right when its user was killed.
+//!
+//! Whoever draws on a terminal puts it into a raw mode and onto the alternate screen, and must take
+//! that back. A killed process can't: its guardian sees the pipe between them close without a last
+//! word, and does it.
+
+use super::os::{descriptors, fork, signals};
+use rustix::pipe::PipeFlags;
+use rustix::termios::{OptionalActions, OutputModes, Termios};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// The last word of a process that has put its terminal right by itself.
+const DONE: &[u8] = b".";
+
+/// What takes back every mode that a full-screen program may have set: mouse, paste, keyboard, cursor,
+/// alternate screen, colours.
+pub const LEAVE_SCREEN: &str =
+    "\x1b[<u\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m";
+
+/// The guardian of the terminal that is this process's stdin, for as long as this value lives.
+#[derive(Debug)]
+pub struct TerminalGuardian {
+    link: OwnedFd,
+}
+
+impl TerminalGuardian {
+    /// Starts the guardian. The process must have a single thread, and its terminal be as it should
+    /// be left.
+    pub fn start() -> io::Result<Self> {
+        fork::check_single_thread()?;
+        let terminal = rustix::stdio::stdin();
+        let modes = rustix::termios::tcgetattr(terminal)?;
+        let terminal = rustix::io::fcntl_dupfd_cloexec(terminal, 3)?;
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        match fork::fork()? {
+            fork::Forked::Parent(_) => Ok(Self { link: write }),
+            fork::Forked::Child => {
+                drop(write);
+                let status = i32::from(watch(&read, &terminal, &modes).is_err());
+                fork::exit_now(status)
+            }
+        }
+    }
+}
+
+impl Drop for TerminalGuardian {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.link, DONE);
+    }
+}
+
+/// Runs in the guardian: waits for the last word, or for the end without one.
+fn watch(link: &OwnedFd, terminal: &OwnedFd, modes: &Termios) -> io::Result<()> {
+    // What ends its user must not end it: a session of its own, and no signal but KILL.
+    let _ = rustix::process::setsid();
+    let _signals = signals::take_over()?;
+    descriptors::keep_only(&[link.as_raw_fd(), terminal.as_raw_fd()])?;
+    let mut word = [0; 1];
+    loop {
+        match rustix::io::read(link, &mut word) {
+            Ok(0) => break,
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // A shell that has its terminal back already has set it as it likes, and never so raw.
+    let now = rustix::termios::tcgetattr(terminal)?;
+    if !now.output_modes.contains(OutputModes::OPOST) {
+        rustix::termios::tcsetattr(terminal.as_fd(), OptionalActions::Now, modes)?;
+    }
+    rustix::io::write(terminal, LEAVE_SCREEN.as_bytes())?;
+    Ok(())
+}

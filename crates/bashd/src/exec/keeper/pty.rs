@@ -1,0 +1,68 @@
+//! A run's terminal: both ends of a pseudoterminal, and its size. What is typed at it is `input`'s.
+//!
+//! The keeper holds the command's end open as well, as long as something lives: a program that closes
+//! its terminal and opens it again through `/dev/tty` must not find it gone, and our end must not tell
+//! of an end that is none. When the shell exits, the kernel hangs the terminal up for everybody, as any
+//! terminal does; what was written before is still read, because a read of our end waits for what is
+//! under way between the two.
+
+use super::protocol::{Frame, Resize};
+use crate::screen::Size;
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The terminal of a run.
+pub(super) struct Terminal {
+    ours: OwnedFd,
+    /// The command's end.
+    theirs: OwnedFd,
+}
+
+impl Terminal {
+    /// Opens a terminal of this size.
+    pub(super) fn open(size: Size) -> io::Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let ours = rustix::pty::openpt(flags)?;
+        rustix::pty::grantpt(&ours)?;
+        rustix::pty::unlockpt(&ours)?;
+        let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
+        // Only our end: the command's must block as any terminal does.
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        let terminal = Self { ours, theirs };
+        terminal.resize(size)?;
+        Ok(terminal)
+    }
+
+    /// The command's end.
+    pub(super) fn theirs(&self) -> BorrowedFd<'_> {
+        self.theirs.as_fd()
+    }
+
+    /// Our end, to read from and to type at.
+    pub(super) fn ours(&self) -> io::Result<OwnedFd> {
+        self.ours.try_clone()
+    }
+
+    fn resize(&self, size: Size) -> io::Result<()> {
+        let size = Winsize {
+            ws_row: size.rows(),
+            ws_col: size.columns(),
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        Ok(rustix::termios::tcsetwinsize(&self.ours, size)?)
+    }
+
+    /// Obeys what is for the terminal; says whether it was.
+    pub(super) fn obey(&self, frame: &Frame) -> bool {
+        if frame.is::<Resize>() {
+            if let Ok(Resize { size }) = frame.body() {
+                let _ = self.resize(size);
+            }
+            return true;
+        }
+        false
+    }
+}

@@ -1,0 +1,208 @@
+//! One call of a session, from its message to its report.
+
+use super::driver::{self, Descriptors, Mark, Report};
+use super::shell::SessionShell;
+use crate::exec::Exit;
+use crate::exec::keeper::ending::Scope;
+use crate::exec::keeper::life::{Phase, Run, Terms};
+use crate::exec::keeper::protocol::{Call, Failed, Frame};
+use crate::exec::keeper::start::{self, Shell, failed, missing};
+use crate::exec::keeper::waiting::Keeper;
+use crate::exec::{Reset, keeper::pump::Pump};
+use rustix::pipe::PipeFlags;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// When a call is looked at first to see whether its shell went back to its script unheard.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+
+/// The longest time between two such looks.
+const LAST_LOOK: Duration = Duration::from_millis(500);
+
+impl From<&Call> for Terms {
+    fn from(message: &Call) -> Self {
+        Self {
+            timeout_us: message.timeout_us,
+            grace_us: message.grace_us,
+            drain_silence_us: message.drain_silence_us,
+            drain_total_us: message.drain_total_us,
+            survivors: message.survivors,
+        }
+    }
+}
+
+/// The call that runs now.
+pub(super) struct Current {
+    pub(super) run: Run,
+    mark: Mark,
+    report: OwnedFd,
+    heard: Vec<u8>,
+    /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
+    open: Vec<OwnedFd>,
+    next_look: Instant,
+    pause: Duration,
+}
+
+impl Current {
+    /// Has the shell begin with a call.
+    pub(super) fn begin(
+        keeper: &mut Keeper,
+        shell: &SessionShell,
+        scope: Scope,
+        frame: Frame,
+        nonce: impl FnOnce(u64) -> u64,
+    ) -> Result<Self, Failed> {
+        let message: Call = frame.body().map_err(failed("understand the call"))?;
+        let storage = keeper
+            .storage
+            .clone()
+            .ok_or_else(|| missing("where output is kept"))?;
+        let prepared = keeper.prepared.take();
+        let (pumps, writers) =
+            start::open_streams(message.streams, message.quota, &storage.runs, prepared)
+                .map_err(failed("open the pipes"))?;
+        let (report, report_writer) = report_pipe().map_err(failed("open a pipe"))?;
+        let number_of = |fd: Option<&OwnedFd>| fd.map(AsRawFd::as_raw_fd);
+        let fds = Descriptors {
+            text: number_of(frame.fds.first()).ok_or_else(|| missing("the command"))?,
+            stdin: number_of(frame.fds.get(1)).filter(|_| message.stdin),
+            out: number_of(writers.first()).ok_or_else(|| missing("stdout"))?,
+            err: number_of(writers.get(1)),
+            report: report_writer.as_raw_fd(),
+        };
+        let mark = Mark {
+            number: message.number,
+            nonce: nonce(message.number),
+        };
+        let own_pid = rustix::process::getpid().as_raw_nonzero().get();
+        let line = driver::line(own_pid, fds, mark, message.directory);
+        let begun = Instant::now();
+        shell
+            .say(line.as_bytes())
+            .map_err(failed("speak to the shell"))?;
+        let pid = shell.pid;
+        let shell = Shell {
+            pid,
+            pumps,
+            terminal: None,
+            input: None,
+        };
+        let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
+        run.scope = scope;
+        let open = frame.fds.into_iter().chain(writers).chain([report_writer]);
+        Ok(Self {
+            run,
+            mark,
+            report,
+            heard: Vec::new(),
+            open: open.collect(),
+            next_look: begun + FIRST_LOOK,
+            pause: FIRST_LOOK,
+        })
+    }
+
+    /// Its number within the session.
+    pub(super) fn number(&self) -> u64 {
+        self.mark.number
+    }
+
+    /// The pipe on which the shell reports, while that is waited for.
+    pub(super) fn report(&self) -> Option<BorrowedFd<'_>> {
+        self.is_waited_for().then(|| self.report.as_fd())
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.run.phase == Phase::Running && self.run.exit.is_none()
+    }
+
+    /// When the shell is to be looked at.
+    pub(super) fn next_moment(&self, now: Instant) -> Option<Instant> {
+        let look = self.is_waited_for().then_some(self.next_look);
+        [self.run.next_moment(now), look]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Hears what the shell says about the call.
+    pub(super) fn hear(&mut self, shell: &mut SessionShell, now: Instant) {
+        if !self.is_waited_for() {
+            return;
+        }
+        self.read();
+        match driver::read_report(&self.heard, self.mark) {
+            Report::Unfinished => {}
+            Report::Status(status) => self.is_done(Exit::Code(status), shell),
+            Report::Broken => {
+                // The command may still run, and wrote to a place that is not its own.
+                self.run.exit = Some(Exit::Unknown);
+                self.run.reset = Some(Reset::NoReport);
+                self.run.end(None, now);
+            }
+        }
+    }
+
+    /// Looks whether the shell went back to its script without a report, if it is time.
+    pub(super) fn look(&mut self, shell: &mut SessionShell, now: Instant) {
+        if !self.is_waited_for() || now < self.next_look {
+            return;
+        }
+        if shell.waits_for_a_line() {
+            // The report comes before the shell's return.
+            self.hear(shell, now);
+            if self.is_waited_for() {
+                self.run.reset = Some(Reset::NoReport);
+                self.is_done(Exit::Unknown, shell);
+                shell.kill();
+            }
+        }
+        self.pause = (self.pause * 2).min(LAST_LOOK);
+        self.next_look = now + self.pause;
+    }
+
+    /// The shell is gone.
+    pub(super) fn lost_its_shell(&mut self, exit: Exit) {
+        // A shell that was ended with its call has its reason already.
+        self.run.reset = self.run.reset.or(Some(match exit {
+            Exit::Signal(signal) => Reset::Killed(signal),
+            Exit::Code(_) | Exit::Unknown => Reset::Exited,
+        }));
+        self.let_go();
+    }
+
+    /// The command is over; the shell goes on.
+    fn is_done(&mut self, exit: Exit, shell: &SessionShell) {
+        self.run.exit = Some(exit);
+        self.run.scope.spared_shell = Some(shell.pid);
+        self.let_go();
+        self.run.pump();
+        self.run.tree_is_empty = self.run.scope.is_empty();
+    }
+
+    /// Closes what only the shell needed, so that the pipes end with their last writer.
+    fn let_go(&mut self) {
+        self.open.clear();
+    }
+
+    fn read(&mut self) {
+        let mut buffer = [0; 256];
+        while let Ok(count @ 1..) = rustix::io::read(&self.report, &mut buffer) {
+            self.heard.extend(buffer.get(..count).unwrap_or_default());
+            if self.heard.len() > buffer.len() {
+                return; // longer than any report
+            }
+        }
+    }
+
+    /// The pipes on which output comes.
+    pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.run.pumps.iter().filter_map(Pump::pipe)
+    }
+}
+
+fn report_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&read, true)?;
+    Ok((read, write))
+}

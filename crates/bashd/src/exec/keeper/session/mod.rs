@@ -1,0 +1,399 @@
+//! A session: one shell that lives from call to call, and its keeper.
+//!
+//! `shell` starts it, `driver` has the line by which it runs a call and the frame by which it reports,
+//! `call` is one call. Which bytes belong to which call is a fact of the kernel: every call has pipes of
+//! its own, and what a call left running keeps writing to *its* pipes, which this keeper goes on reading.
+//!
+//! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell and
+//! everything born since the call began; what earlier calls left running stays. A session whose shell
+//! is gone is over: the engine is told why, opens another, and this keeper stays for as long as anything
+//! of its tree lives.
+
+mod call;
+mod driver;
+mod shell;
+
+pub(crate) use driver::Directory;
+
+use super::ending::{self, Reaped, Scope};
+use super::life::{Phase, Run};
+use super::protocol::{self, Call, End, Frame, Gone, Open, Query, Release};
+use super::pump::Pump;
+use super::waiting::{Keeper, poll};
+use crate::exec::{EndedBy, Exit, Reset};
+use crate::output::spool::{self, SpoolWriter};
+use call::Current;
+use rustix::event::{PollFd, PollFlags};
+use shell::SessionShell;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+/// How long a shell whose script came to its end may take to exit.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// Large spools that are held for an engine that still reads them.
+const MOST_LINGERING: usize = 4;
+
+/// Opens a session, and lives until nothing of it is left.
+pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
+    let message: Open = frame.body()?;
+    let Some(storage) = &keeper.storage else {
+        return keeper.fail("learn where output is kept", None);
+    };
+    let Some(cwd) = frame.fds.first() else {
+        return keeper.fail("find the working directory in the message", None);
+    };
+    // The shell opens its pipes by our `/proc` entry, which must be ours to open.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable);
+    let shell = match SessionShell::open(&message, cwd, &storage.runs) {
+        Ok(shell) => shell,
+        Err(failed) => return keeper.tell_failure(&failed),
+    };
+    let session = Session {
+        shell,
+        life: Life::Ready,
+        current: None,
+        earlier: Vec::new(),
+        last: 0,
+        idle: Duration::from_micros(message.idle_us),
+        idle_since: Instant::now(),
+        nonces: RandomState::new(),
+        has_survivors: false,
+        tree_is_empty: false,
+    };
+    session.live(&mut keeper)
+}
+
+/// Where the session's shell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It runs a call, or waits for one.
+    Ready,
+    /// Its script was closed; it is killed if it has not ended by then.
+    Closing(Instant),
+    /// It is gone.
+    Gone,
+}
+
+struct Session {
+    shell: SessionShell,
+    life: Life,
+    current: Option<Current>,
+    /// Calls that were reported, and whose output still grows or is still read.
+    earlier: Vec<(u64, Run)>,
+    /// The number of the last call.
+    last: u64,
+    /// How long the shell waits for a call; zero for ever.
+    idle: Duration,
+    idle_since: Instant,
+    nonces: RandomState,
+    /// Whether a call left something running.
+    has_survivors: bool,
+    tree_is_empty: bool,
+}
+
+impl Session {
+    fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            let ready = self.wait(keeper, self.next_moment(now))?;
+            let now = Instant::now();
+            if ready.signals {
+                let arrived = keeper.signals.take();
+                if arrived.child {
+                    self.collect(keeper, now);
+                }
+                if arrived.end {
+                    if let Some(current) = &mut self.current {
+                        current.run.end(None, now);
+                    }
+                    self.close(now);
+                }
+            }
+            self.pump(now);
+            if let Some(current) = &mut self.current {
+                if ready.report {
+                    current.hear(&mut self.shell, now);
+                }
+                current.look(&mut self.shell, now);
+            }
+            if ready.link || ready.engine {
+                self.listen(keeper, ready.engine, now);
+            }
+            self.advance(keeper, now);
+            self.forget_what_is_over(now);
+            if self.life == Life::Gone && self.current.is_none() && self.tree_is_empty {
+                return self.leave(keeper);
+            }
+        }
+    }
+
+    fn next_moment(&self, now: Instant) -> Option<Instant> {
+        let of_call = self.current.as_ref().and_then(|call| call.next_moment(now));
+        let of_shell = match self.life {
+            Life::Ready if self.current.is_none() && !self.idle.is_zero() => {
+                self.idle_since.checked_add(self.idle)
+            }
+            Life::Closing(until) => Some(until),
+            Life::Ready | Life::Gone => None,
+        };
+        let lingering = self.earlier.iter().filter(|(_, run)| !is_open(run));
+        let of_spools = lingering.map(|(_, run)| run.linger_until).min();
+        [of_call, of_shell, of_spools].into_iter().flatten().min()
+    }
+
+    fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<Ready> {
+        let unsent = self
+            .current
+            .as_ref()
+            .is_some_and(|call| call.run.unsent.is_some());
+        let mut fds = vec![PollFd::new(&keeper.signals, PollFlags::IN)];
+        if let Some(link) = &keeper.link {
+            let writable = if unsent {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
+            fds.push(PollFd::new(link, PollFlags::IN | writable));
+        }
+        let engine_at = fds.len();
+        if let Some(engine) = &keeper.engine {
+            fds.push(PollFd::new(engine, PollFlags::IN));
+        }
+        let report_at = fds.len();
+        fds.extend(self.current.iter().filter_map(Current::report).map(watch));
+        let pipes_at = fds.len();
+        fds.extend(self.current.iter().flat_map(Current::pipes).map(watch));
+        let earlier = self.earlier.iter().flat_map(|(_, run)| &run.pumps);
+        fds.extend(earlier.filter_map(Pump::pipe).map(watch));
+        poll(&mut fds, until)?;
+        let any = |from: usize, to: usize| {
+            fds.get(from..to)
+                .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
+        };
+        Ok(Ready {
+            signals: any(0, 1),
+            link: any(1, engine_at),
+            engine: any(engine_at, report_at),
+            report: any(report_at, pipes_at),
+        })
+    }
+
+    /// Collects dead children, and sees whether the shell is one of them.
+    fn collect(&mut self, keeper: &mut Keeper, now: Instant) {
+        if let Some(current) = &mut self.current {
+            current.run.collect(now);
+            if let Some(exit) = current.run.shell_exit.take() {
+                self.life = Life::Gone;
+                current.lost_its_shell(exit);
+                current.run.pump();
+            }
+            return;
+        }
+        let Reaped {
+            exit,
+            tree_is_empty,
+        } = ending::reap(self.shell.pid);
+        self.tree_is_empty = tree_is_empty;
+        if let Some(exit) = exit {
+            self.life = Life::Gone;
+            let reset = match exit {
+                Exit::Signal(signal) => Reset::Killed(signal),
+                Exit::Code(_) | Exit::Unknown => Reset::Exited,
+            };
+            Self::say_gone(keeper, reset);
+        }
+    }
+
+    /// Tells the engine that no call will be run any more; what it has sent meanwhile is not read.
+    fn say_gone(keeper: &mut Keeper, reset: Reset) {
+        if let Some(link) = keeper.link.take() {
+            let _ = protocol::send(&link, &Gone { reset }, &[]);
+        }
+    }
+
+    fn pump(&mut self, now: Instant) {
+        if let Some(current) = &mut self.current
+            && current.run.pump()
+        {
+            current.run.heard(now);
+        }
+        for (_, run) in &mut self.earlier {
+            run.pump();
+        }
+    }
+
+    /// Hears the engine, or that it is gone.
+    fn listen(&mut self, keeper: &mut Keeper, engine_died: bool, now: Instant) {
+        let mut is_gone = engine_died;
+        while let Some(link) = &keeper.link {
+            match protocol::receive(link) {
+                Ok(Some(frame)) => self.obey(keeper, frame, now),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Ok(None) | Err(_) => {
+                    is_gone = true;
+                    break;
+                }
+            }
+        }
+        if is_gone {
+            keeper.link = None;
+            keeper.engine = None;
+            if let Some(current) = &mut self.current {
+                current.run.unsent = None;
+                current.run.query = None;
+                current.run.end(Some(EndedBy::Cancel), now);
+            }
+            self.close(now);
+        }
+    }
+
+    fn obey(&mut self, keeper: &mut Keeper, frame: Frame, now: Instant) {
+        if frame.is::<Call>() {
+            self.begin(keeper, frame);
+        } else if frame.is::<Query>() {
+            if let Some(current) = &mut self.current {
+                current.run.query = frame.body().ok();
+            }
+        } else if frame.is::<End>() {
+            if let (Some(current), Ok(End { by })) = (&mut self.current, frame.body()) {
+                current.run.end(Some(by), now);
+            }
+        } else if frame.is::<Release>() {
+            // Of the call that was reported last, if something still writes to its pipes.
+            let last = self.earlier.last_mut();
+            if let (Some((number, run)), Ok(release)) = (last, frame.body())
+                && *number == self.last
+            {
+                run.keep_log(&release);
+            }
+        } else if let Some(link) = &keeper.link {
+            let _ = protocol::refuse(link, &frame.name);
+        }
+    }
+
+    fn begin(&mut self, keeper: &mut Keeper, frame: Frame) {
+        if self.current.is_some() || self.life != Life::Ready {
+            let _ = keeper.fail("run two calls of a session at once", Some(libc::EBUSY));
+            return;
+        }
+        let scope = if self.has_survivors {
+            Scope::since_now(self.shell.pid)
+        } else {
+            Scope::default()
+        };
+        let nonce = |number| self.nonces.hash_one(number);
+        match Current::begin(keeper, &self.shell, scope, frame, nonce) {
+            Ok(current) => {
+                let _ = current.run.tell_started(keeper.link.as_ref());
+                self.current = Some(current);
+            }
+            Err(failed) => {
+                let _ = keeper.tell_failure(&failed);
+            }
+        }
+    }
+
+    /// Ends the shell: its script is over.
+    fn close(&mut self, now: Instant) {
+        if self.life == Life::Ready {
+            self.shell.close();
+            self.life = Life::Closing(now + CLOSING);
+        }
+    }
+
+    fn advance(&mut self, keeper: &mut Keeper, now: Instant) {
+        if let Some(mut current) = self.current.take() {
+            current.run.advance(keeper, now);
+            if current.run.shell_exit.take().is_some() {
+                self.life = Life::Gone; // collected in a round of KILL
+            }
+            current.run.tell_growth(keeper, now);
+            if current.run.phase == Phase::Reported && current.run.unsent.is_none() {
+                self.is_over(current.number(), current.run, keeper, now);
+            } else {
+                self.current = Some(current);
+            }
+        }
+        match self.life {
+            Life::Ready
+                if self.current.is_none()
+                    && !self.idle.is_zero()
+                    && now >= self.idle_since + self.idle =>
+            {
+                Self::say_gone(keeper, Reset::Idle);
+                self.close(now);
+            }
+            Life::Closing(until) if now >= until => self.shell.kill(),
+            _ => {}
+        }
+    }
+
+    /// A call was reported.
+    fn is_over(&mut self, number: u64, run: Run, keeper: &mut Keeper, now: Instant) {
+        self.idle_since = now;
+        self.has_survivors = !run.tree_is_empty || !run.scope.spared.is_empty();
+        if run.reset.is_some() {
+            self.close(now);
+        }
+        self.last = number;
+        let quota = keeper.storage.as_ref().map(|storage| storage.quota);
+        self.earlier.push((number, run));
+        self.collect(keeper, now);
+        if let (Life::Ready, Some(quota), Some(storage)) = (self.life, quota, &keeper.storage) {
+            let opened = SpoolWriter::create(&storage.runs, quota).ok();
+            keeper.prepared = opened.map(|spool| (quota, spool));
+        }
+    }
+
+    /// Lets go of calls whose output has ended and is no longer read.
+    fn forget_what_is_over(&mut self, now: Instant) {
+        let mut lingering = 0;
+        let mut kept = Vec::new();
+        for (number, mut run) in std::mem::take(&mut self.earlier).into_iter().rev() {
+            let is_large = run.pumps.iter().any(|pump| pump.spool.ring().is_some());
+            lingering += usize::from(is_large);
+            let lingers = is_large && lingering <= MOST_LINGERING && now < run.linger_until;
+            if is_open(&run) || lingers {
+                kept.push((number, run));
+            } else {
+                let _ = run.close_log();
+            }
+        }
+        kept.reverse();
+        self.earlier = kept;
+    }
+
+    fn leave(mut self, keeper: &Keeper) -> io::Result<()> {
+        for (_, run) in &mut self.earlier {
+            run.close_log()?;
+        }
+        match &keeper.storage {
+            Some(storage) => spool::sweep_if_due(&storage.runs, storage.retention),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether something may still write to a call's pipes.
+fn is_open(run: &Run) -> bool {
+    run.pumps.iter().any(|pump| pump.pipe().is_some())
+}
+
+fn watch(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN)
+}
+
+/// What `poll` found.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one for each kind of descriptor that was waited for"
+)]
+struct Ready {
+    signals: bool,
+    link: bool,
+    engine: bool,
+    report: bool,
+}

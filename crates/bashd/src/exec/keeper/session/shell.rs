@@ -1,0 +1,170 @@
+//! The shell of a session: started once, with a private pipe as its script.
+
+use crate::exec::keeper::protocol::{Failed, Open};
+use crate::exec::keeper::start::{failed, missing};
+use crate::exec::os::launch::{Controls, Launch, launch};
+use crate::output::spool::prepare_runs_directory;
+use crate::plan::quote;
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal};
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Where the shell finds its script at first: the one descriptor that it inherits.
+const SCRIPT: &str = "/dev/fd/3";
+
+/// Directory, beside that of the runs, with a link by which the script has the name `bash`: that is then
+/// `$0`, and what error messages begin with.
+const NAMES: &str = "shells";
+
+/// A session's shell.
+pub(super) struct SessionShell {
+    pub(super) pid: Pid,
+    /// The writing end of its script; closing it ends the shell at its next line.
+    script: Option<OwnedFd>,
+    /// What the pipe is called in `/proc`.
+    link: String,
+}
+
+impl SessionShell {
+    /// Starts what the message asks for.
+    pub(super) fn open(message: &Open, cwd: &OwnedFd, runs: &Path) -> Result<Self, Failed> {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|e| failed("open a pipe")(e.into()))?;
+        rustix::io::ioctl_fionbio(&write, true).map_err(|e| failed("open a pipe")(e.into()))?;
+        let inode = rustix::fs::fstat(&write)
+            .map_err(|e| failed("look at a pipe")(e.into()))?
+            .st_ino;
+        let null = open_null().map_err(failed("open /dev/null"))?;
+        let program =
+            CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
+        let names = directory_of_names(runs).ok();
+        let script = if names.is_some() {
+            c"bash"
+        } else {
+            c"/dev/fd/3"
+        };
+        let argv = [c"bash", c"--norc", c"--noprofile", script].map(CStr::to_owned);
+        let env: Vec<_> = message
+            .env
+            .iter()
+            .filter_map(|entry| CString::new(entry.as_slice()).ok())
+            .collect();
+        let pid = launch(&Launch {
+            program: &program,
+            argv: &argv,
+            env: &env,
+            cwd: names.as_ref().unwrap_or(cwd).as_fd(),
+            stdio: [null.as_fd(); 3],
+            script: Some(read.as_fd()),
+            controls: Controls::Nothing,
+        })
+        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        let shell = Self {
+            pid,
+            script: Some(write),
+            link: format!("pipe:[{inode}]"),
+        };
+        let line = opening_line(&message.directory, message.snapshot.as_deref());
+        shell.say(&line).map_err(failed("speak to the shell"))?;
+        Ok(shell)
+    }
+
+    /// Gives the shell a line. It waits for one, so that there is room for it.
+    pub(super) fn say(&self, line: &[u8]) -> io::Result<()> {
+        let script = self.script.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
+        match rustix::io::write(script, line)? {
+            count if count == line.len() => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
+    }
+
+    /// Lets the shell come to the end of its script.
+    pub(super) fn close(&mut self) {
+        self.script = None;
+    }
+
+    /// Ends the shell itself, at once.
+    pub(super) fn kill(&mut self) {
+        self.script = None;
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+    }
+
+    /// Whether the shell waits for its next line. `false` also where the kernel does not tell.
+    pub(super) fn waits_for_a_line(&self) -> bool {
+        let Some(script) = &self.script else {
+            return false;
+        };
+        if rustix::io::ioctl_fionread(script).unwrap_or(1) > 0 {
+            return false;
+        }
+        let pid = self.pid.as_raw_nonzero();
+        let Ok(call) = std::fs::read_to_string(format!("/proc/{pid}/syscall")) else {
+            return false;
+        };
+        let mut words = call.split_ascii_whitespace();
+        let number = words.next().and_then(|number| number.parse().ok());
+        if number != Some(libc::SYS_read) {
+            return false;
+        }
+        let fd = words
+            .next()
+            .and_then(|fd| u64::from_str_radix(fd.strip_prefix("0x")?, 16).ok());
+        fd.is_some_and(|fd| {
+            std::fs::read_link(format!("/proc/{pid}/fd/{fd}"))
+                .is_ok_and(|link| link.as_os_str() == self.link.as_str())
+        })
+    }
+}
+
+fn open_null() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+}
+
+/// The directory in which the script is called `bash`, made anew if somebody removed it.
+fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
+    let names = runs.parent().unwrap_or(runs).join(NAMES);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    prepare_runs_directory(&names)?;
+    let link = names.join("bash");
+    match std::os::unix::fs::symlink(SCRIPT, &link) {
+        Ok(()) => {}
+        Err(error)
+            if error.kind() == io::ErrorKind::AlreadyExists
+                && std::fs::read_link(&link)?.as_os_str() == SCRIPT => {}
+        Err(error) => return Err(error),
+    }
+    Ok(rustix::fs::open(&names, flags, Mode::empty())?)
+}
+
+/// What the shell does before its first call: it lets go of the descriptor that it inherited, goes to
+/// the session's directory, and takes over the snapshot.
+fn opening_line(directory: &[u8], snapshot: Option<&Path>) -> Vec<u8> {
+    let mut line = b"exec 3<&-;cd -- ".to_vec();
+    quote(&mut line, directory);
+    line.extend(b"||exit 125;unset -v OLDPWD;shopt -s expand_aliases");
+    if let Some(snapshot) = snapshot {
+        line.extend(b";. ");
+        quote(&mut line, snapshot.as_os_str().as_bytes());
+    }
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opening_line_quotes_what_it_names() {
+        let line = opening_line(b"/a'b c", Some(Path::new("/s n")));
+        let line = String::from_utf8(line).unwrap();
+        assert!(line.contains(r"cd -- '/a'\''b c'||exit 125;"), "{line}");
+        assert!(line.ends_with(";. '/s n'\n"), "{line}");
+    }
+}

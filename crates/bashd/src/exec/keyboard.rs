@@ -1,0 +1,59 @@
+//! What a person or a program types at a run's terminal, on its way to the keeper.
+
+use super::connection::Connection;
+use super::keeper::protocol::{Resize, Typed};
+use crate::screen::Size;
+use std::convert::Infallible;
+use tokio::sync::mpsc;
+
+/// Strokes that may wait for a busy keeper.
+const STROKES_AHEAD: usize = 256;
+
+/// Types at the terminal of a running command, and changes its size. Cheap to clone.
+///
+/// Without effect on a command that has no terminal, or that is over.
+#[derive(Debug, Clone)]
+pub struct Keyboard(mpsc::Sender<Stroke>);
+
+/// The other end.
+#[derive(Debug)]
+pub(crate) struct Strokes(mpsc::Receiver<Stroke>);
+
+#[derive(Debug)]
+enum Stroke {
+    Typed(Vec<u8>),
+    Resized(Size),
+}
+
+impl Keyboard {
+    pub(crate) fn new() -> (Self, Strokes) {
+        let (sender, receiver) = mpsc::channel(STROKES_AHEAD);
+        (Self(sender), Strokes(receiver))
+    }
+
+    /// Sends bytes as if they were typed; [`crate::screen::keys`] knows those of keys. What comes too fast for the
+    /// command is dropped, as a terminal does.
+    pub fn type_bytes(&self, bytes: impl Into<Vec<u8>>) {
+        let _ = self.0.try_send(Stroke::Typed(bytes.into()));
+    }
+
+    /// Gives the terminal another size; the command is told.
+    pub fn resize(&self, size: Size) {
+        let _ = self.0.try_send(Stroke::Resized(size));
+    }
+}
+
+impl Strokes {
+    /// Passes on what is typed, for as long as somebody asks.
+    pub(super) async fn pass_on(strokes: Option<Self>, connection: &Connection) -> Infallible {
+        if let Some(Self(mut strokes)) = strokes {
+            while let Some(stroke) = strokes.recv().await {
+                let _ = match stroke {
+                    Stroke::Typed(bytes) => connection.send(&Typed { bytes }, &[]).await,
+                    Stroke::Resized(size) => connection.send(&Resize { size }, &[]).await,
+                };
+            }
+        }
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,41 @@
+//! Why a session's shell is gone, and with it variables, functions and directory.
+
+use std::fmt;
+
+/// Why a session began anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reset {
+    /// The command ended the shell: `exit`, `exec`, `set -e`.
+    Exited,
+    /// This signal killed the shell.
+    Killed(i32),
+    /// The deadline ended the command, and the shell with it.
+    TimedOut,
+    /// The caller ended the command, and the shell with it.
+    Cancelled,
+    /// The shell went on without reporting the command's end (`set -n`), or reported something else.
+    NoReport,
+    /// Nobody used the session for too long.
+    Idle,
+    /// It was ended to make room for others.
+    Evicted,
+    /// Its keeper was killed or did not answer.
+    Lost,
+}
+
+impl fmt::Display for Reset {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited => write!(formatter, "its shell exited"),
+            Self::Killed(signal) => write!(formatter, "its shell was killed by signal {signal}"),
+            Self::TimedOut => write!(formatter, "the command timed out"),
+            Self::Cancelled => write!(formatter, "the command was cancelled"),
+            Self::NoReport => write!(formatter, "its shell did not report how the command ended"),
+            Self::Idle => write!(formatter, "it was not used for too long"),
+            Self::Evicted => write!(formatter, "it made room for other sessions"),
+            Self::Lost => write!(formatter, "its keeper was lost"),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The job tool of list, poll and cancel, in the words of its document.
+
+use super::Answer;
+use super::texts::label;
+use crate::event::Stream;
+use crate::exec::{EndedBy, Exit};
+use crate::jobs::output::Reading;
+use crate::jobs::{Condition, Job, Jobs, State, WaitFor, Whose};
+use crate::profile::Profile;
+use crate::profile::finished::of_job;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How long a poll waits for the first end.
+const LONGEST_POLL: Duration = Duration::from_secs(30);
+
+/// How long an ended job is listed.
+const LISTED_FOR: Duration = Duration::from_mins(5);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    #[serde(default)]
+    poll: Option<Vec<String>>,
+    #[serde(default)]
+    cancel: Option<Vec<String>>,
+    #[serde(default)]
+    list: bool,
+}
+
+/// The JSON schema of [`Arguments`].
+pub(super) fn schema() -> Value {
+    let ids = |description: &str| json!({"type": "array", "items": {"type": "string"}, "description": description});
+    json!({
+        "type": "object",
+        "properties": {
+            "poll": ids("Ids of jobs to wait for; without any of the three, all that run. Returns when one ends."),
+            "cancel": ids("Ids of jobs to end."),
+            "list": {"type": "boolean", "description": "A snapshot of all jobs, without waiting."},
+        },
+        "additionalProperties": false,
+    })
+}
+
+/// Answers one call.
+pub(super) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &str) -> Answer {
+    let arguments: Arguments = match serde_json::from_str(input) {
+        Ok(arguments) => arguments,
+        Err(error) => return Answer::error(error.to_string()),
+    };
+    let desk = Desk {
+        profile,
+        jobs,
+        whose: Whose::Owner(owner),
+    };
+    if arguments.list {
+        if arguments.poll.is_some() || arguments.cancel.is_some() {
+            return Answer::error("`list` cannot be combined with `poll` or `cancel`.");
+        }
+        return desk.report(Vec::new(), desk.listed()).await;
+    }
+    let cancelled = match &arguments.cancel {
+        Some(ids) => desk.cancel(ids).await,
+        None => Vec::new(),
+    };
+    if arguments.cancel.is_some() && arguments.poll.is_none() {
+        return desk.report(cancelled, Vec::new()).await;
+    }
+    let watched = match &arguments.poll {
+        Some(ids) => ids.iter().filter_map(|id| desk.find(id)).collect(),
+        None => desk.running(),
+    };
+    if watched.is_empty() {
+        return Answer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
+    }
+    let wait = WaitFor::new(Condition::Exit, LONGEST_POLL).any();
+    let waited = jobs.wait(watched, &wait).await;
+    let seen: Vec<Job> = waited.into_iter().map(|one| one.job).collect();
+    for job in seen.iter().filter(|job| job.has_ended()) {
+        jobs.acknowledge(job);
+    }
+    desk.report(cancelled, seen).await
+}
+
+fn nothing(asked: Option<&[String]>) -> String {
+    match asked {
+        Some(ids) if !ids.is_empty() => {
+            format!("No matching jobs found for IDs: {}", ids.join(", "))
+        }
+        Some(_) | None => "No running background jobs to wait for.".to_owned(),
+    }
+}
+
+/// What became of a wish to cancel.
+struct Cancelled {
+    text: String,
+    details: Value,
+}
+
+struct Desk<'a> {
+    profile: &'a Profile,
+    jobs: &'a Jobs,
+    whose: Whose<'a>,
+}
+
+impl Desk<'_> {
+    fn find(&self, id: &str) -> Option<Job> {
+        self.jobs.find(self.whose, id).ok()
+    }
+
+    /// What runs, and what ended a short while ago.
+    fn listed(&self) -> Vec<Job> {
+        let mut all = self.jobs.list(self.whose);
+        let is_recent = |job: &Job| {
+            let ended = job.ended_ms.map(super::super::directory::since_ms);
+            ended.is_none_or(|since| since < LISTED_FOR)
+        };
+        all.retain(|job| job.state.is_alive() || is_recent(job));
+        all
+    }
+
+    fn running(&self) -> Vec<Job> {
+        let mut all = self.jobs.list(self.whose);
+        all.retain(|job| !job.has_ended() && job.state.is_alive());
+        all
+    }
+
+    async fn cancel(&self, ids: &[String]) -> Vec<Cancelled> {
+        let mut done = Vec::new();
+        for id in ids {
+            let (text, status) = match self.find(id) {
+                None => (format!("Background job not found: {id}"), "not_found"),
+                Some(job) if !job.state.is_alive() => {
+                    let status = status(&job);
+                    (
+                        format!("Background job {id} is already {status}."),
+                        "already_completed",
+                    )
+                }
+                Some(job) => match self.jobs.kill(&job).await {
+                    Ok(job) => {
+                        self.jobs.acknowledge(&job);
+                        (format!("Cancelled background job {id}."), "cancelled")
+                    }
+                    Err(error) => (error.to_string(), "not_found"),
+                },
+            };
+            let details = json!({ "id": id, "status": status });
+            done.push(Cancelled { text, details });
+        }
+        done
+    }
+
+    async fn report(&self, cancelled: Vec<Cancelled>, jobs: Vec<Job>) -> Answer {
+        let mut parts = Vec::new();
+        if !cancelled.is_empty() {
+            let bullets: Vec<_> = cancelled
+                .iter()
+                .map(|one| format!("- {}", one.text))
+                .collect();
+            parts.push(format!(
+                "## Cancelled ({})\n\n{}",
+                bullets.len(),
+                bullets.join("\n")
+            ));
+        }
+        let (ended, running): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .partition(|job| job.has_ended() || !job.state.is_alive());
+        let mut details = Vec::new();
+        if !ended.is_empty() {
+            let mut blocks = vec![format!("## Completed ({})", ended.len())];
+            for job in &ended {
+                let text = self.result_text(job).await;
+                blocks.push(block(job, &text));
+                details.push(detail(job, Some(&text)));
+            }
+            parts.push(blocks.join("\n\n"));
+        }
+        if !running.is_empty() {
+            let lines = running
+                .iter()
+                .map(|job| format!("- `{}` [bash] — {}", job.alias, label(&job.command)));
+            let lines: Vec<_> = lines.collect();
+            parts.push(format!(
+                "## Still Running ({})\n\n{}",
+                lines.len(),
+                lines.join("\n")
+            ));
+        }
+        details.extend(running.iter().map(|job| detail(job, None)));
+        let cancelled: Vec<_> = cancelled.into_iter().map(|one| one.details).collect();
+        let text = if parts.is_empty() {
+            nothing(None)
+        } else {
+            parts.join("\n\n")
+        };
+        Answer::new(text, json!({ "jobs": details, "cancelled": cancelled }))
+    }
+
+    /// What the call would have answered, had it waited.
+    async fn result_text(&self, job: &Job) -> String {
+        let reading = Reading::open(self.jobs, job, Stream::Out).await;
+        let text = match &reading {
+            Ok(reading) => reading
+                .source(Stream::Out)
+                .and_then(|source| of_job(self.profile, source, exit(job), job.ended_by).ok()),
+            Err(error) => Some(error.to_string()),
+        };
+        text.unwrap_or_default()
+    }
+}
+
+fn exit(job: &Job) -> Exit {
+    match (job.exit_code, job.signal) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+fn status(job: &Job) -> &'static str {
+    if job.state.is_alive() && !job.has_ended() {
+        return "running";
+    }
+    match (job.state, job.ended_by, job.exit_code) {
+        (_, Some(EndedBy::Cancel), _) => "cancelled",
+        (State::Exited | State::Survivors, None, Some(0)) => "completed",
+        _ => "failed",
+    }
+}
+
+fn block(job: &Job, text: &str) -> String {
+    let status = status(job);
+    let mut block = format!(
+        "### {} [bash] — {status}\nLabel: {}\n```\n{}\n```",
+        job.alias,
+        label(&job.command),
+        text.trim_end()
+    );
+    if let Some(reason) = job.lost_because {
+        block.push_str("\nError: ");
+        block.push_str(reason);
+    }
+    block
+}
+
+fn detail(job: &Job, text: Option<&str>) -> Value {
+    let status = status(job);
+    let mut detail = json!({
+        "id": job.alias,
+        "type": "bash",
+        "status": status,
+        "label": label(&job.command),
+        "durationMs": job.ran_ms(),
+    });
+    if let Some(text) = text {
+        let key = if status == "failed" {
+            "errorText"
+        } else {
+            "resultText"
+        };
+        detail[key] = json!(text);
+    }
+    detail
+}

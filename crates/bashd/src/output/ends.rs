@@ -1,0 +1,298 @@
+//! The rendered lines at either end of a stream, as many as are needed and no more.
+//!
+//! Lines are read from the end back (or from the start on) until they make up enough text. Of a line
+//! of more than a few MiB only its start and its end are looked at, so that the work is bounded
+//! whatever was written.
+
+use super::plain_line::{self, Cap, LOOKED_AT, Line};
+use super::{Piece, Source};
+use std::collections::VecDeque;
+use std::io;
+
+/// Bytes of the first read; each further one is twice as long.
+const FIRST_READ: u64 = 64 * 1024;
+
+/// Bytes that are read in a row. Where they end within a line, its start is looked up instead.
+const MOST_READ: u64 = 4 * 1024 * 1024;
+
+/// How often that is done; with more such lines at the end of a stream, less than a window is shown.
+const LONG_LINES: usize = 16;
+
+/// Lines at an end of a stream, as text.
+#[derive(Debug, Default)]
+pub(super) struct End {
+    /// In the order of the stream, each with its newline if it has one.
+    pub(super) lines: VecDeque<Shown>,
+    /// Bytes of text in all.
+    pub(super) text_bytes: usize,
+    /// Whether these are all lines of the stream.
+    pub(super) complete: bool,
+}
+
+/// A line as text, with its newline, and what of the stream it is.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) text: String,
+    /// Bytes of the stream.
+    pub(super) raw: u64,
+    /// Of these, bytes behind the cut of a line that is too long.
+    pub(super) cut: u64,
+}
+
+impl Shown {
+    fn new(line: Line, raw: u64, has_newline: bool) -> Self {
+        let mut text = line.text;
+        if has_newline {
+            text.push('\n');
+        }
+        Self {
+            text,
+            raw: raw + u64::from(has_newline),
+            cut: line.cut,
+        }
+    }
+}
+
+/// The last lines of the first `length` bytes, until they have more than `enough` bytes of text.
+pub(super) fn last_lines(
+    source: &dyn Source,
+    length: u64,
+    cap: Cap,
+    enough: usize,
+) -> io::Result<End> {
+    let mut walk = Backward {
+        end: End::default(),
+        // Bytes of a line whose start is further ahead.
+        pending: Vec::new(),
+        has_newline: false,
+        newlines: 0,
+        cap,
+    };
+    let mut start = length;
+    for _ in 0..LONG_LINES {
+        match walk.read_back(source, &mut start, enough)? {
+            Stopped::Enough | Stopped::AtGap => return Ok(walk.end),
+            Stopped::AtStart => {
+                walk.finish();
+                walk.end.complete = true;
+                return Ok(walk.end);
+            }
+            Stopped::InLongLine => match walk.finish_long_line(source, start)? {
+                Some(0) => {
+                    walk.end.complete = true;
+                    return Ok(walk.end);
+                }
+                Some(begins) => start = begins,
+                None => return Ok(walk.end),
+            },
+        }
+    }
+    Ok(walk.end)
+}
+
+/// Why a walk stopped reading.
+enum Stopped {
+    Enough,
+    AtStart,
+    AtGap,
+    InLongLine,
+}
+
+/// The bytes behind the last gap, and whether there is one.
+fn behind_gap(pieces: Vec<Piece>) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    let mut meets_gap = false;
+    for piece in pieces {
+        match piece {
+            Piece::Kept(more) if bytes.is_empty() => bytes = more,
+            Piece::Kept(more) => bytes.extend(more),
+            Piece::Dropped(_) => {
+                meets_gap = true;
+                bytes.clear();
+            }
+        }
+    }
+    (bytes, meets_gap)
+}
+
+/// A walk from the end of a stream to its start.
+struct Backward {
+    end: End,
+    pending: Vec<u8>,
+    /// Whether the pending line has a newline.
+    has_newline: bool,
+    /// Newlines seen.
+    newlines: u64,
+    cap: Cap,
+}
+
+impl Backward {
+    /// Reads back from `start`, which moves, until something stops it.
+    fn read_back(
+        &mut self,
+        source: &dyn Source,
+        start: &mut u64,
+        enough: usize,
+    ) -> io::Result<Stopped> {
+        let end = *start;
+        let mut step = FIRST_READ;
+        while self.end.text_bytes <= enough {
+            if *start == 0 {
+                return Ok(Stopped::AtStart);
+            }
+            if end - *start >= MOST_READ {
+                return Ok(Stopped::InLongLine);
+            }
+            let (bytes, meets_gap) = behind_gap(source.read(start.saturating_sub(step)..*start)?);
+            *start -= bytes.len() as u64;
+            self.take(&bytes, enough);
+            if meets_gap {
+                self.finish();
+                return Ok(Stopped::AtGap);
+            }
+            step *= 2;
+        }
+        Ok(Stopped::Enough)
+    }
+
+    /// Takes the bytes before those that were taken.
+    fn take(&mut self, bytes: &[u8], enough: usize) {
+        let mut rest = bytes;
+        while let Some(newline) = memchr::memrchr(b'\n', rest) {
+            let line = rest.get(newline + 1..).unwrap_or_default();
+            self.prepend(line);
+            if self.has_newline || !self.pending.is_empty() {
+                self.end_line();
+                if self.end.text_bytes > enough {
+                    return;
+                }
+            }
+            self.has_newline = true;
+            self.newlines += 1;
+            rest = rest.get(..newline).unwrap_or_default();
+        }
+        self.prepend(rest);
+    }
+
+    fn prepend(&mut self, bytes: &[u8]) {
+        if self.pending.is_empty() {
+            self.pending = bytes.to_vec();
+        } else {
+            self.pending.splice(0..0, bytes.iter().copied());
+        }
+    }
+
+    /// The pending bytes are a whole line.
+    fn end_line(&mut self) {
+        let raw = std::mem::take(&mut self.pending);
+        let line = plain_line::line(&raw, self.cap);
+        self.push(Shown::new(line, raw.len() as u64, self.has_newline));
+    }
+
+    fn push(&mut self, shown: Shown) {
+        self.end.text_bytes += shown.text.len();
+        self.end.lines.push_front(shown);
+    }
+
+    /// Nothing is before the pending bytes.
+    fn finish(&mut self) {
+        if self.has_newline || !self.pending.is_empty() {
+            self.end_line();
+        }
+        self.has_newline = false;
+    }
+
+    /// The pending line begins somewhere before `start`, too far to read on; answers where.
+    fn finish_long_line(&mut self, source: &dyn Source, start: u64) -> io::Result<Option<u64>> {
+        let tail = std::mem::take(&mut self.pending);
+        let end = start + tail.len() as u64;
+        let number = source.lines().saturating_sub(self.newlines);
+        let begins = source.offset_of_line(number)?.filter(|at| *at <= start);
+        let (Some(begins), Some(_)) = (begins, self.cap) else {
+            // Its end is all that can be shown of it.
+            self.pending = tail;
+            self.finish();
+            return Ok(None);
+        };
+        let last_frame = memchr::memrchr(b'\r', &tail).map(|_| plain_line::line(&tail, self.cap));
+        let line = match last_frame.filter(|line| !line.text.is_empty()) {
+            Some(line) => line,
+            None => first_of_long_line(source, begins, end, self.cap)?,
+        };
+        self.push(Shown::new(line, end - begins, self.has_newline));
+        self.has_newline = false;
+        Ok(Some(begins))
+    }
+}
+
+/// The first characters of a line that is not read whole.
+fn first_of_long_line(source: &dyn Source, begins: u64, end: u64, cap: Cap) -> io::Result<Line> {
+    let upto = end.min(begins + LOOKED_AT as u64);
+    let mut bytes = Vec::new();
+    for piece in source.read(begins..upto)? {
+        match piece {
+            Piece::Kept(more) => bytes.extend(more),
+            Piece::Dropped(_) => break,
+        }
+    }
+    let frame = memchr::memrchr(b'\r', &bytes).map_or(0, |at| at + 1);
+    let start = bytes.get(frame..).unwrap_or_default();
+    Ok(plain_line::frame_of(
+        start,
+        end - begins - frame as u64,
+        cap,
+    ))
+}
+
+/// The first lines of the first `length` bytes, until they have more than `enough` bytes of text.
+pub(super) fn first_lines(
+    source: &dyn Source,
+    length: u64,
+    cap: Cap,
+    enough: usize,
+) -> io::Result<End> {
+    let mut end = End::default();
+    let mut pending: Vec<u8> = Vec::new();
+    let (mut offset, mut step) = (0, FIRST_READ);
+    while offset < length.min(MOST_READ) && end.text_bytes <= enough {
+        let upto = length.min(offset + step);
+        let mut meets_gap = false;
+        for piece in source.read(offset..upto)? {
+            let Piece::Kept(bytes) = piece else {
+                meets_gap = true;
+                break;
+            };
+            offset += bytes.len() as u64;
+            pending.extend_from_slice(&bytes);
+        }
+        let mut taken = 0;
+        for newline in memchr::memchr_iter(b'\n', &pending) {
+            let raw = pending.get(taken..newline).unwrap_or_default();
+            let shown = Shown::new(plain_line::line(raw, cap), raw.len() as u64, true);
+            end.text_bytes += shown.text.len();
+            end.lines.push_back(shown);
+            taken = newline + 1;
+            if end.text_bytes > enough {
+                return Ok(end);
+            }
+        }
+        pending.drain(..taken);
+        if meets_gap {
+            break;
+        }
+        step *= 2;
+    }
+    if !pending.is_empty() && end.text_bytes <= enough {
+        let length_known = pending.len() as u64 + u64::from(offset < length);
+        let line = if offset < length {
+            plain_line::frame_of(&pending, length_known, cap)
+        } else {
+            plain_line::line(&pending, cap)
+        };
+        let shown = Shown::new(line, pending.len() as u64, false);
+        end.text_bytes += shown.text.len();
+        end.lines.push_back(shown);
+    }
+    end.complete = offset == length;
+    Ok(end)
+}

@@ -1,0 +1,327 @@
+//! What a terminal's bytes say as text: lines, or the last picture of a program that drew.
+//!
+//! The spool keeps what the command wrote, byte by byte. Here it becomes text: carriage returns before
+//! newlines and escape sequences go. A program that drew (moved the cursor, used the alternate screen) wrote frames; of
+//! those only what a person would have seen in the end is text. What is long is not held: like the
+//! spool, this keeps the beginning and the end.
+
+use super::{Piece, Source};
+use crate::profile::rules::CarriageReturn;
+use crate::screen::{Screen, Sight, Size};
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+
+/// Bytes that are read at once.
+const CHUNK: u64 = 256 * 1024;
+
+/// Bytes of text that are held from the beginning, and from the end.
+const HELD: usize = 1024 * 1024;
+
+/// Characters of a line that can still be written over; what is before them stays.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// A terminal's output as text.
+pub(crate) struct TerminalText {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    /// Bytes that came after the head.
+    after_head: u64,
+    /// Whether the head is complete: it is full, or bytes are missing behind it.
+    is_past_head: bool,
+    lines: u64,
+}
+
+impl TerminalText {
+    /// Reads what a terminal of this size was sent.
+    pub(crate) fn of(
+        source: &dyn Source,
+        size: Size,
+        carriage_return: CarriageReturn,
+    ) -> io::Result<Self> {
+        let mut text = Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            after_head: 0,
+            is_past_head: false,
+            lines: 0,
+        };
+        if drew(source)? {
+            let mut screen = Screen::new(size);
+            for_each(source, |piece| {
+                if let Piece::Kept(bytes) = piece {
+                    screen.feed(&bytes);
+                }
+            })?;
+            let picture = screen.final_text();
+            text.push(picture.as_bytes());
+            if !picture.is_empty() {
+                text.push(b"\n");
+            }
+            return Ok(text);
+        }
+        let mut parser = vte::Parser::new();
+        let mut decoder = super::text::Decoder::default();
+        let mut lines = Lines::new(text, carriage_return);
+        for_each(source, |piece| match piece {
+            // The parser loses characters behind one that is split: it gets whole ones.
+            Piece::Kept(bytes) => parser.advance(&mut lines, decoder.push(&bytes).as_bytes()),
+            Piece::Dropped(count) => lines.text.skip(count),
+        })?;
+        parser.advance(&mut lines, decoder.finish().as_bytes());
+        lines.flush();
+        Ok(lines.text)
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let room = if self.is_past_head {
+            0
+        } else {
+            HELD - self.head.len()
+        };
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend(first);
+        if rest.is_empty() {
+            return;
+        }
+        self.is_past_head = true;
+        self.after_head += rest.len() as u64;
+        self.tail.extend(rest);
+        let excess = self.tail.len().saturating_sub(HELD);
+        self.tail.drain(..excess);
+    }
+
+    /// Bytes that are gone: what is before them is the beginning, what comes is the end.
+    fn skip(&mut self, count: u64) {
+        self.is_past_head = true;
+        self.after_head += count;
+        self.tail.clear();
+    }
+}
+
+impl Source for TerminalText {
+    fn len(&self) -> u64 {
+        self.head.len() as u64 + self.after_head
+    }
+
+    fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+        let head_end = self.head.len() as u64;
+        let tail_start = self.len() - self.tail.len() as u64;
+        let within = |from: u64, to: u64| range.start.clamp(from, to)..range.end.clamp(from, to);
+        let head = within(0, head_end);
+        let gone = within(head_end, tail_start);
+        let tail = within(tail_start, self.len());
+        let kept = self.head.get(head.start as usize..head.end as usize);
+        let skipped = (tail.start - tail_start) as usize;
+        let ending = self
+            .tail
+            .iter()
+            .skip(skipped)
+            .take((tail.end - tail.start) as usize);
+        let pieces = [
+            Piece::Kept(kept.unwrap_or_default().to_vec()),
+            Piece::Dropped(gone.end - gone.start),
+            Piece::Kept(ending.copied().collect()),
+        ];
+        let is_something = |piece: &Piece| match piece {
+            Piece::Kept(bytes) => !bytes.is_empty(),
+            Piece::Dropped(count) => *count > 0,
+        };
+        Ok(pieces.into_iter().filter(is_something).collect())
+    }
+}
+
+fn drew(source: &dyn Source) -> io::Result<bool> {
+    let (mut sight, mut drew) = (Sight::default(), false);
+    for_each(source, |piece| {
+        if let Piece::Kept(bytes) = piece {
+            drew = sight.feed(&bytes);
+        }
+    })?;
+    Ok(drew)
+}
+
+fn for_each(source: &dyn Source, mut take: impl FnMut(Piece)) -> io::Result<()> {
+    let mut at = 0;
+    while at < source.len() {
+        let upto = source.len().min(at + CHUNK);
+        source.read(at..upto)?.into_iter().for_each(&mut take);
+        at = upto;
+    }
+    Ok(())
+}
+
+/// Lines as they are written, and written over.
+struct Lines {
+    text: TerminalText,
+    carriage_return: CarriageReturn,
+    line: Vec<char>,
+    at: usize,
+    /// Whether a carriage return waits for what follows it.
+    returned: bool,
+}
+
+impl Lines {
+    fn new(text: TerminalText, carriage_return: CarriageReturn) -> Self {
+        Self {
+            text,
+            carriage_return,
+            line: Vec::new(),
+            at: 0,
+            returned: false,
+        }
+    }
+
+    fn put(&mut self, character: char) {
+        self.take_return();
+        match self.line.get_mut(self.at) {
+            Some(place) => *place = character,
+            None => self.line.push(character),
+        }
+        self.at += 1;
+        if self.line.len() >= LONGEST_LINE {
+            self.flush();
+        }
+    }
+
+    /// Does what a carriage return does that was not followed by a newline.
+    fn take_return(&mut self) {
+        if std::mem::take(&mut self.returned) {
+            match self.carriage_return {
+                CarriageReturn::Rewrites => self.at = 0,
+                CarriageReturn::EndsLine => self.end_line(),
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.line.push('\n');
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        let text: String = self.line.drain(..).collect();
+        self.text.push(text.as_bytes());
+        self.at = 0;
+    }
+}
+
+impl vte::Perform for Lines {
+    fn print(&mut self, character: char) {
+        if !character.is_control() {
+            self.put(character);
+        }
+    }
+
+    fn execute(&mut self, byte: u8) {
+        match byte {
+            b'\n' => {
+                self.returned = false;
+                self.end_line();
+            }
+            b'\r' => {
+                self.take_return();
+                self.returned = true;
+            }
+            b'\t' => self.put('\t'),
+            0x08 => self.at = self.at.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn csi_dispatch(&mut self, parameters: &vte::Params, _: &[u8], _: bool, action: char) {
+        if action == 'K' && self.carriage_return == CarriageReturn::Rewrites {
+            self.take_return();
+            let what = parameters.iter().next().and_then(|part| part.first());
+            let kept = if what == Some(&2) { 0 } else { self.at };
+            self.line.truncate(kept);
+            self.at = self.at.min(kept);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::fixed::Fixed;
+
+    fn text_of(bytes: &str, carriage_return: CarriageReturn) -> String {
+        let source = Fixed::text(bytes).in_pieces_of(3);
+        let text = TerminalText::of(&source, Size::default(), carriage_return).unwrap();
+        let pieces = text.read(0..text.len()).unwrap();
+        let kept = pieces.into_iter().map(|piece| match piece {
+            Piece::Kept(bytes) => String::from_utf8(bytes).unwrap(),
+            Piece::Dropped(count) => format!("<{count}>"),
+        });
+        kept.collect()
+    }
+
+    #[test]
+    fn lines_lose_their_carriage_returns_and_colours() {
+        for (bytes, rewritten, ended) in [
+            ("one\r\ntwo\r\n", "one\ntwo\n", "one\ntwo\n"),
+            ("\x1b[31mred\x1b[0m日\r\n", "red日\n", "red日\n"),
+            ("10%\r20%\r\n", "20%\n", "10%\n20%\n"),
+            ("long line\rX\r\n", "Xong line\n", "long line\nX\n"),
+            ("long\r\x1b[Kx\r\n", "x\n", "long\nx\n"),
+            ("a\tb\x07c\x08d\r\n", "a\tbd\n", "a\tbd\n"),
+            ("a\r\r\nb", "a\nb", "a\n\nb"),
+            ("no end", "no end", "no end"),
+            ("", "", ""),
+        ] {
+            assert_eq!(
+                text_of(bytes, CarriageReturn::Rewrites),
+                rewritten,
+                "{bytes:?}"
+            );
+            assert_eq!(text_of(bytes, CarriageReturn::EndsLine), ended, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_picture_only_the_last_stays() {
+        let frames = "\x1b[2J\x1b[Hframe 1\x1b[Hframe 2\r\nbelow";
+        assert_eq!(
+            text_of(frames, CarriageReturn::Rewrites),
+            "frame 2\nbelow\n"
+        );
+        let left = "\x1b[?1049hpicture\x1b[?1049l";
+        assert_eq!(text_of(left, CarriageReturn::Rewrites), "picture\n");
+    }
+
+    #[test]
+    fn the_middle_of_a_flood_is_counted_and_not_held() {
+        let flood = "0123456789\r\n".repeat(400_000);
+        let source = Fixed::text(&flood);
+        let text = TerminalText::of(&source, Size::default(), CarriageReturn::Rewrites).unwrap();
+        assert_eq!((text.len(), text.lines()), (4_400_000, 400_000));
+        assert!(text.head.len() + text.tail.len() <= 2 * HELD);
+        let pieces = text.read(0..text.len()).unwrap();
+        let lengths = pieces.iter().map(|piece| match piece {
+            Piece::Kept(bytes) => bytes.len() as u64,
+            Piece::Dropped(count) => *count,
+        });
+        assert_eq!(lengths.sum::<u64>(), text.len());
+        assert_eq!(
+            text.read(4_399_996..4_400_000).unwrap(),
+            [Piece::Kept(b"789\n".to_vec())]
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_gone_are_a_gap_of_their_size() {
+        let source = Fixed::text("begin\r\n......end\r\n").without(7..13);
+        let text = TerminalText::of(&source, Size::default(), CarriageReturn::Rewrites).unwrap();
+        let expected = [
+            Piece::Kept(b"begin\n".to_vec()),
+            Piece::Dropped(6),
+            Piece::Kept(b"end\n".to_vec()),
+        ];
+        assert_eq!(text.read(0..text.len()).unwrap(), expected);
+    }
+}

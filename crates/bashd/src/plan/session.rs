@@ -1,0 +1,124 @@
+//! What a call in a session needs beside its plan: whose shell, and the text that it evaluates. Pure.
+
+use super::{Shell, quote};
+use crate::exec::keeper::session::Directory;
+use serde::Deserialize;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Variables of bash that nobody else can set: assigning one is an error.
+const READ_ONLY: [&str; 6] = [
+    "BASHOPTS",
+    "BASH_VERSINFO",
+    "EUID",
+    "PPID",
+    "SHELLOPTS",
+    "UID",
+];
+
+/// Variables by which a shell would run code, or read its script differently, before the first call;
+/// and those that it sets itself.
+const PRIVATE: [&str; 6] = ["BASH_ENV", "BASHOPTS", "ENV", "OLDPWD", "PWD", "SHELLOPTS"];
+
+/// Whether a session's shell is kept from a variable.
+pub(super) fn is_private(name: &OsStr) -> bool {
+    PRIVATE.iter().any(|private| name == *private)
+}
+
+/// Where the shell is after a call: an explicit directory holds for its call only.
+pub(super) fn directory_after(explicit: Option<&Path>) -> Directory {
+    match explicit {
+        Some(_) => Directory::Returns,
+        None => Directory::Stays,
+    }
+}
+
+/// A call's session.
+#[derive(Debug)]
+pub struct SessionPlan {
+    /// Calls with the same key share a shell.
+    pub key: SessionKey,
+    /// The directory in which the shell starts.
+    pub home: PathBuf,
+    /// What the shell evaluates.
+    pub text: Vec<u8>,
+    /// Where the shell is after the call.
+    pub(crate) directory: Directory,
+    /// What happens to a call while another one of the same session runs.
+    pub overlap: Overlap,
+}
+
+/// What a session is known by. The call's own variables are not part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionKey {
+    /// The caller's name for it; empty for the one of calls that name none.
+    pub name: String,
+    /// The shell.
+    pub program: PathBuf,
+    /// Words before every command.
+    pub prefix: Option<String>,
+    /// The script that the shell sources first.
+    pub snapshot: Option<PathBuf>,
+    /// The shell's environment.
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// What happens to a call while another one of the same session runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlap {
+    /// It waits.
+    Wait,
+    /// It runs in a shell of its own.
+    #[default]
+    OneShot,
+}
+
+/// Whether a shell can keep a session: its script must be readable from a pipe as bash does it.
+pub(super) fn is_possible(shell: &Shell) -> bool {
+    shell.program.file_name() == Some(OsStr::new("bash"))
+}
+
+/// The text for a shell that lives on: the call's variables hold for the command only.
+pub(super) fn text(command: &str, own: &[(OsString, OsString)], cwd: Option<&Path>) -> Vec<u8> {
+    let mut text = Vec::new();
+    if let Some(cwd) = cwd {
+        text.extend(br"\builtin cd -- ");
+        quote(&mut text, cwd.as_os_str().as_bytes());
+        text.extend(b" && ");
+    }
+    let settable = |(name, _): &&(OsString, OsString)| READ_ONLY.iter().all(|own| name != own);
+    for (name, value) in own.iter().filter(settable) {
+        text.extend(name.as_bytes());
+        text.push(b'=');
+        quote(&mut text, value.as_bytes());
+        text.push(b' ');
+    }
+    if text.is_empty() {
+        return command.into();
+    }
+    // Behind `builtin eval` alone the variables would hold for the first command only.
+    text.extend(br"\builtin command eval ");
+    quote(&mut text, command.as_bytes());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_alone_stays_as_it_is() {
+        assert_eq!(text("echo 'a'", &[], None), b"echo 'a'");
+    }
+
+    #[test]
+    fn variables_and_directory_stand_before_a_quoted_command() {
+        let own = [("A".into(), "it's".into()), ("UID".into(), "7".into())];
+        let text = text("echo 'a'", &own, Some(Path::new("/b c")));
+        let expected =
+            r"\builtin cd -- '/b c' && A='it'\''s' \builtin command eval 'echo '\''a'\'''";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+}

@@ -1,0 +1,303 @@
+//! What the user's rc file sets up (aliases, functions, options, `PATH`), for shells that never read it.
+//!
+//! An rc costs up to half a second and may ask questions. So it is read once, by a bash of its own with
+//! nothing to read and little time, and what it set is written to a script that other shells source. The
+//! script's name follows from the state of the rc files: another state is another snapshot. A failure
+//! is remembered for a while, and means that there is none; `bashd doctor` tells it.
+
+use crate::exec::{self, Exit, Keepers, Outcome};
+use crate::output::line_limits::LineLimits;
+use crate::output::spool::prepare_runs_directory;
+use crate::output::{Piece, Source};
+use crate::plan::{
+    ClientEnvironment, Directory, Limits, Plan, Shell, Stdin, Streams, Survivors, Warmth,
+};
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// What reads the rc, and writes the snapshot.
+const SCRIPT: &str = include_str!("script.sh");
+
+/// How a whole snapshot ends.
+const END: &[u8] = b"# end\n";
+
+/// How long an rc may take.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// How long a failure is remembered: the machine may have been busy.
+const FAILURE_HOLDS: Duration = Duration::from_mins(5);
+
+/// The largest snapshot that is kept; every new shell reads it.
+const LARGEST: u64 = 4 << 20;
+
+/// Files in the home directory that a snapshot depends on.
+const RC_FILES: [&str; 2] = [".bashrc", ".bash_aliases"];
+
+/// How it stands with the snapshot for a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// There is no rc file to take anything over from.
+    NoRc,
+    /// It is here.
+    Ready(PathBuf),
+    /// It could not be made.
+    Failed(String),
+    /// Nobody has asked for it yet.
+    NotMade,
+}
+
+/// Where snapshots are kept, and the one that is being made.
+pub(crate) struct Snapshots {
+    directory: PathBuf,
+    making: tokio::sync::Mutex<()>,
+}
+
+/// What a snapshot is made from.
+struct Origin {
+    program: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    home: PathBuf,
+}
+
+/// Looks how it stands with the snapshot for a shell with this environment. Starts nothing.
+pub fn standing(directory: &Path, program: &Path, env: &[(OsString, OsString)]) -> Standing {
+    let origin = Origin::new(program, env);
+    let Some(origin) = origin.filter(Origin::has_rc) else {
+        return Standing::NoRc;
+    };
+    origin.standing(directory)
+}
+
+impl Snapshots {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            making: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Has a plan's shell take over what the rc sets up, where the plan wants that and it can be had.
+    pub(crate) async fn take_over(&self, plan: &mut Plan, keepers: &Keepers) {
+        if !plan.wants_snapshot || keepers.is_for_one_call() && !self.is_ready_for(plan) {
+            return;
+        }
+        if let Some(snapshot) = self.get(plan, keepers).await {
+            plan.source(snapshot);
+        }
+    }
+
+    fn is_ready_for(&self, plan: &Plan) -> bool {
+        let origin = Origin::of(plan).filter(Origin::has_rc);
+        origin.is_some_and(|origin| matches!(origin.standing(&self.directory), Standing::Ready(_)))
+    }
+
+    async fn get(&self, plan: &Plan, keepers: &Keepers) -> Option<PathBuf> {
+        let origin = Origin::of(plan).filter(Origin::has_rc)?;
+        match origin.standing(&self.directory) {
+            Standing::Ready(path) => return Some(path),
+            Standing::Failed(_) => return None,
+            Standing::NoRc | Standing::NotMade => {}
+        }
+        let _alone = self.making.lock().await;
+        // Whoever was before us may have made it.
+        match origin.standing(&self.directory) {
+            Standing::Ready(path) => return Some(path),
+            Standing::Failed(_) => return None,
+            Standing::NoRc | Standing::NotMade => {}
+        }
+        let path = origin.path(&self.directory);
+        let written = match origin.make(plan, keepers).await {
+            Ok(text) => write(&path, &text),
+            Err(reason) => Err(io::Error::other(reason)),
+        };
+        if let Err(error) = written {
+            let _ = write(&failure_of(&path), error.to_string().as_bytes());
+            return None;
+        }
+        self.remove_others(&path);
+        Some(path)
+    }
+
+    /// Removes snapshots of other states that are old enough for nobody to be starting with them.
+    fn remove_others(&self, current: &Path) {
+        for entry in fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let is_snapshot = entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(b"snapshot-");
+            let is_old = age(&entry.path()).is_some_and(|age| age > Duration::from_hours(24));
+            if is_snapshot && is_old && entry.path() != current {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+impl Origin {
+    fn of(plan: &Plan) -> Option<Self> {
+        let env = plan
+            .session
+            .as_ref()
+            .map_or(&plan.env, |session| &session.key.env);
+        Self::new(&plan.shell.program, env)
+    }
+
+    fn new(program: &Path, env: &[(OsString, OsString)]) -> Option<Self> {
+        let is_private = |name: &OsStr| {
+            ["BASH_ENV", "ENV", "HISTFILE"]
+                .iter()
+                .any(|own| name == *own)
+        };
+        let env: Vec<_> = env
+            .iter()
+            .filter(|(name, _)| !is_private(name))
+            .cloned()
+            .collect();
+        let home = value(&env, "HOME")?.into();
+        Some(Self {
+            program: program.to_owned(),
+            env,
+            home,
+        })
+    }
+
+    fn has_rc(&self) -> bool {
+        self.home.join(".bashrc").is_file()
+    }
+
+    fn standing(&self, directory: &Path) -> Standing {
+        let path = self.path(directory);
+        if path.is_file() {
+            return Standing::Ready(path);
+        }
+        let failure = failure_of(&path);
+        match fs::read_to_string(&failure) {
+            Ok(reason) if age(&failure).is_some_and(|age| age < FAILURE_HOLDS) => {
+                Standing::Failed(reason)
+            }
+            _ => Standing::NotMade,
+        }
+    }
+
+    /// The snapshot's path: another state of the rc files, another name.
+    fn path(&self, directory: &Path) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        (&self.program, &self.home, value(&self.env, "PATH"), SCRIPT).hash(&mut hasher);
+        for name in RC_FILES {
+            let state = fs::metadata(self.home.join(name))
+                .map(|file| (file.ino(), file.size(), file.mtime(), file.mtime_nsec()));
+            state.ok().hash(&mut hasher);
+        }
+        directory.join(format!("snapshot-bash-{:016x}.sh", hasher.finish()))
+    }
+
+    /// Has a shell read the rc and tell what it set up.
+    async fn make(&self, like: &Plan, keepers: &Keepers) -> Result<Vec<u8>, String> {
+        let plan = self.plan(like).map_err(|error| error.to_string())?;
+        let never = CancellationToken::new();
+        let run = exec::run(&plan, keepers, None, &never).await;
+        let Outcome::Ended(run) = run.map_err(|failure| crate::Error::from(failure).to_string())?
+        else {
+            return Err("it became a job".to_owned());
+        };
+        if run.ended_by.is_some() {
+            return Err(format!("it took longer than {} s", LIMIT.as_secs()));
+        }
+        let pieces = run.out.read(0..run.out.len().min(LARGEST));
+        let mut text = Vec::new();
+        for piece in pieces.map_err(|error| error.to_string())? {
+            match piece {
+                Piece::Kept(bytes) => text.extend(bytes),
+                Piece::Dropped(_) => return Err("it is too large".to_owned()),
+            }
+        }
+        match run.exit {
+            _ if run.out.len() > LARGEST => Err("it is too large".to_owned()),
+            Exit::Code(0) if text.ends_with(END) => Ok(text),
+            _ => Err("it ended the shell".to_owned()),
+        }
+    }
+
+    fn plan(&self, like: &Plan) -> io::Result<Plan> {
+        let args = ["--norc", "--noprofile", "-i", "-c"];
+        let limits = Limits {
+            timeout: LIMIT,
+            grace: Duration::from_millis(100),
+            drain_silence: Duration::ZERO,
+            drain_total: Duration::ZERO,
+            survivors: Survivors::End,
+        };
+        Ok(Plan {
+            terminal: None,
+            notices: Vec::new(),
+            shell: Shell {
+                program: self.program.clone(),
+                name: "bash".into(),
+                args: args.map(Into::into).to_vec(),
+            },
+            script: Some(SCRIPT.to_owned()),
+            cwd: Directory {
+                path: like.cwd.path.clone(),
+                fd: like.cwd.fd.try_clone()?,
+            },
+            env: self.env.clone(),
+            client_env: ClientEnvironment::default(),
+            stdin: Stdin::Null,
+            streams: Streams::Apart,
+            limits,
+            lines: LineLimits::default(),
+            make_directories: Vec::new(),
+            session: None,
+            snapshot: None,
+            wants_snapshot: false,
+            warmth: Warmth::Cold,
+            notes: Vec::new(),
+            stdin_open: false,
+            handover: None,
+            job: like.job.clone(),
+            quota: like.quota,
+            directory: like.directory.clone(),
+        })
+    }
+}
+
+fn value<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+    let found = env.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_os_str())
+}
+
+fn failure_of(path: &Path) -> PathBuf {
+    path.with_extension("failed")
+}
+
+fn age(path: &Path) -> Option<Duration> {
+    fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
+}
+
+/// Writes a file for its owner alone, whole or not at all.
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    prepare_runs_directory(path.parent().unwrap_or(Path::new("/")))?;
+    let unfinished = path.with_extension(format!("{}.new", std::process::id()));
+    let mut options = fs::OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    let written = options
+        .open(&unfinished)
+        .and_then(|mut file| file.write_all(text))
+        .and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}

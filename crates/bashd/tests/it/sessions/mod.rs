@@ -1,0 +1,54 @@
+//! Sessions: shells that live from call to call.
+//!
+//! | file | shows |
+//! |---|---|
+//! | `state` | what stays from call to call and what does not, directories, variables of one call |
+//! | `hostile` | commands that end, wedge or confuse the shell: the reply is right, and the next call works |
+//! | `ending` | deadlines, cancelling, lost keepers: what ends and what stays |
+//! | `overlap` | two calls of one session, eviction, engines that make one call |
+//! | `random` | a thousand hostile calls in random order |
+
+mod ending;
+mod hostile;
+mod overlap;
+mod random;
+mod state;
+
+use crate::engine_under_test::engine;
+use bashd::{Engine, Reply, Request};
+use bashd_testkit::Home;
+
+/// An engine and the name of a session in it.
+struct Session {
+    engine: Engine,
+    name: &'static str,
+}
+
+impl Session {
+    fn new(home: &Home) -> Self {
+        Self::on(&engine(home), "one")
+    }
+
+    fn on(engine: &Engine, name: &'static str) -> Self {
+        Self {
+            engine: engine.clone(),
+            name,
+        }
+    }
+
+    fn request(&self, command: &str) -> Request {
+        Request::new(command).session(self.name)
+    }
+
+    async fn run(&self, command: &str) -> Reply {
+        self.engine.run(self.request(command)).await
+    }
+
+    /// Runs a command that must succeed in a session that stays; its output.
+    async fn output(&self, command: &str) -> String {
+        let reply = self.run(command).await;
+        assert_eq!(reply.session_reset, None, "{command}: {reply:?}");
+        assert_eq!(reply.exit_code, Some(0), "{command}: {reply:?}");
+        reply.output
+    }
+}

@@ -1,0 +1,157 @@
+//! Two calls of one session at a time, eviction, and engines that make one call.
+
+use super::Session;
+use crate::engine_under_test::engine;
+use crate::profile_under_test::running;
+use bashd::exec::SessionLimits;
+use bashd::{Engine, Event, KeeperSource, Request, Surroundings};
+use bashd_testkit::Home;
+use std::time::Duration;
+
+fn engine_with(home: &Home, limits: SessionLimits) -> Engine {
+    let mut config = engine(home).config().clone();
+    config.sessions = limits;
+    let surroundings = Surroundings {
+        cwd: home.workspace(),
+        env: home.env(),
+    };
+    Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine")
+}
+
+#[tokio::test]
+async fn overlapping_calls_on_one_key_run_concurrently_in_default() {
+    let home = Home::new();
+    let session = Session::new(&home);
+    session.output("x=1; mkfifo gate").await;
+    let mut first = session
+        .engine
+        .stream(session.request("echo ready; cat gate; x=2"));
+    while !matches!(first.next().await, Some(Event::Output { .. })) {}
+    let second = session.run("echo \"[$x]\"; echo open >gate").await;
+    assert!(
+        second.text.contains("busy with another call"),
+        "{}",
+        second.text
+    );
+    assert_eq!(second.output, "[]\n");
+    let first = loop {
+        if let Some(Event::Finished(reply)) = first.next().await {
+            break reply;
+        }
+    };
+    assert_eq!(
+        (&*first.output, first.session_reset.clone()),
+        ("ready\nopen\n", None)
+    );
+    assert_eq!(session.output("echo $x").await, "2\n");
+}
+
+#[tokio::test]
+async fn the_owner_is_usable_after_an_overlapping_call_times_out() {
+    let home = Home::new();
+    let session = Session::new(&home);
+    session.output("x=1; mkfifo gate").await;
+    let mut first = session
+        .engine
+        .stream(session.request("echo ready; cat gate"));
+    while !matches!(first.next().await, Some(Event::Output { .. })) {}
+    let second = session.request("sleep 60").timeout(Duration::from_secs(1));
+    let second = session.engine.run(second).await;
+    assert!(
+        second.timed_out && second.session_reset.is_none(),
+        "{second:?}"
+    );
+    std::fs::write(home.workspace().join("gate"), "open\n").expect("a gate");
+    while let Some(event) = first.next().await {
+        if let Event::Finished(reply) = event {
+            assert_eq!(reply.output, "ready\nopen\n");
+        }
+    }
+    assert_eq!(session.output("echo $x").await, "1\n");
+}
+
+#[tokio::test]
+async fn in_pi_a_second_call_waits() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let request = |command: &str| Request::new(command).profile("pi");
+    let first = engine.run(request("echo ready; sleep 0.3; x=done"));
+    let second = engine.run(request("echo $x"));
+    let (first, second) = tokio::join!(first, second);
+    assert_eq!(first.exit_code, Some(0), "{first:?}");
+    assert!(second.output.contains("done"), "{second:?}");
+}
+
+#[tokio::test]
+async fn unused_sessions_are_ended_by_age() {
+    let home = Home::new();
+    let engine = engine_with(
+        &home,
+        SessionLimits {
+            most: 16,
+            idle: Some(Duration::from_millis(200)),
+        },
+    );
+    let session = Session::on(&engine, "one");
+    session.output("x=1").await;
+    crate::profile_under_test::wait_until_nothing_runs(&home);
+    let reply = session.run("echo \"[$x]\"").await;
+    assert_eq!(reply.output, "[]\n", "{reply:?}");
+    let told = reply.session_reset.as_deref();
+    assert_eq!(told, Some("it was not used for too long"));
+}
+
+#[tokio::test]
+async fn the_longest_unused_makes_room() {
+    let home = Home::new();
+    let engine = engine_with(
+        &home,
+        SessionLimits {
+            most: 2,
+            idle: None,
+        },
+    );
+    let [a, b, c] = ["a", "b", "c"].map(|name| Session::on(&engine, name));
+    a.output("x=a").await;
+    b.output("x=b").await;
+    a.output("true").await;
+    c.output("x=c").await;
+    assert_eq!(a.output("echo $x").await, "a\n");
+    let reply = b.run("echo \"[$x]\"").await;
+    assert_eq!(reply.output, "[]\n");
+    let told = reply.session_reset.as_deref();
+    assert_eq!(told, Some("it made room for other sessions"));
+    let begun = std::time::Instant::now();
+    while running(&home).len() > 2 && begun.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(running(&home).len(), 2);
+}
+
+#[tokio::test]
+async fn with_a_limit_of_zero_every_call_has_a_shell_of_its_own() {
+    let home = Home::new();
+    let engine = engine_with(
+        &home,
+        SessionLimits {
+            most: 0,
+            idle: None,
+        },
+    );
+    let session = Session::on(&engine, "one");
+    session.output("x=1").await;
+    assert_eq!(session.output("echo \"[$x]\"").await, "[]\n");
+}
+
+#[tokio::test]
+async fn a_bad_name_is_refused() {
+    let home = Home::new();
+    let engine = engine(&home);
+    for name in ["", " ", "a\nb", &"x".repeat(200)] {
+        let reply = engine.run(Request::new("true").session(name)).await;
+        assert!(
+            reply.error.is_some_and(|error| error.contains("`session`")),
+            "{name:?}"
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Shells that were started ahead: same as new ones, used once, passed over where they don't suit.
+
+use crate::engine_under_test::bytes;
+use crate::profile_under_test::{
+    copy_profile, process, profiles_dir, running, wait_until_nothing_runs,
+};
+use bashd::exec::Exit;
+use bashd::plan::Streams;
+use bashd::{Config, Engine, KeeperSource, Request, Surroundings};
+use bashd_testkit::Home;
+use bashd_testkit::cases::{self, OracleCase};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// An engine with one started shell at hand, and a profile that adds nothing of its own.
+fn engine(home: &Home) -> Engine {
+    let words = [("[shell]\n", "[shell]\nwarm = true\n")];
+    copy_profile(home, "phoenix", "warmed", &words);
+    let mut config = Config::new(home.state());
+    config.profiles_dir = Some(profiles_dir(home));
+    config.warm_shells = 1;
+    let surroundings = Surroundings {
+        cwd: home.workspace(),
+        env: home.env(),
+    };
+    Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine")
+}
+
+fn request(script: &str) -> Request {
+    Request::new(script).profile("warmed")
+}
+
+/// The pid of the shell that waits, once it has been started.
+fn waiting(home: &Home) -> Option<i32> {
+    let begun = Instant::now();
+    while running(home).is_empty() && begun.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    running(home).first().map(|shell| shell.pid)
+}
+
+#[tokio::test]
+async fn a_started_shell_is_used_once() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let first = engine.run(request("echo $$; x=1")).await;
+    let mut last = first.output;
+    for _ in 0..5 {
+        let expected = waiting(&home).expect("a shell that waits");
+        let reply = engine.run(request("echo $$; echo \"[$x]\"")).await;
+        assert_eq!(reply.output, format!("{expected}\n[]\n"), "{reply:?}");
+        assert_ne!(reply.output, last);
+        last = reply.output;
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_suit_gets_a_new_shell() {
+    let home = Home::new();
+    let engine = engine(&home);
+    fs::create_dir(home.workspace().join("sub")).expect("a directory");
+    for (request, expected) in [
+        (request("echo $V; true").env("V", "set"), "set\n".to_owned()),
+        (request("cat; true").stdin("typed"), "typed".to_owned()),
+        (
+            request("pwd; true").cwd("sub"),
+            format!("{}\n", home.workspace().join("sub").display()),
+        ),
+        (request("printf ok"), "ok".to_owned()),
+    ] {
+        engine.run(self::request("true")).await;
+        let reply = engine.run(request).await;
+        assert_eq!(reply.output, expected, "{reply:?}");
+    }
+    // A directory that is another one under the same name.
+    let sub = home.workspace().join("sub");
+    engine.run(request("true").cwd("sub")).await;
+    fs::rename(&sub, home.workspace().join("old")).expect("a directory");
+    fs::create_dir(&sub).expect("a directory");
+    let reply = engine.run(request("touch here; true").cwd("sub")).await;
+    assert_eq!(reply.exit_code, Some(0), "{reply:?}");
+    assert!(sub.join("here").exists());
+}
+
+#[tokio::test]
+async fn a_started_shell_that_was_killed_is_passed_over() {
+    let home = Home::new();
+    let engine = engine(&home);
+    engine.run(request("true")).await;
+    waiting(&home);
+    for shell in running(&home) {
+        shell.kill();
+        shell.wait_for_end(Duration::from_secs(10));
+    }
+    let reply = engine.run(request("echo works; true")).await;
+    assert_eq!(
+        (&*reply.output, reply.exit_code),
+        ("works\n", Some(0)),
+        "{reply:?}"
+    );
+}
+
+#[tokio::test]
+async fn it_ends_with_its_engine() {
+    let home = Home::new();
+    let engine = engine(&home);
+    engine.run(request("true")).await;
+    assert!(waiting(&home).is_some());
+    drop(engine);
+    wait_until_nothing_runs(&home);
+}
+
+/// Texts that are known to differ: `docs/sessions.md` lists them.
+fn is_known_to_differ(case: &OracleCase) -> bool {
+    let script = &case.script;
+    // The last is about descriptors that this process may have been given itself.
+    ["set -x", "xtrace", "$_", "kill -", "set -v", ">&9"]
+        .iter()
+        .any(|text| script.contains(text))
+}
+
+#[test]
+fn scripts_behave_as_under_plain_bash_in_a_started_shell() {
+    let home = Home::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let engine = runtime.block_on(async { engine(&home) });
+    let cwd = home.workspace().join("case");
+    fs::create_dir(&cwd).expect("a directory");
+    let cases: Vec<(String, OracleCase)> =
+        cases::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/oracle"));
+    let mut differences: Vec<String> = Vec::new();
+    let mut warm = 0_usize;
+    for (id, case) in &cases {
+        if case.stdin.is_some() || is_known_to_differ(case) {
+            continue;
+        }
+        clear(&cwd);
+        let expected = plain_bash(case, &home, &cwd);
+        clear(&cwd);
+        let request = request(&case.script).cwd(&cwd);
+        let shell = running(&home).first().map(|shell| shell.pid);
+        let run = runtime.block_on(engine.execute(&request, Streams::Apart));
+        let run = run.expect("a run");
+        let err = run.err.as_ref().expect("stderr is apart");
+        let ours = (bytes(&run.out), bytes(err), run.exit);
+        warm += usize::from(shell.is_some_and(|shell| process(shell).is_none()));
+        if ours != expected {
+            let show = |bytes: &[u8]| {
+                String::from_utf8_lossy(bytes)
+                    .chars()
+                    .take(200)
+                    .collect::<String>()
+            };
+            differences.push(format!(
+                "{id}: {:?}\n  bash:  {:?} {:?} {:?}\n  bashd: {:?} {:?} {:?}",
+                case.script,
+                show(&expected.0),
+                show(&expected.1),
+                expected.2,
+                show(&ours.0),
+                show(&ours.1),
+                ours.2
+            ));
+        }
+    }
+    drop((engine, runtime));
+    wait_until_nothing_runs(&home);
+    // What cases left running has become jobs.
+    fs::remove_dir_all(home.state().join("runs")).expect("runs");
+    assert!(
+        warm > 60,
+        "only {warm} of {} ran in started shells",
+        cases.len()
+    );
+    assert!(
+        differences.is_empty(),
+        "{} differ:\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
+
+/// Empties a directory, which stays the same one.
+fn clear(directory: &Path) {
+    for entry in fs::read_dir(directory).expect("a directory").flatten() {
+        let path = entry.path();
+        if entry.file_type().expect("a type").is_dir() {
+            fs::remove_dir_all(path).expect("a directory");
+        } else {
+            fs::remove_file(path).expect("a file");
+        }
+    }
+}
+
+fn plain_bash(case: &OracleCase, home: &Home, cwd: &Path) -> (Vec<u8>, Vec<u8>, Exit) {
+    let output = Command::new("bash")
+        .args(["-c", &case.script])
+        .env_clear()
+        .envs(home.env())
+        .current_dir(cwd)
+        .stdin(Stdio::null())
+        .output()
+        .expect("bash is there");
+    let signal = output.status.signal().map(Exit::Signal);
+    let exit = output.status.code().map(Exit::Code).or(signal);
+    (output.stdout, output.stderr, exit.expect("a status"))
+}

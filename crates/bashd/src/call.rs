@@ -46,7 +46,7 @@ impl Call {
     }
 
     /// Runs the command in a terminal of the client's, where it is one that needs nothing which only
-    /// a run of our own has (input).
+    /// a run of our own has (input, a terminal of ours, a session, going on as a job).
     #[must_use]
     pub fn in_terminal_of(mut self, client: Arc<dyn ClientTerminal>) -> Self {
         self.terminal = Some(Host(client));

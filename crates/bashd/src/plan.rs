@@ -440,7 +440,7 @@ fn plan_session(
         return Ok(None);
     }
     if request.background || request.wait_max.is_some() || request.stdin_open {
-        return if name.is_empty() {
+        return if request.session.is_none() {
             Ok(None)
         } else {
             Err("what may go on as a job runs in a shell of its own, not in a session".to_owned())
@@ -469,6 +469,7 @@ fn plan_session(
     let own: Vec<_> = run.into_iter().chain(own.cloned()).collect();
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
+        is_asked_for: request.session.is_some(),
         key: SessionKey {
             name: name.to_owned(),
             program: shell.program.clone(),

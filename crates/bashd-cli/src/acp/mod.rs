@@ -120,8 +120,10 @@ pub(crate) fn acp(
     settings: Settings,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
+    let mut server = Server::start(&arguments.serving, settings)?;
+    server.set_front_end("acp");
     let shared = Arc::new(Shared {
-        server: Server::start(&arguments.serving, settings)?,
+        server,
         timeout: arguments.timeout,
         has_terminals: AtomicBool::new(false),
         sessions: Mutex::default(),
@@ -131,21 +133,20 @@ pub(crate) fn acp(
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-    let (served, signal) = serve::until_done(|stop| async move {
+    let (ended, signal) = serve::until_done(|stop| async move {
         let lines = lines::read(File::from(input));
         let (outbox, flushed) = lines::write(File::from(output));
-        let served = tokio::select! {
-            served = serve_client(shared, lines, outbox) => served,
+        let ended = tokio::select! {
+            ended = serve_client(shared, lines, outbox) => ended,
             () = stop.cancelled() => Ok(()),
         };
         let _ = tokio::time::timeout(FLUSHED_WITHIN, flushed.cancelled()).await;
-        served
+        ended
     })?;
     for warning in engine.take_warnings() {
         printer.warn(&warning);
     }
-    served
-        .map_err(|error| Failure::new(Kind::System, format!("the connection failed: {error}")))?;
+    ended.map_err(|error| Failure::new(Kind::System, format!("the connection failed: {error}")))?;
     Ok(signal.unwrap_or(ExitStatus::Success))
 }
 

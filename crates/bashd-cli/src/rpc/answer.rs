@@ -1,6 +1,7 @@
 //! What a client is told: responses, events, and the older document's form of a reply.
 
 use super::message::Misunderstood;
+use bashd::jobs::Job;
 use bashd::{Event, Reply, Stream};
 use serde_json::{Map, Value, json};
 
@@ -75,11 +76,18 @@ pub(super) fn event(id: Option<&Value>, event: &Event) -> Option<Value> {
     Some(Value::Object(message))
 }
 
+/// A job of the client's that has ended.
+pub(super) fn job_ended(job: &Job) -> Value {
+    let mut message = begin(None, "job_ended");
+    message.insert("job".into(), serde_json::to_value(job).unwrap_or_default());
+    Value::Object(message)
+}
+
 /// A reply to a full tool call: every field of `docs/reply.md`.
-pub(super) fn call(id: Option<&Value>, reply: &Reply) -> Value {
+pub(super) fn full(id: Option<&Value>, command: &str, reply: &Reply) -> Value {
     match serde_json::to_value(reply) {
-        Ok(data) => success(id, "call", Some(data)),
-        Err(error) => failure(id, "call", &error.to_string()),
+        Ok(data) => success(id, command, Some(data)),
+        Err(error) => failure(id, command, &error.to_string()),
     }
 }
 

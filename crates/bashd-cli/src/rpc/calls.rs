@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Bash,
     /// The full reply.
     Call,
+    /// The job tool's.
+    Job,
 }
 
 impl Kind {
@@ -37,6 +39,7 @@ impl Kind {
         match self {
             Self::Bash => "bash",
             Self::Call => "call",
+            Self::Job => "job",
         }
     }
 }
@@ -113,11 +116,11 @@ impl Calls {
             },
         );
         let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
-        let turn = Arc::clone(&self.turns).acquire_owned();
+        let turns = Arc::clone(&self.turns);
         self.running.spawn(async move {
             let turn = tokio::select! {
                 biased;
-                turn = turn => turn.ok(),
+                turn = turn_of(asked.kind, turns) => turn,
                 // One that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
@@ -175,6 +178,14 @@ impl Calls {
     }
 }
 
+/// The right to run something, which who only looks after jobs does not need.
+async fn turn_of(kind: Kind, turns: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    match kind {
+        Kind::Bash | Kind::Call => turns.acquire_owned().await.ok(),
+        Kind::Job => None,
+    }
+}
+
 async fn carry_out(
     engine: &Engine,
     outbox: &Outbox,
@@ -191,12 +202,13 @@ async fn carry_out(
     } = asked;
     let call = call.cancel_by(cancel);
     let reply = match events {
+        _ if kind == Kind::Job => Some(engine.job(call).await),
         Events::Untold => Some(engine.run(call).await),
         Events::Told => told(engine, outbox, id.as_ref(), call).await,
     };
     let response = match (kind, reply) {
         (Kind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply),
-        (Kind::Call, Some(reply)) => answer::call(id.as_ref(), &reply),
+        (Kind::Call | Kind::Job, Some(reply)) => answer::full(id.as_ref(), kind.name(), &reply),
         (_, None) => answer::failure(id.as_ref(), kind.name(), "the call has no reply"),
     };
     outbox.send(&response).await;

@@ -7,10 +7,11 @@
 use super::Host;
 use super::answer;
 use super::calls::{Asked, Calls, Kind, MOST_CALLS, RUN_AT_ONCE};
-use super::message::{self, Message, Offers, Said, ToolCall};
+use super::message::{self, Events, Message, Offers, Said, ToolCall};
 use super::requests::{Requests, Waiting};
 use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::{self, Line, MOST_LINE_BYTES, Outbox};
+use bashd::jobs::{Completions, Job};
 use bashd::profile::schema;
 use bashd::{Call, CancellationToken};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -97,6 +98,14 @@ async fn when(is_so: impl Fn() -> bool) {
     }
 }
 
+/// The next jobs that have ended; never, for who does not want to hear of them.
+async fn next_ends(ends: &mut Option<Completions>) -> Vec<Job> {
+    match ends {
+        Some(ends) => ends.next().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Serves one client to its end.
 pub(super) async fn serve(host: Host, ends: Ends, stop: CancellationToken) {
     let (Ok(input), Ok(output)) = (ends.input.try_clone(), ends.output.try_clone()) else {
@@ -109,6 +118,7 @@ pub(super) async fn serve(host: Host, ends: Ends, stop: CancellationToken) {
         calls: Calls::new(engine, outbox.clone(), Arc::clone(&host.turns)),
         offers: Offers::default(),
         waiting: Arc::default(),
+        ends: None,
         outbox,
         host,
     };
@@ -130,6 +140,8 @@ struct Connection {
     calls: Calls,
     offers: Offers,
     waiting: Arc<Waiting>,
+    /// The ends of the client's jobs, if it wants to hear of them.
+    ends: Option<Completions>,
 }
 
 impl Connection {
@@ -154,6 +166,12 @@ impl Connection {
                 () = broken.cancelled() => return,
                 () = self.calls.one_ended() => continue,
                 line = lines.recv() => line,
+                ended = next_ends(&mut self.ends) => {
+                    for job in ended {
+                        self.outbox.send(&answer::job_ended(&job)).await;
+                    }
+                    continue;
+                }
             };
             let Some(line) = line else { return };
             tokio::select! {
@@ -210,6 +228,7 @@ impl Connection {
         let (command, answer) = match said {
             Said::Hello(offers) => {
                 self.offers = offers;
+                self.ends = offers.jobs.then(|| self.ends_of_jobs()).flatten();
                 ("hello", Ok(Some(self.greeting())))
             }
             Said::Bash { command, events } => {
@@ -237,6 +256,17 @@ impl Connection {
                 });
                 ("call", asked.and_then(|asked| self.start(asked)))
             }
+            Said::Job { arguments, profile } => {
+                let asked = Asked {
+                    id: id.clone(),
+                    kind: Kind::Job,
+                    call: self.plain_call(&arguments, profile),
+                    events: Events::Untold,
+                    asks: None,
+                    bytes,
+                };
+                ("job", self.start(asked))
+            }
             Said::AbortBash => {
                 self.calls.cancel_each(Kind::Bash);
                 ("abort_bash", Ok(Some(Value::Null)))
@@ -258,6 +288,11 @@ impl Connection {
         }
     }
 
+    fn ends_of_jobs(&self) -> Option<Completions> {
+        let server = &self.host.server;
+        server.engine.jobs().completions(server.owner()).ok()
+    }
+
     fn start(&mut self, asked: Asked) -> Result<Option<Value>, String> {
         self.calls.start(asked).map(|()| None)
     }
@@ -275,13 +310,16 @@ impl Connection {
         }
     }
 
-    fn tool_call(&self, said: ToolCall, id: Option<&Value>) -> Result<Call, String> {
-        let server = &self.host.server;
-        let arguments = said.arguments.to_string();
-        let call = match said.profile {
+    fn plain_call(&self, arguments: &Value, profile: Option<String>) -> Call {
+        let (server, arguments) = (&self.host.server, arguments.to_string());
+        match profile {
             Some(profile) => Call::json(arguments, server.defaults.clone().profile(profile)),
             None => server.call(arguments),
-        };
+        }
+    }
+
+    fn tool_call(&self, said: ToolCall, id: Option<&Value>) -> Result<Call, String> {
+        let call = self.plain_call(&said.arguments, said.profile);
         match (said.terminal, self.offers.terminal) {
             (Some(true), false) => Err("this client has offered no terminals: say hello".into()),
             (Some(true) | None, true) => Ok(call.in_terminal_of(self.client(id))),

@@ -13,7 +13,12 @@ pub(super) enum Said {
     AbortBash,
     /// Makes a full tool call.
     Call(ToolCall),
-    /// Ends one `bash` or `call`.
+    /// Calls the profile's job tool.
+    Job {
+        arguments: Value,
+        profile: Option<String>,
+    },
+    /// Ends one `bash`, `call` or `job`.
     Cancel { target: Value },
     /// Asks for a profile's tool definition.
     Schema { profile: Option<String> },
@@ -28,6 +33,8 @@ pub(super) struct Offers {
     pub(super) terminal: bool,
     /// Its user can be asked whether a command may run.
     pub(super) approve: bool,
+    /// It wants to hear when its jobs end.
+    pub(super) jobs: bool,
 }
 
 /// A full tool call.
@@ -104,6 +111,7 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
             Said::Hello(Offers {
                 terminal: offers.switch("terminal")?.unwrap_or(false),
                 approve: offers.switch("approve")?.unwrap_or(false),
+                jobs: offers.switch("jobs")?.unwrap_or(false),
             })
         }
         "bash" => {
@@ -121,6 +129,10 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
             events: fields.events()?,
             terminal: fields.switch("terminal")?,
         }),
+        "job" => Said::Job {
+            arguments: fields.any("arguments").ok_or("`arguments` are missing")?,
+            profile: fields.text("profile")?,
+        },
         "cancel" => Said::Cancel {
             target: fields.any("target").ok_or("`target` is missing")?,
         },

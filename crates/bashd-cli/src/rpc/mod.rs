@@ -47,16 +47,19 @@ pub(crate) fn rpc(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let profiles = Library::new(settings.config.profiles_dir.clone());
+    let mut server = Server::start(&arguments.serving, settings)?;
+    server.set_front_end("rpc");
+    server.defaults.session.clone_from(&arguments.session);
     let host = Host {
         profiles: Arc::new(profiles),
         turns: Arc::new(Semaphore::new(calls::RUN_AT_ONCE)),
-        server: Server::start(&arguments.serving, settings)?,
+        server,
         linger: arguments.linger,
     };
     let engine = host.server.engine.clone();
     // The first to say so, since the engine is ours.
     let _ = engine.ask(asking::approver());
-    let (served, signal) = if let Some(path) = &arguments.socket {
+    let (ended, signal) = if let Some(path) = &arguments.socket {
         let listening = socket::Listening::at(path)?;
         serve::until_done(|stop| socket::serve(host, listening, stop))?
     } else {
@@ -69,6 +72,6 @@ pub(crate) fn rpc(
     for warning in engine.take_warnings() {
         printer.warn(&warning);
     }
-    served?;
+    ended?;
     Ok(signal.unwrap_or(ExitStatus::Success))
 }

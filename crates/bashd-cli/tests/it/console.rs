@@ -1,7 +1,9 @@
 //! The console as a person meets it: in a real terminal, which is tmux.
 
 use bashd_testkit::{Home, loudly};
+use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long something may take to show on the screen of a busy machine.
@@ -10,16 +12,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A tmux of our own with a shell, in which the console is started.
 struct Tmux<'home> {
     home: &'home Home,
+    /// Each has a socket of its own: a server that is just leaving would take the next one with it.
+    socket: PathBuf,
 }
 
 impl<'home> Tmux<'home> {
     /// Starts a console of this size; `None` where there is no tmux.
     fn console(home: &'home Home, size: (u16, u16)) -> Option<Self> {
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
         if Command::new("tmux").arg("-V").output().is_err() {
             loudly("tmux is missing: the console");
             return None;
         }
-        let tmux = Self { home };
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let socket = home.workspace().join(format!("tmux{number}"));
+        let tmux = Self { home, socket };
         let (columns, rows) = (size.0.to_string(), size.1.to_string());
         // The shell under it shows whether the terminal came back as it was.
         let shell = "PS1='shell> ' exec bash --norc --noprofile -i";
@@ -45,10 +52,9 @@ impl<'home> Tmux<'home> {
     }
 
     fn run(&self, words: &[&str]) -> Output {
-        let socket = self.home.workspace().join("tmux");
         Command::new("tmux")
             .arg("-S")
-            .arg(socket)
+            .arg(&self.socket)
             .args(words)
             .env_clear()
             .envs(self.home.env())

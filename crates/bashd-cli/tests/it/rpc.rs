@@ -289,3 +289,52 @@ fn signals_end_it_and_what_runs() {
         assert_eq!(client.ended().code(), Some(status), "{signal:?}");
     }
 }
+
+#[test]
+fn jobs_outlive_the_client_that_started_them_and_the_next_one_finds_them() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let mut client = Client::start(&home, &[]);
+    let command =
+        "echo up; for i in {1..3000}; do [ -e go ] && break; sleep 0.01; done; echo down; exit 3";
+    let started = client.ask(
+        &json!({"id": 1, "type": "call", "arguments": {"command": command, "background": true}}),
+    );
+    let job = started["data"]["job"].as_str().unwrap().to_owned();
+    client.close();
+    let mut client = Client::start(&home, &[]);
+    client.ask(&json!({"id": 1, "type": "hello", "capabilities": {"jobs": true}}));
+    let listed = client.ask(&json!({"id": 2, "type": "job", "arguments": {"action": "list"}}));
+    let text = listed["data"]["text"].as_str().unwrap();
+    assert!(text.starts_with("bg_1: running"), "{job}: {text}");
+    let wait = json!({"action": "wait", "job": job, "regex": "up", "timeout": 30});
+    let waited = client.ask(&json!({"id": 3, "type": "job", "arguments": wait}));
+    assert_eq!(waited["data"]["is_error"], false, "{waited}");
+    let wait = json!({"action": "wait", "job": job, "regex": "never", "timeout": 300});
+    client.say(&json!({"id": "4", "type": "job", "arguments": wait}));
+    client.ask(&json!({"id": 5, "type": "cancel", "target": "4"}));
+    assert_eq!(
+        client.response("4")["success"],
+        true,
+        "a wait can be cancelled"
+    );
+    std::fs::write(home.workspace().join("go"), "").unwrap();
+    let ended = client.next_where(|message| message["type"] == "job_ended");
+    let ended = &ended["job"];
+    assert_eq!(
+        (&ended["id"], &ended["exit_code"]),
+        (&json!(job), &json!(3))
+    );
+    client.close();
+}
+
+#[test]
+fn a_session_keeps_its_shell_from_call_to_call() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["--session", "s"]);
+    for (id, command) in [("1", "A=kept; cd /"), ("2", "echo $A $PWD")] {
+        client.ask(&json!({"id": id, "type": "call", "arguments": {"command": command}}));
+    }
+    let answer = client.ask(&json!({"id": "3", "type": "bash", "command": "echo $A $PWD"}));
+    assert_eq!(answer["data"]["output"], "kept /\n");
+    client.close();
+}

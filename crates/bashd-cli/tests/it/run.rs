@@ -158,3 +158,11 @@ fn signals_to_bashd_end_the_command_with_their_status() {
         assert!(log.contains("\"outcome\":\"cancelled\""), "{log}");
     }
 }
+
+#[test]
+fn who_asked_for_no_session_hears_nothing_of_sessions() {
+    let home = Home::new();
+    let reply = json(&home, &["--profile", "pi", "echo out"]);
+    let text = reply["text"].as_str().unwrap();
+    assert!(!text.contains("session"), "{text}");
+}

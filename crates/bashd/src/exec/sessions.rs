@@ -81,7 +81,7 @@ impl Aside {
     /// What the caller should know; nothing where it asked for no session and none can stay anyway.
     fn note(&self, session: &SessionPlan) -> Option<String> {
         let why = match self {
-            Self::OneCall if session.key.name.is_empty() => return None,
+            Self::OneCall if !session.is_asked_for => return None,
             Self::Busy => "the session is busy with another call",
             Self::Quarantined => "the session is being cleaned up",
             Self::NoRoom => "there is no room for another session",

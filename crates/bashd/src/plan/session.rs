@@ -47,6 +47,8 @@ pub struct SessionPlan {
     pub(crate) directory: Directory,
     /// What happens to a call while another one of the same session runs.
     pub overlap: Overlap,
+    /// Whether the caller named it, and so should hear when it can't have it.
+    pub is_asked_for: bool,
 }
 
 /// What a session is known by. The call's own variables are not part of it.

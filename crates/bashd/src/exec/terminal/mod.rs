@@ -14,7 +14,7 @@ mod transcript;
 pub(crate) use follow::run;
 
 use crate::plan::Plan;
-use crate::request::Request;
+use crate::request::{OnTimeout, Request};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::pin::Pin;
@@ -146,9 +146,13 @@ impl NewTerminal {
 #[derive(Clone)]
 pub(crate) struct Host(pub(crate) Arc<dyn ClientTerminal>);
 
-/// Whether a request can run in a client's terminal, which takes no input from us.
+/// Whether a request can run in a client's terminal: it takes no input from us, is no terminal of
+/// ours, keeps no shell from call to call, and never becomes a job.
 pub(crate) fn suits(request: &Request) -> bool {
-    request.stdin.is_none()
+    let has_input = request.stdin.is_some() || request.stdin_open;
+    let is_job = request.background || request.on_timeout == Some(OnTimeout::Background);
+    let is_in_session = request.session.is_some();
+    !has_input && !is_job && !is_in_session && !request.pty
 }
 
 impl fmt::Debug for Host {

@@ -85,6 +85,7 @@ pub(crate) enum Subcommand {
     Hook(Hook),
     Jobs(Jobs),
     Log(Log),
+    Minimize(crate::minimize::Minimize),
     Console(Console),
     /// Read stored output: what replies did not show whole.
     #[command(subcommand)]
@@ -117,6 +118,7 @@ impl Subcommand {
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
             Self::Jobs(jobs) => Some(jobs.everywhere()),
             Self::Log(log) => Some(&log.everywhere),
+            Self::Minimize(minimize) => Some(&minimize.everywhere),
             Self::Console(console) => Some(&console.everywhere),
             Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
             Self::Artifact(Artifact::Read(read)) => Some(&read.everywhere),

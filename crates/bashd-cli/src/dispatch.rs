@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::print::Printer;
 use crate::settings::Settings;
 use crate::{
-    acp, check, completions, config, console, doctor, hook, jobs, log, man, mcp, rpc, run, schema,
+    acp, check, completions, config, console, doctor, hook, jobs, log, man, mcp, minimize, rpc,
+    run, schema,
 };
 use bashd::KeeperSource;
 use bashd::exec::TerminalGuardian;
@@ -55,6 +56,7 @@ pub(crate) fn dispatch(
         Subcommand::Console(_) => console::console(early.guardian, settings()?, printer),
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
+        Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
         Subcommand::Artifact(Artifact::List(arguments)) => {
             artifact::list(arguments, &settings()?, printer)
         }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 /// |---|---|
 /// | the command's own | `run`: it exited |
 /// | 0 | everything else: done |
-/// | 1 | `doctor`: something that bashd needs is missing; `jobs wait`: a job ended before what was waited for |
+/// | 1 | `doctor`: something that bashd needs is missing; `jobs wait`: a job ended before what was waited for; `minimize test`: a filter fails its test |
 /// | 2 | `hook`: the tool call is blocked |
 /// | 124 | `run`: the deadline ended the command; `jobs wait`: not in that time |
 /// | 125 | bashd failed, or the request or the usage is bad |
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 pub(crate) enum ExitStatus {
     /// Done.
     Success,
-    /// `doctor`: something that bashd needs is missing; `jobs wait`: it can't come any more.
+    /// `doctor`: something that bashd needs is missing; `jobs wait`: it can't come any more; `minimize test`: a filter fails its test.
     Unfit,
     /// `hook`: the tool call is blocked.
     Blocked,

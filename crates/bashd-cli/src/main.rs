@@ -18,6 +18,7 @@ mod judging;
 mod log;
 mod man;
 mod mcp;
+mod minimize;
 mod print;
 mod rpc;
 mod run;

@@ -33,6 +33,7 @@ pub mod exec;
 pub mod guard;
 pub mod jobs;
 pub mod ledger;
+pub mod minimize;
 pub mod notice;
 pub mod output;
 pub mod plan;

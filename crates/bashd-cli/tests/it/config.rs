@@ -57,11 +57,11 @@ fn every_value_is_shown_with_its_origin() {
     bash.autoBackground.thresholdMs = 60000        # default
     bashInterceptor.enabled = false                # default
     bashInterceptor.patterns = []                  # default
-    shellMinimizer.enabled = true                  # default (no effect yet)
-    shellMinimizer.settingsPath = ""               # default (no effect yet)
-    shellMinimizer.only = []                       # default (no effect yet)
-    shellMinimizer.except = []                     # default (no effect yet)
-    shellMinimizer.maxCaptureBytes = "4MiB"        # default (no effect yet)
+    shellMinimizer.enabled = true                  # default
+    shellMinimizer.settingsPath = ""               # default
+    shellMinimizer.only = []                       # default
+    shellMinimizer.except = []                     # default
+    shellMinimizer.maxCaptureBytes = "4MiB"        # default
     shellMinimizer.sourceOutlineLevel = "default"  # default (no effect yet)
     --- stderr
     --- status

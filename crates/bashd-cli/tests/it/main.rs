@@ -14,6 +14,7 @@
 //! | `check` | `check`: verdicts for people and programs; safe mode, interceptor and tools on `run`, too |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
+//! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
 //! | `parity` | the same requests through every front end and the library |
 //! | `readme` | the README's snippets, executed |
 //! | `rpc` | `rpc`: requests, responses, events, flags, how it ends |
@@ -45,6 +46,7 @@ mod jobs;
 mod ledger;
 mod log;
 mod mcp;
+mod minimize;
 mod parity;
 mod readme;
 mod rpc;

@@ -9,6 +9,7 @@ const SUBCOMMANDS: &[&str] = &[
     "rpc",
     "run",
     "log",
+    "minimize",
     "jobs",
     "schema",
     "config",

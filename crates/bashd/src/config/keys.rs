@@ -241,28 +241,28 @@ pub const KEYS: &[Key] = &[
         env_vars::BASH_INTERCEPTOR_PATTERNS,
         Kind::Rules,
     ),
-    not_yet(
+    now(
         "shellMinimizer.enabled",
         env_vars::SHELL_MINIMIZER_ENABLED,
         Kind::Switch,
     )
     .or("true"),
-    not_yet(
+    now(
         "shellMinimizer.settingsPath",
         env_vars::SHELL_MINIMIZER_SETTINGS_PATH,
         Kind::Path,
     ),
-    not_yet(
+    now(
         "shellMinimizer.only",
         env_vars::SHELL_MINIMIZER_ONLY,
         Kind::List,
     ),
-    not_yet(
+    now(
         "shellMinimizer.except",
         env_vars::SHELL_MINIMIZER_EXCEPT,
         Kind::List,
     ),
-    not_yet(
+    now(
         "shellMinimizer.maxCaptureBytes",
         env_vars::SHELL_MINIMIZER_MAX_CAPTURE_BYTES,
         Kind::Size {

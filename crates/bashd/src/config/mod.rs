@@ -7,6 +7,7 @@
 
 pub mod env_vars;
 mod keys;
+mod minimizer;
 mod report;
 mod resolve;
 mod rules;
@@ -16,6 +17,7 @@ mod tests;
 mod value;
 
 pub use keys::{Effect, KEYS, Key, Kind, find, nearest};
+pub use minimizer::MinimizerSettings;
 pub use report::{Entry, Origin, Report, Warning};
 pub use resolve::{ConfigFile, REFERENCE, Sources, resolve};
 pub use value::Value;
@@ -84,6 +86,8 @@ pub struct Config {
     pub interceptor_rules: Vec<InterceptorRule>,
     /// Whether a call may ask to run in the background.
     pub async_enabled: bool,
+    /// Whether and for what output is minimized.
+    pub minimizer: MinimizerSettings,
     /// When a long-running call becomes a job by itself, in profiles that do that; `None` for never.
     pub auto_background: Option<Duration>,
     /// Whether a call may ask for a terminal.
@@ -251,6 +255,7 @@ impl Config {
             interceptor: values.switch("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
+            minimizer: MinimizerSettings::from_values(values)?,
             auto_background: values
                 .switch("bash.autoBackground.enabled")?
                 .then(|| values.number("bash.autoBackground.thresholdMs"))

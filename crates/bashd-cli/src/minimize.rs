@@ -1,0 +1,136 @@
+//! `bashd minimize`: the minimizer for any pipe, and the tests of a user's filters.
+
+use crate::args::Everywhere;
+use crate::exit_status::ExitStatus;
+use crate::failure::{Failure, Kind};
+use crate::print::{Paint, Printer};
+use crate::settings::Settings;
+use anyhow::Context;
+use bashd::minimize::user::UserFilters;
+use bashd::minimize::{self, Reach, Subject};
+use clap::Args;
+use serde_json::json;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
+///
+/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output that is not to be
+/// touched (short, a machine's format, the content of a file) comes out as it went in. Exit status 0 in every case.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Minimize {
+    /// The command that printed it.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) command: String,
+    /// The command's exit status. Known noise is left out only where it is 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) exit: Option<i32>,
+    /// Leave nothing out.
+    #[arg(long)]
+    pub(crate) lossless: bool,
+    /// Print one JSON object: text, filter, lines left out, or why it stays as it is.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: Option<MinimizeAction>,
+    #[command(flatten)]
+    pub(crate) everywhere: Everywhere,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum MinimizeAction {
+    /// Run the tests that a file of your own filters carries.
+    ///
+    /// Exit status 1 when one of them fails or the file is wrong.
+    Test {
+        /// The file; the one of the setting `shellMinimizer.settingsPath` by default.
+        file: Option<PathBuf>,
+    },
+}
+
+/// Reads raw text and prints what is shown of it.
+pub(crate) fn minimize(
+    arguments: &Minimize,
+    settings: &Settings,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let minimizer = &settings.config.minimizer;
+    if let Some(MinimizeAction::Test { file }) = &arguments.action {
+        let file = file.as_ref().or(minimizer.settings_path.as_ref());
+        let file = file.ok_or_else(|| {
+            Failure::new(Kind::Usage, "there is no file of filters to test")
+                .hint("name one, or set `shellMinimizer.settingsPath`")
+        })?;
+        return test(file, printer);
+    }
+    let (own, problems) = minimizer.load();
+    for problem in problems {
+        printer.warn(&problem);
+    }
+    // Asked for by hand: what the settings leave out is about the output of calls.
+    let user_filters = own.map(|own| own.user_filters).unwrap_or_default();
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut bytes)
+        .context("stdin can't be read")
+        .map_err(|chain| Failure::of(Kind::System, chain))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let subject = Subject {
+        command: &arguments.command,
+        exit: arguments.exit,
+        text: &text,
+    };
+    let settings = minimize::Settings {
+        user_filters,
+        reach: if arguments.lossless {
+            Reach::Lossless
+        } else {
+            Reach::All
+        },
+        ..minimize::Settings::default()
+    };
+    let result = minimize::minimize(subject, &settings);
+    if arguments.json {
+        let object = match &result {
+            Ok(digest) => json!({
+                "text": digest.text, "filter": digest.filter, "left_out": digest.left_out, "unchanged": null,
+            }),
+            Err(why) => json!({
+                "text": text, "filter": null, "left_out": 0, "unchanged": why.reason(),
+            }),
+        };
+        printer.out(&format!("{object}\n"))?;
+    } else {
+        printer.out(result.as_ref().map_or(&*text, |digest| &digest.text))?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// Runs the tests of a file of filters.
+fn test(path: &Path, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("{} can't be read", path.display()))
+        .map_err(|chain| Failure::of(Kind::System, chain))?;
+    let loaded = UserFilters::load(&text);
+    for problem in &loaded.problems {
+        printer.remark(Paint::Bad, "failed:", problem);
+    }
+    let filters = loaded.filters.names().count();
+    printer.out(&format!(
+        "{} tests, {} problems, {filters} filters usable\n",
+        loaded.tests,
+        loaded.problems.len()
+    ))?;
+    Ok(if loaded.problems.is_empty() {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Unfit
+    })
+}

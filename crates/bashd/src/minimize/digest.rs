@@ -1,0 +1,185 @@
+//! One text through its filter and the lossless tier: everything that may panic or work too long.
+
+use super::families::{self, Filter, Input};
+use super::invocation::{Invocation, Reading, Status};
+use super::lossless::{self, Finish, Reshaped};
+use super::sheet::{Ending, Sheet, Written};
+use super::user::UserFilter;
+use super::work::Work;
+use super::{Digest, LEAST_SAVED, LEAST_SHARE, MARKER, Reach, Settings, Subject, Unchanged};
+
+/// Lines at the end of a failed run that stay whole.
+const LAST_LINES: usize = 5;
+
+/// The filter for a text.
+#[derive(Clone, Copy)]
+enum Chosen<'a> {
+    User(&'a UserFilter),
+    Family(&'static dyn Filter),
+    Lossless,
+}
+
+pub(super) fn digest(
+    subject: Subject<'_>,
+    reading: &Reading,
+    settings: &Settings,
+) -> Result<Digest, Unchanged> {
+    let work = Work::for_input(subject.text.len());
+    let visible = lossless::visible(subject.text);
+    let commands = reading.commands.as_slice();
+    let chosen = match settings.user_filters.find(commands, subject.exit) {
+        Some(filter) => Chosen::User(filter),
+        None => families::for_all(commands).map_or(Chosen::Lossless, Chosen::Family),
+    };
+    let finish = match chosen {
+        Chosen::User(_) => Finish::Exact,
+        Chosen::Family(filter) => filter.finish(commands),
+        Chosen::Lossless => Finish::Whole,
+    };
+    let ending = match (subject.exit, reading.status) {
+        (Some(0), Status::Theirs) => Ending::Success,
+        _ => Ending::Careful,
+    };
+    let mut best = finished(&Written::unfiltered(&visible), finish, &work);
+    if settings.reach == Reach::All
+        && let Some(written) = chosen.apply(&visible, ending, commands, &work)
+    {
+        let filtered = finished(&written, finish, &work);
+        if filtered.text.len() < best.text.len() || matches!(chosen, Chosen::User(_)) {
+            best = filtered;
+        }
+    }
+    // What people know how to read is not given another form for next to nothing.
+    let least = LEAST_SAVED + visible.len() / LEAST_SHARE;
+    if best.text.len() + least > visible.len() {
+        best = Digest {
+            text: visible.into_owned(),
+            filter: String::new(),
+            left_out: 0,
+        };
+    }
+    if work.is_exhausted() {
+        return Err(Unchanged::TooMuchWork);
+    }
+    chosen.name().clone_into(&mut best.filter);
+    Ok(best)
+}
+
+impl Chosen<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::User(filter) => filter.name(),
+            Self::Family(filter) => filter.name(),
+            Self::Lossless => "lossless",
+        }
+    }
+
+    /// What the filter makes of the text; nothing where there is none.
+    fn apply(
+        self,
+        visible: &str,
+        ending: Ending,
+        commands: &[Invocation],
+        work: &Work,
+    ) -> Option<Written> {
+        match self {
+            Self::User(filter) => Some(filter.apply(visible, ending, work)),
+            Self::Family(filter) => {
+                let (body, last) = match ending {
+                    Ending::Success => (visible, ""),
+                    Ending::Careful => split_last_lines(visible),
+                };
+                let mut sheet = Sheet::new(ending, work);
+                let input = Input {
+                    text: body,
+                    commands,
+                    work,
+                };
+                filter.apply(&input, &mut sheet);
+                let mut written = sheet.finish();
+                written.text.push_str(last);
+                Some(written)
+            }
+            Self::Lossless => None,
+        }
+    }
+}
+
+/// Splits off the last lines that are not blank.
+fn split_last_lines(text: &str) -> (&str, &str) {
+    let end = text.trim_end().len();
+    let before = text.get(..end).unwrap_or_default().rmatch_indices('\n');
+    let at = before
+        .map(|(at, _)| at + 1)
+        .nth(LAST_LINES - 1)
+        .unwrap_or(0);
+    text.split_at_checked(at).unwrap_or((text, ""))
+}
+
+/// Adds the visible changes of the lossless tier, and the line that says what was done.
+fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
+    let (text, reshaped) = lossless::reshape(&written.text, finish, work);
+    let left_out = written.left_out.iter().map(|(_, lines)| lines).sum();
+    let mut text = text.into_owned();
+    let remarks = remarks(written, reshaped);
+    if !remarks.is_empty() {
+        while text.ends_with('\n') {
+            text.pop();
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(MARKER);
+        text.push_str(&remarks.join("; "));
+        text.push_str("]\n");
+    }
+    Digest {
+        text,
+        filter: String::new(),
+        left_out,
+    }
+}
+
+/// What was done, in words.
+fn remarks(written: &Written, reshaped: Reshaped) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !written.left_out.is_empty() {
+        let kinds = written
+            .left_out
+            .iter()
+            .map(|(kind, lines)| format!("{lines} {kind}"));
+        remarks.push(format!("left out {}", kinds.collect::<Vec<_>>().join(", ")));
+    }
+    if written.joined > 0 {
+        remarks.push("lines of a kind joined".to_owned());
+    }
+    if written.skipped || reshaped.rules {
+        remarks.push("layout removed".to_owned());
+    }
+    remarks.extend(written.remark.map(str::to_owned));
+    if reshaped.repeats > 0 {
+        remarks.push("repeats counted".to_owned());
+    }
+    if reshaped.echoes > 0 {
+        remarks.push("blocks said before referred to".to_owned());
+    }
+    if reshaped.prefixes > 0 {
+        remarks.push("common beginnings said once".to_owned());
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_split_off() {
+        assert_eq!(
+            split_last_lines("a\nb\nc\nd\ne\nf\n\n"),
+            ("a\n", "b\nc\nd\ne\nf\n\n")
+        );
+        assert_eq!(split_last_lines("a\nb"), ("", "a\nb"));
+        assert_eq!(split_last_lines(""), ("", ""));
+    }
+}

@@ -1,0 +1,100 @@
+//! Compilers and linters of scripting languages: tsc, eslint, ruff, mypy, flake8, pylint and their kin.
+//!
+//! Their findings are facts, and stay. What goes is layout, and what every finding of a kind repeats.
+
+use super::super::sheet::Sheet;
+use super::{Filter, Input};
+
+pub(super) struct Lint;
+
+impl Filter for Lint {
+    fn name(&self) -> &'static str {
+        "lint"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &[
+            "tsc",
+            "eslint",
+            "biome",
+            "oxlint",
+            "prettier",
+            "ruff",
+            "mypy",
+            "flake8",
+            "pylint",
+            "pyright",
+            "basedpyright",
+            "black",
+            "isort",
+            "shellcheck",
+            "yamllint",
+            "hadolint",
+            "markdownlint",
+            "rubocop",
+            "stylelint",
+            "golangci-lint",
+            "ty",
+            "bandit",
+            "vulture",
+            "vue-tsc",
+            "standard",
+            "semgrep",
+            "actionlint",
+            "swiftlint",
+            "ktlint",
+            "detekt",
+            "clang-tidy",
+            "cppcheck",
+        ]
+    }
+
+    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+        for line in input.lines() {
+            if !take(line, sheet) {
+                sheet.keep(line);
+            }
+        }
+    }
+}
+
+/// Takes a line that carries no finding.
+pub(super) fn take(line: &str, sheet: &mut Sheet<'_>) -> bool {
+    let trimmed = line.trim_start();
+    if line.is_empty() || trimmed == "|" {
+        sheet.skip("");
+    } else if is_installed_file(line) {
+        sheet.leave("files of dependencies", line);
+    } else if let Some(squeezed) = squeezed(line) {
+        sheet.keep(&squeezed);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// A line of `tsc --listFiles` that names a file of a dependency.
+fn is_installed_file(line: &str) -> bool {
+    line.starts_with('/')
+        && line.contains("/node_modules/")
+        && !line.contains(' ')
+        && !line.contains(':')
+}
+
+/// A row of a report without the blanks that align it: `  3:5  error  text  rule`.
+fn squeezed(line: &str) -> Option<String> {
+    let trimmed = line.trim_start();
+    let starts_with_place = trimmed
+        .split(':')
+        .next()
+        .is_some_and(|row| !row.is_empty() && row.bytes().all(|byte| byte.is_ascii_digit()));
+    if !starts_with_place || !trimmed.contains("   ") || trimmed.contains('"') {
+        return None;
+    }
+    let cells: Vec<&str> = trimmed
+        .split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    Some(format!(" {}", cells.join("  ")))
+}

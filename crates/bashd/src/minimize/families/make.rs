@@ -1,0 +1,112 @@
+//! make, gcc, clang and what they start: command lines of a build that went well, layout of diagnostics.
+
+use super::super::sheet::{Noise, Sheet};
+use super::{Filter, Input};
+
+pub(super) struct Make;
+
+/// Programs that a build's command lines begin with.
+const COMPILERS: &[&str] = &[
+    "cc",
+    "gcc",
+    "g++",
+    "c++",
+    "clang",
+    "clang++",
+    "ar",
+    "ranlib",
+    "ld",
+    "as",
+    "cpp",
+    "strip",
+    "install",
+    "libtool:",
+    "/bin/bash",
+    "/bin/sh",
+    "javac",
+    "rustc",
+    "nvcc",
+    "mkdir",
+    "rm",
+    "cp",
+    "mv",
+    "ln",
+    "touch",
+    "echo",
+];
+
+/// Beginnings of the short lines of quiet builds.
+const SHORT_FORMS: &[&str] = &[
+    "CC", "CXX", "LD", "AR", "AS", "CCLD", "CXXLD", "GEN", "HOSTCC", "LINK", "MOC", "UIC",
+];
+
+impl Filter for Make {
+    fn name(&self) -> &'static str {
+        "make"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &[
+            "make", "gmake", "gcc", "g++", "cc", "c++", "clang", "clang++", "just", "task",
+            "scons", "bazel", "meson",
+        ]
+    }
+
+    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+        let mut lines = input.lines().peekable();
+        while let Some(line) = lines.next() {
+            let first = line.split(' ').next().unwrap_or_default();
+            let program = first.rsplit('/').next().unwrap_or(first);
+            let trimmed = line.trim_start();
+            if COMPILERS.contains(&program) && line.contains(' ') {
+                sheet.leave_known("commands", line);
+            } else if line.starts_with("make[")
+                && (line.contains(": Entering directory") || line.contains(": Leaving directory"))
+            {
+                sheet.leave("directories", line);
+            } else if let Some(item) = short_form(trimmed) {
+                sheet.fold(
+                    Noise {
+                        kind: "steps",
+                        item,
+                    },
+                    line,
+                );
+            } else if is_code(line, lines.peek().copied()) {
+                sheet.leave_known("lines of code", line);
+            } else if trimmed == "|" || line.is_empty() {
+                sheet.skip("");
+            } else {
+                sheet.keep(line);
+            }
+        }
+    }
+}
+
+/// `CC      src/a.o`
+fn short_form(trimmed: &str) -> Option<&str> {
+    let (form, item) = trimmed.split_once(' ')?;
+    SHORT_FORMS.contains(&form).then(|| item.trim_start())
+}
+
+/// Whether a line is source text that a diagnostic shows.
+fn is_code(line: &str, next: Option<&str>) -> bool {
+    let is_pointed_at = next.is_some_and(is_caret) && !is_diagnostic(line);
+    let is_framed = line.starts_with(' ') && super::cargo::is_frame(line.trim_start());
+    is_pointed_at || is_caret(line) || is_framed
+}
+
+/// `      ~~^~~~`: it points into the line before.
+fn is_caret(line: &str) -> bool {
+    line.contains('^')
+        && line
+            .bytes()
+            .all(|byte| matches!(byte, b' ' | b'^' | b'~' | b'\t'))
+}
+
+/// `src/a.c:3:1: warning: …`
+fn is_diagnostic(line: &str) -> bool {
+    [": warning: ", ": error: ", ": note: ", ": fatal error: "]
+        .iter()
+        .any(|mark| line.contains(mark))
+}

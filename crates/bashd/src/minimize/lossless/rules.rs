@@ -1,0 +1,88 @@
+//! Rules and bars: a long run of one drawing character says no more than a short one.
+
+/// A run that is longer is a rule or a bar.
+const LONGEST: usize = 12;
+
+/// What stays of it.
+const SHORT: usize = 3;
+
+fn is_drawn(c: char) -> bool {
+    matches!(
+        c,
+        '=' | '-' | '_' | '*' | '#' | '─' | '━' | '═' | '!' | '█' | '░'
+    )
+}
+
+/// The text with rules shortened; nothing if there are none.
+pub(super) fn shorten(text: &str) -> Option<String> {
+    let first = first_rule(text)?;
+    let mut shortened = String::with_capacity(text.len());
+    let (before, after) = text.split_at_checked(first)?;
+    shortened.push_str(before);
+    let mut characters = after.chars().peekable();
+    while let Some(c) = characters.next() {
+        shortened.push(c);
+        if !is_drawn(c) {
+            continue;
+        }
+        let mut run = 1;
+        while characters.next_if_eq(&c).is_some() {
+            run += 1;
+        }
+        let kept = if run > LONGEST { SHORT } else { run };
+        shortened.extend(std::iter::repeat_n(c, kept - 1));
+    }
+    Some(shortened)
+}
+
+/// Where the first rule begins. Most texts have none, so this looks at every twelfth byte only.
+fn first_rule(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = LONGEST;
+    while at < bytes.len() {
+        let byte = *bytes.get(at)?;
+        let previous = *bytes.get(at - LONGEST / 2)?;
+        let is_candidate =
+            byte == previous && byte.is_ascii() && is_drawn(char::from(byte)) || byte >= 0x80;
+        if is_candidate && let Some(found) = rule_around(text, at) {
+            return Some(found);
+        }
+        at += LONGEST / 2;
+    }
+    None
+}
+
+/// The beginning of the line around `at`, if there is a rule in that line.
+fn rule_around(text: &str, at: usize) -> Option<usize> {
+    let start = memchr::memrchr(b'\n', text.as_bytes().get(..at)?).map_or(0, |found| found + 1);
+    let line = text.get(start..)?.split('\n').next()?;
+    let mut run = 0;
+    let mut before = ' ';
+    let is_rule = line.chars().any(|c| {
+        run = if c == before && is_drawn(c) {
+            run + 1
+        } else {
+            1
+        };
+        before = c;
+        run > LONGEST
+    });
+    is_rule.then_some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_shortened_and_short_runs_stay() {
+        let text = format!("{} FAILURES {}\nx\n", "=".repeat(40), "=".repeat(41));
+        assert_eq!(shorten(&text).as_deref(), Some("=== FAILURES ===\nx\n"));
+        assert_eq!(
+            shorten(&format!("a\nb {} 3 MB\n", "━".repeat(40))).as_deref(),
+            Some("a\nb ━━━ 3 MB\n")
+        );
+        assert_eq!(shorten("--- a/x\n+++ b/x\n------------\n"), None);
+        assert_eq!(shorten(""), None);
+    }
+}

@@ -1,0 +1,297 @@
+//! What a filter writes to: lines that stay, and lines of known kinds that are counted or joined.
+//!
+//! The rules of trust hold here and not in the filters: a line that tells of trouble always stays, and of a run that failed, or
+//! whose end is not known, no line of noise is only counted: its item is listed.
+
+use super::trouble::is_trouble;
+use super::work::Work;
+
+/// How a run ended, as far as a filter may know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The command itself exited with status 0: known noise may be counted instead of shown.
+    Success,
+    /// It failed, or its status is not known: everything stays, in another shape at most.
+    Careful,
+}
+
+/// A line of noise: its kind as it is told to the reader, and what it is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noise<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) item: &'a str,
+}
+
+/// The text that a filter makes, line by line.
+#[derive(Debug)]
+pub(crate) struct Sheet<'a> {
+    ending: Ending,
+    work: &'a Work,
+    text: String,
+    /// Noise since the last line that stays, by kind in the order of appearance.
+    pending: Vec<(&'static str, Vec<Folded<'a>>)>,
+    /// What is left out so far, by kind.
+    left_out: Vec<(&'static str, u64)>,
+    joined: u64,
+    skipped: bool,
+    remark: Option<&'static str>,
+}
+
+#[derive(Debug)]
+struct Folded<'a> {
+    item: &'a str,
+    line: &'a str,
+}
+
+impl<'a> Sheet<'a> {
+    pub(crate) fn new(ending: Ending, work: &'a Work) -> Self {
+        Self {
+            ending,
+            work,
+            text: String::new(),
+            pending: Vec::new(),
+            left_out: Vec::new(),
+            joined: 0,
+            skipped: false,
+            remark: None,
+        }
+    }
+
+    /// Says in the last line how lines were rewritten.
+    pub(crate) fn remark(&mut self, remark: &'static str) {
+        self.remark = Some(remark);
+    }
+
+    pub(crate) fn ending(&self) -> Ending {
+        self.ending
+    }
+
+    /// The line stays.
+    pub(crate) fn keep(&mut self, line: &str) {
+        self.flush();
+        self.write(line);
+    }
+
+    /// The line is noise, unless it tells of trouble.
+    pub(crate) fn fold(&mut self, noise: Noise<'a>, line: &'a str) {
+        if is_trouble(line) {
+            self.keep(line);
+        } else {
+            self.fold_known(noise, line);
+        }
+    }
+
+    /// The line is noise on success, whatever its words: a warning that everybody knows. It stays otherwise.
+    pub(crate) fn fold_known(&mut self, noise: Noise<'a>, line: &'a str) {
+        match self.ending {
+            Ending::Success => self.count(noise.kind, 1),
+            Ending::Careful if is_trouble(line) => self.keep(line),
+            Ending::Careful => {
+                self.work.charge(line.len());
+                self.push_pending(noise, line);
+            }
+        }
+    }
+
+    /// The line is noise on success, and stays as it is otherwise: what it says can't be listed in fewer words.
+    pub(crate) fn leave(&mut self, kind: &'static str, line: &str) {
+        if self.ending == Ending::Success && !is_trouble(line) {
+            self.count(kind, 1);
+        } else {
+            self.keep(line);
+        }
+    }
+
+    /// The same, whatever its words: a command line with `-Werror` in it is no error.
+    pub(crate) fn leave_known(&mut self, kind: &'static str, line: &str) {
+        match self.ending {
+            Ending::Success => self.count(kind, 1),
+            Ending::Careful => self.keep(line),
+        }
+    }
+
+    /// The line is one of many of its kind: they are listed together, however the run ended.
+    pub(crate) fn join(&mut self, noise: Noise<'a>, line: &'a str) {
+        self.work.charge(line.len());
+        self.push_pending(noise, line);
+    }
+
+    /// The line carries no fact: an empty gutter, a rule. Not where it tells of trouble.
+    pub(crate) fn skip(&mut self, line: &str) {
+        if is_trouble(line) {
+            self.keep(line);
+        } else {
+            self.skipped = true;
+        }
+    }
+
+    fn push_pending(&mut self, noise: Noise<'a>, line: &'a str) {
+        let folded = Folded {
+            item: noise.item,
+            line,
+        };
+        let kind = self
+            .pending
+            .iter_mut()
+            .find(|(kind, _)| *kind == noise.kind);
+        match kind {
+            Some((_, items)) => items.push(folded),
+            None => self.pending.push((noise.kind, vec![folded])),
+        }
+    }
+
+    /// Counts lines that the filter itself has said in another way, or left out on success.
+    fn count(&mut self, kind: &'static str, lines: u64) {
+        match self.left_out.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += lines,
+            None => self.left_out.push((kind, lines)),
+        }
+    }
+
+    fn write(&mut self, line: &str) {
+        self.work.charge(line.len());
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Writes what is pending: one line a kind.
+    fn flush(&mut self) {
+        for (kind, items) in std::mem::take(&mut self.pending) {
+            let joined = join(kind, &items);
+            let raw: usize = items.iter().map(|folded| folded.line.len() + 1).sum();
+            if items.len() > 1 && joined.len() < raw {
+                self.joined += items.len() as u64;
+                self.write(&joined);
+            } else {
+                for folded in items {
+                    self.write(folded.line);
+                }
+            }
+        }
+    }
+
+    /// The text, and what was done to it.
+    pub(crate) fn finish(mut self) -> Written {
+        self.flush();
+        Written {
+            text: self.text,
+            left_out: self.left_out,
+            joined: self.joined,
+            skipped: self.skipped,
+            remark: self.remark,
+        }
+    }
+}
+
+/// A finished sheet.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) text: String,
+    pub(crate) left_out: Vec<(&'static str, u64)>,
+    pub(crate) joined: u64,
+    /// Whether lines without a fact were left out.
+    pub(crate) skipped: bool,
+    pub(crate) remark: Option<&'static str>,
+}
+
+impl Written {
+    /// A text as it is.
+    pub(crate) fn unfiltered(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+/// `kind (3): a::{b, c}, d`
+fn join(kind: &str, items: &[Folded<'_>]) -> String {
+    let mut text = format!("{kind} ({}): ", items.len());
+    let mut index = 0;
+    while let Some(folded) = items.get(index) {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        let stem = stem(folded.item);
+        let alike = items.iter().skip(index);
+        let count = alike
+            .take_while(|other| self::stem(other.item) == stem)
+            .count();
+        if count > 1 && !stem.is_empty() {
+            text.push_str(stem);
+            text.push('{');
+            for (at, other) in items.iter().skip(index).take(count).enumerate() {
+                if at > 0 {
+                    text.push_str(", ");
+                }
+                text.push_str(other.item.get(stem.len()..).unwrap_or_default());
+            }
+            text.push('}');
+        } else {
+            text.push_str(folded.item);
+        }
+        index += if stem.is_empty() { 1 } else { count };
+    }
+    text
+}
+
+/// An item up to the last separator of its path.
+fn stem(item: &str) -> &str {
+    let after = |separator: &str| item.rfind(separator).map(|at| at + separator.len());
+    let parts = after("::")
+        .max(after("/"))
+        .max(after(" › "))
+        .max(after(" > "));
+    let end = parts.or_else(|| after(".")).unwrap_or(0);
+    item.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(item: &str) -> Noise<'_> {
+        Noise { kind: "ok", item }
+    }
+
+    #[test]
+    fn success_counts_and_failure_lists() {
+        let work = Work::for_input(1000);
+        let mut sheet = Sheet::new(Ending::Success, &work);
+        sheet.fold(noise("a::b"), "test a::b ... ok");
+        sheet.fold(noise("a::c"), "test a::c ... ok");
+        sheet.keep("end");
+        let written = sheet.finish();
+        assert_eq!(
+            (written.text.as_str(), written.left_out),
+            ("end\n", vec![("ok", 2)])
+        );
+
+        let mut sheet = Sheet::new(Ending::Careful, &work);
+        for (item, line) in [
+            ("a::b", "test a::b ... ok"),
+            ("a::c", "test a::c ... ok"),
+            ("d", "test d ... ok"),
+        ] {
+            sheet.fold(noise(item), line);
+        }
+        sheet.keep("end");
+        sheet.fold(noise("z"), "test z ... ok");
+        let written = sheet.finish();
+        assert_eq!(written.text, "ok (3): a::{b, c}, d\nend\ntest z ... ok\n");
+        assert_eq!((written.left_out.len(), written.joined), (0, 3));
+    }
+
+    #[test]
+    fn trouble_stays() {
+        let work = Work::for_input(1000);
+        for ending in [Ending::Success, Ending::Careful] {
+            let mut sheet = Sheet::new(ending, &work);
+            sheet.fold(noise("x"), "warning: x");
+            assert_eq!(sheet.finish().text, "warning: x\n");
+        }
+        let mut sheet = Sheet::new(Ending::Careful, &work);
+        sheet.fold_known(noise("x"), "npm warn deprecated x");
+        assert_eq!(sheet.finish().text, "npm warn deprecated x\n");
+    }
+}

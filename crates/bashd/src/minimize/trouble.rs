@@ -1,0 +1,60 @@
+//! Which lines tell of trouble. They are never left out of a failed run's output, whatever the filter thinks of them.
+
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// Words and signs of trouble in the output of common tools. Better one line too many than one too few.
+const PATTERN: &str = r"(?ix)
+    \b( errors? | err | warnings? | warn | fatal | fail(ed|s|ure|ures|ing)? | panic(ked)? | \w*exception | traceback
+      | abort(ed|ing)? | denied | forbidden | unauthorized | cannot | can't | could\ not | couldn't | unable\ to
+      | not\ found | no\ such | missing | undefined | unresolved | unknown | unexpected | unsupported | invalid | illegal
+      | conflicts? | refused | reject(ed)? | time[d-]?\ ?out | segmentation | killed | core\ dumped | out\ of\ memory
+      | assert\w* | mismatch(ed)? | deprecated | vulnerabilit(y|ies) | broken | corrupt(ed)? | critical | severe
+      | emerg(ency)? | alert )\b
+    | \w+(Error|Exception|Warning)\b | ^E\ {3} | [✗✘✖❌⚠●] | ^\s*(×|\^+|~+\^)\s";
+
+static TROUBLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PATTERN).ok());
+
+/// Whether a line tells of an error, a warning or a failure, as far as words can say.
+pub(crate) fn is_trouble(line: &str) -> bool {
+    TROUBLE
+        .as_ref()
+        .is_none_or(|pattern| pattern.is_match(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_known_by_its_words() {
+        assert!(TROUBLE.is_some(), "the pattern is right");
+        for line in [
+            "error[E0308]: mismatched types",
+            "src/a.c:3:1: warning: unused variable",
+            "FAILED tests/test_a.py::test_b - AssertionError",
+            "E   ValueError: no",
+            "npm ERR! code E404",
+            "thread 'main' panicked at src/main.rs:1:1",
+            "bash: foo: command not found",
+            "CONFLICT (content): Merge conflict in a",
+            "java.lang.NullPointerException: null",
+            "  ✗ adds",
+        ] {
+            assert!(is_trouble(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn plain_progress_is_no_trouble() {
+        for line in [
+            "   Compiling serde v1.0.0",
+            "test parse::numbers ... ok",
+            "tests/test_error_handling.py::test_ok PASSED [ 10%]",
+            "Collecting requests",
+            "added 312 packages in 4s",
+        ] {
+            assert!(!is_trouble(line), "{line}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use std::ffi::{OsStr, OsString};
-use std::io::{PipeReader, Read};
+use std::io::{BufRead, BufReader, PipeReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -51,6 +51,16 @@ impl Spawned {
             "a bare process ended with {status}: {shown}"
         );
         Ok(output)
+    }
+
+    /// Hands out each line as it comes, to the end; the status must be 0.
+    pub(crate) fn each_line(mut self, mut show: impl FnMut(&str)) -> Result<()> {
+        for line in BufReader::new(&mut self.output).lines() {
+            show(&line?);
+        }
+        let status = self.child.wait()?;
+        ensure!(status.success(), "a bare process ended with {status}");
+        Ok(())
     }
 
     /// Reads everything and keeps nothing; returns how many bytes there were.

@@ -64,6 +64,12 @@ pub(crate) fn proportional_bytes(pid: Pid) -> Result<u64> {
     Ok(number(field(&text, "Pss:")?)? * 1024)
 }
 
+/// The parent of a process.
+pub(crate) fn parent(pid: Pid) -> Result<Pid> {
+    let parent = number(&status(pid, "PPid:")?)?;
+    Pid::from_raw(i32::try_from(parent)?).context("a parent")
+}
+
 /// The most memory that this process had at a time since the peak was reset, in bytes.
 pub(crate) fn own_peak_bytes() -> Result<u64> {
     peak_bytes(status(rustix::process::getpid(), "VmHWM:")?.as_str())

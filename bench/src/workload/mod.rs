@@ -3,6 +3,7 @@
 mod artifact;
 mod flood;
 pub(crate) mod idle;
+mod jobs;
 mod lines;
 mod many;
 mod mcp;
@@ -101,6 +102,26 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "survivor",
         about: "`sleep 30 & echo done` beside `echo done`",
         run: survivor::run,
+    },
+    Workload {
+        name: "job-start",
+        about: "the start of a background job",
+        run: jobs::start,
+    },
+    Workload {
+        name: "job-hundred",
+        about: "100 jobs at once, from start to known end",
+        run: jobs::hundred,
+    },
+    Workload {
+        name: "job-list",
+        about: "the list of 1,000 running jobs",
+        run: jobs::list,
+    },
+    Workload {
+        name: "job-follow",
+        about: "from a line that a job writes to the same line shown",
+        run: jobs::follow,
     },
     Workload {
         name: "idle",

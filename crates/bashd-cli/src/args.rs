@@ -4,11 +4,13 @@
 //! users.
 
 mod jobs;
+mod limits;
 
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use jobs::{
     Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsSend, JobsWait,
 };
+use limits::Limiting;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -177,6 +179,8 @@ pub(crate) struct Run {
     /// Keep the command's stdin open for `bashd jobs send`.
     #[arg(long)]
     pub(crate) stdin_open: bool,
+    #[command(flatten)]
+    pub(crate) limiting: Limiting,
     /// The shell script to run, as one argument.
     #[arg(required_unless_present = "input")]
     pub(crate) command: Vec<String>,

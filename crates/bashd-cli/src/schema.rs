@@ -22,8 +22,14 @@ pub(crate) fn schema(
     let pwd = surroundings::cwd()?;
     let definition = match arguments.tool {
         None => schema::definition(&profile, &pwd.to_string_lossy(), &settings.config),
-        Some(SchemaTool::Job) => schema::job_definition(&profile).ok_or_else(|| {
-            let text = format!("profile `{}` has no job tool", profile.name);
+        Some(SchemaTool::Job) => schema::job_definition(&profile, &settings.config).ok_or_else(|| {
+            let text = match &profile.job_tool {
+                Some(_) => format!(
+                    "profile `{}` has its job tool only where `async.enabled` or `bash.autoBackground.enabled` is on",
+                    profile.name
+                ),
+                None => format!("profile `{}` has no job tool", profile.name),
+            };
             Failure::new(Kind::Usage, text)
         })?,
     };

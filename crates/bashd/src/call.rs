@@ -78,8 +78,7 @@ impl Call {
             Input::Json { text, defaults } => {
                 let said = request::parse(profile, text)?;
                 let session = said.session.or_else(|| defaults.session.clone());
-                // What may go on as a job has a shell of its own: the session was asked for, the wait was not.
-                let wait_max = wait_max_default(profile, defaults).filter(|_| session.is_none());
+                let wait_max = wait_max_default(profile, defaults);
                 Ok(Request {
                     profile: said.profile,
                     command: said.command,
@@ -103,6 +102,7 @@ impl Call {
                     by: defaults.by,
                     head: said.head.or(defaults.head),
                     tail: said.tail.or(defaults.tail),
+                    resources: defaults.resources,
                 })
             }
         }

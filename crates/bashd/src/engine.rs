@@ -169,6 +169,13 @@ impl Engine {
         reply::of_job_tool(answer, begun.elapsed())
     }
 
+    /// What a model of that profile is told, unasked, about jobs of its that have ended.
+    pub async fn job_notice(&self, profile: &str, ended: &[crate::jobs::Job]) -> String {
+        let found = self.0.profile(profile);
+        let profile = found.unwrap_or_else(|_| Library::fallback());
+        tool::notice::text(&profile, &self.jobs(), ended).await
+    }
+
     /// The jobs of this engine's state directory, whoever started them.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(&self.0.config)

@@ -5,6 +5,7 @@ mod directory;
 pub(crate) mod environment;
 mod globs;
 mod job;
+pub(crate) mod resources;
 mod session;
 mod steps;
 mod terminal;
@@ -27,6 +28,8 @@ use crate::run_id::RunId;
 use crate::screen::Size;
 use crate::script::Shape;
 pub use job::JobPlan;
+pub(crate) use resources::Restraint;
+pub use resources::{Cgroups, LimitKind, LimitsInForce, Resources, parent_group};
 use rustix::fs::Access;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -83,6 +86,8 @@ pub struct Plan {
     pub handover: Option<Handover>,
     /// What it would be as a job.
     pub job: JobPlan,
+    /// What it may use up, where that is limited.
+    pub(crate) restraint: Option<Restraint>,
 }
 
 /// Whether a shell that has already started will do.
@@ -126,7 +131,11 @@ impl Plan {
             Warmth::WarmWithSnapshot => self.snapshot.is_some(),
             Warmth::Warm => true,
         };
-        by_kind && self.stdin == Stdin::Null && !self.stdin_open && self.terminal.is_none()
+        by_kind
+            && self.stdin == Stdin::Null
+            && !self.stdin_open
+            && self.terminal.is_none()
+            && self.restraint.is_none()
     }
 
     /// The environment without the id of the run, which a shell that waits can't know.
@@ -279,13 +288,9 @@ pub(crate) fn resolve(
     // A shell that lives on has no terminal: what asks for one runs in a shell of its own.
     let text = text.filter(|_| terminal.is_none());
     let (session, notes) = session_or_notes(wish, text, &shell, &cwd);
-    // What may become a job has a shell of its own, unless the caller named a session.
-    let session = session.filter(|plan| plan.is_asked_for || accepted.handover.is_none());
-    // A shell that lives on can't become a job: its command ends at the timeout.
-    let handover = accepted.handover.filter(|_| session.is_none());
-    if session.is_some() {
-        limits.timeout = accepted.timeout;
-    }
+    // What is a job from its beginning has a shell of its own.
+    let is_job = accepted.handover.is_some_and(|handover| !handover.waits);
+    let session = session.filter(|_| !is_job);
     let job = job::plan(profile, request, setting, &cwd.path, timeout);
     Ok(Plan {
         snapshot: None,
@@ -294,8 +299,9 @@ pub(crate) fn resolve(
         session,
         notes,
         job,
+        restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
         stdin_open: request.stdin_open,
-        handover,
+        handover: accepted.handover,
         shell,
         script,
         cwd,
@@ -447,11 +453,14 @@ fn plan_session(
     if config.sessions.most == 0 || request.pty {
         return Ok(None);
     }
-    if request.background || request.wait_max.is_some() || request.stdin_open {
+    if !request.resources.or(config.resources).eq(&config.resources) {
+        return Err("limits of its own hold in a shell of its own, not in the session".to_owned());
+    }
+    if request.background || request.stdin_open {
         return if request.session.is_none() {
             Ok(None)
         } else {
-            Err("what may go on as a job runs in a shell of its own, not in a session".to_owned())
+            Err("a job runs in a shell of its own, not in the session".to_owned())
         };
     }
     if !session::is_possible(shell) {

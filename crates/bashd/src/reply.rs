@@ -5,6 +5,7 @@
 //! struct, field by field; names and types are stable and documented in `docs/reply.md`.
 
 use crate::guard::Judgement;
+use crate::plan::LimitsInForce;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -56,6 +57,8 @@ pub struct Reply {
     pub session_reset: Option<String>,
     /// The client's terminal that the command ran in, or null.
     pub terminal: Option<String>,
+    /// What the command may use up, and by which means that is held; null where nothing is limited.
+    pub limits: Option<LimitsInForce>,
 }
 
 /// Which rule denied a command, and its message.

@@ -10,6 +10,7 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Ends, Handover, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
+use crate::plan::Resources;
 use crate::screen::Size;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -68,6 +69,8 @@ pub struct Request {
     pub head: Option<u64>,
     /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.
     pub tail: Option<u64>,
+    /// What the command may use up; where it says nothing, as configured.
+    pub resources: Resources,
 }
 
 /// Whose command a request is.
@@ -228,6 +231,13 @@ impl Request {
     #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Some(owner.into());
+        self
+    }
+
+    /// Limits what the command may use up; what this leaves open is as configured.
+    #[must_use]
+    pub fn resources(mut self, limits: Resources) -> Self {
+        self.resources = limits;
         self
     }
 

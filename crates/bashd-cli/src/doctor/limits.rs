@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use crate::settings::Settings;
+use bashd::plan::Resources;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
@@ -13,6 +14,33 @@ const FEW_PROCESSES: u64 = 512;
 
 /// Pages that one full-grown pipe takes: 1 MiB.
 const PAGES_OF_A_PIPE: u64 = 256;
+
+/// By which means `limits.*` would be held.
+pub(super) fn of_commands(settings: &Settings) -> Check {
+    let name = "limits";
+    let config = &settings.config;
+    let memory_and_processes = Resources::default().memory_bytes(1).processes(1);
+    let wanted = config.resources.or(memory_and_processes);
+    let Some(group) = bashd::plan::parent_group(&wanted, &config.cgroups) else {
+        let finding = "rlimits, since no control group can be made";
+        let consequence = if rustix::process::geteuid().is_root() {
+            "limits hold for each process by itself; that of processes does not hold for root"
+        } else {
+            "limits hold for each process by itself; that of processes counts all of this user's"
+        };
+        // Nobody misses what nobody wants.
+        return if config.resources.is_unlimited() {
+            Check::good(name, finding, consequence)
+        } else {
+            Check::weaker(name, finding, consequence)
+        };
+    };
+    Check::good(
+        name,
+        format!("control groups below {}", group.display()),
+        "limits hold for all processes of a command together, and running out of memory is told",
+    )
+}
 
 pub(super) fn pipe_pages(_settings: &Settings) -> Check {
     let name = "pipe pages";

@@ -39,6 +39,7 @@ const CHECKS: &[Checker] = &[
     places::free_space,
     places::configuration,
     interceptor::rules,
+    limits::of_commands,
     limits::pipe_pages,
     limits::processes,
     limits::open_files,

@@ -23,7 +23,7 @@ const TAIL: u64 = 64 * 1024;
 
 /// The profile's tool, if it has one.
 pub(super) fn tool(server: &Server) -> Option<Tool> {
-    let mut definition = schema::job_definition(&server.profile)?;
+    let mut definition = schema::job_definition(&server.profile, server.engine.config())?;
     let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
     let name = text(definition["name"].take());
     let description = text(definition["description"].take());

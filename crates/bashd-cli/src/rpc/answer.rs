@@ -1,7 +1,7 @@
 //! What a client is told: responses, events, and the older document's form of a reply.
 
 use super::message::Misunderstood;
-use bashd::jobs::Job;
+use bashd::jobs::{Job, Progress};
 use bashd::{Event, Reply, Stream};
 use serde_json::{Map, Value, json};
 
@@ -80,6 +80,26 @@ pub(super) fn event(id: Option<&Value>, event: &Event) -> Option<Value> {
 pub(super) fn job_ended(job: &Job) -> Value {
     let mut message = begin(None, "job_ended");
     message.insert("job".into(), serde_json::to_value(job).unwrap_or_default());
+    Value::Object(message)
+}
+
+/// What a model should be told of jobs that ended together.
+pub(super) fn jobs_ended(ended: &[Job], text: &str) -> Value {
+    let mut message = begin(None, "jobs_ended");
+    let ids: Vec<&str> = ended.iter().map(|job| job.id.as_str()).collect();
+    message.insert("jobs".into(), ids.into());
+    message.insert("text".into(), text.into());
+    Value::Object(message)
+}
+
+/// How far a job of the client's is.
+pub(super) fn job_progress(progress: &Progress) -> Value {
+    let mut message = begin(None, "job_progress");
+    let job = &progress.job;
+    message.insert("job".into(), serde_json::to_value(job).unwrap_or_default());
+    message.insert("text".into(), progress.tail.clone().into());
+    let details = json!({"async": {"state": "running", "jobId": job.alias, "type": "bash"}});
+    message.insert("details".into(), details);
     Value::Object(message)
 }
 

@@ -11,7 +11,7 @@ use super::message::{self, Events, Message, Offers, Said, ToolCall};
 use super::requests::{Requests, Waiting};
 use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::{self, Line, MOST_LINE_BYTES, Outbox};
-use bashd::jobs::{Completions, Job};
+use bashd::jobs::{JobNews, News, Tell};
 use bashd::profile::schema;
 use bashd::{Call, CancellationToken};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -98,10 +98,10 @@ async fn when(is_so: impl Fn() -> bool) {
     }
 }
 
-/// The next jobs that have ended; never, for who does not want to hear of them.
-async fn next_ends(ends: &mut Option<Completions>) -> Vec<Job> {
-    match ends {
-        Some(ends) => ends.next().await,
+/// The next news of jobs; never, for who does not want to hear of them.
+async fn next_news(news: &mut Option<News>) -> JobNews {
+    match news {
+        Some(news) => news.next().await,
         None => std::future::pending().await,
     }
 }
@@ -118,7 +118,7 @@ pub(super) async fn serve(host: Host, ends: Ends, stop: CancellationToken) {
         calls: Calls::new(engine, outbox.clone(), Arc::clone(&host.turns)),
         offers: Offers::default(),
         waiting: Arc::default(),
-        ends: None,
+        news: None,
         outbox,
         host,
     };
@@ -140,8 +140,8 @@ struct Connection {
     calls: Calls,
     offers: Offers,
     waiting: Arc<Waiting>,
-    /// The ends of the client's jobs, if it wants to hear of them.
-    ends: Option<Completions>,
+    /// What happens to the client's jobs, if it wants to hear of it.
+    news: Option<News>,
 }
 
 impl Connection {
@@ -166,10 +166,8 @@ impl Connection {
                 () = broken.cancelled() => return,
                 () = self.calls.one_ended() => continue,
                 line = lines.recv() => line,
-                ended = next_ends(&mut self.ends) => {
-                    for job in ended {
-                        self.outbox.send(&answer::job_ended(&job)).await;
-                    }
+                news = next_news(&mut self.news) => {
+                    self.pass_on(news).await;
                     continue;
                 }
             };
@@ -179,6 +177,25 @@ impl Connection {
                 () = self.hear(line) => {}
                 () = stop.cancelled() => return,
                 () = given_up() => return,
+            }
+        }
+    }
+
+    /// Tells what happened to jobs: each end, and all of them as a model should hear it.
+    async fn pass_on(&self, news: JobNews) {
+        match news {
+            JobNews::Progress(jobs) => {
+                for progress in &jobs {
+                    self.outbox.send(&answer::job_progress(progress)).await;
+                }
+            }
+            JobNews::Ended(jobs) => {
+                for job in &jobs {
+                    self.outbox.send(&answer::job_ended(job)).await;
+                }
+                let server = &self.host.server;
+                let text = server.engine.job_notice(&server.profile.name, &jobs).await;
+                self.outbox.send(&answer::jobs_ended(&jobs, &text)).await;
             }
         }
     }
@@ -228,7 +245,7 @@ impl Connection {
         let (command, answer) = match said {
             Said::Hello(offers) => {
                 self.offers = offers;
-                self.ends = offers.jobs.then(|| self.ends_of_jobs()).flatten();
+                self.news = self.news_of_jobs();
                 ("hello", Ok(Some(self.greeting())))
             }
             Said::Bash { command, events } => {
@@ -288,9 +305,14 @@ impl Connection {
         }
     }
 
-    fn ends_of_jobs(&self) -> Option<Completions> {
+    fn news_of_jobs(&self) -> Option<News> {
         let server = &self.host.server;
-        server.engine.jobs().completions(server.owner()).ok()
+        let tell = match self.offers {
+            Offers { progress: true, .. } => Tell::EndsAndProgress,
+            Offers { jobs: true, .. } => Tell::Ends,
+            _ => return None,
+        };
+        server.engine.jobs().news(server.owner(), tell).ok()
     }
 
     fn start(&mut self, asked: Asked) -> Result<Option<Value>, String> {

@@ -28,6 +28,10 @@ pub(super) enum Said {
 
 /// What a client offers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an offer of its own, made or not"
+)]
 pub(super) struct Offers {
     /// It runs commands in terminals of its own.
     pub(super) terminal: bool,
@@ -35,6 +39,8 @@ pub(super) struct Offers {
     pub(super) approve: bool,
     /// It wants to hear when its jobs end.
     pub(super) jobs: bool,
+    /// It wants to hear how far they are, too.
+    pub(super) progress: bool,
 }
 
 /// A full tool call.
@@ -112,6 +118,7 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
                 terminal: offers.switch("terminal")?.unwrap_or(false),
                 approve: offers.switch("approve")?.unwrap_or(false),
                 jobs: offers.switch("jobs")?.unwrap_or(false),
+                progress: offers.switch("progress")?.unwrap_or(false),
             })
         }
         "bash" => {

@@ -83,6 +83,7 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
         OnTimeoutName::Background => OnTimeout::Background,
         OnTimeoutName::Kill => OnTimeout::Kill,
     });
+    request.resources = arguments.limiting.resources();
     arguments.judging.apply_to(&mut request);
     for variable in &arguments.env {
         request = request.env(&variable.name, &variable.value);

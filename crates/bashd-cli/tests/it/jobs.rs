@@ -211,6 +211,142 @@ fn a_status_is_written_on_a_full_disk() {
     assert!(job["dropped_bytes"].as_u64().unwrap() > 500_000, "{job}");
 }
 
+#[test]
+fn a_disk_that_becomes_read_only_loses_the_status_and_hangs_nobody() {
+    let home = home();
+    std::fs::create_dir_all(home.state()).unwrap();
+    let binary = env!("CARGO_BIN_EXE_bashd");
+    let script = format!(
+        "mount -t tmpfs tmpfs '{state}' || exit 77
+         id=$('{binary}' run --background --json 'until [ -e {gate} ]; do sleep 0.1; done; echo late' |
+             grep -o '\"job\":\"[^\"]*' | cut -d'\"' -f4 | head -n 1)
+         mount -o remount,ro '{state}' || exit 77
+         '{binary}' run --background --json 'sleep 300' >&2; echo \"status $?\"
+         touch {gate}
+         '{binary}' jobs wait $id --json --timeout 60",
+        state = home.state().display(),
+        gate = home.workspace().join("gate").display(),
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
+    command
+        .env_clear()
+        .envs(home.env())
+        .current_dir(home.workspace());
+    let output = command.output().unwrap();
+    let why = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(77) || output.stdout.is_empty() {
+        assert!(!why.contains("panicked"), "{why}");
+        loudly(&format!(
+            "nothing can be mounted here: a disk that becomes read-only is NOT tested ({why})"
+        ));
+        return;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines();
+    // A new job is refused, and says why.
+    assert_eq!(lines.next(), Some("status 125"), "{text} {why}");
+    assert!(why.contains("Read-only file system"), "{why}");
+    let job: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    assert_eq!(job["state"], "lost", "{job}");
+    assert!(job["exit_code"].is_null(), "{job}");
+}
+
+#[test]
+fn limits_are_given_on_the_command_line_and_told() {
+    let home = home();
+    let arguments = [
+        "run",
+        "--json",
+        "--set",
+        "limits.cgroup=off",
+        "--max-cpu",
+        "9",
+    ];
+    let limits = ["--max-memory", "256MiB", "--max-processes", "500"];
+    let reply = object(
+        &home,
+        &[&arguments[..], &limits[..], &["ulimit -t; ulimit -d"]].concat(),
+    );
+    assert_eq!(reply["output"], "9\n262144\n", "{reply}");
+    assert_eq!(reply["limits"]["kind"], "rlimits", "{reply}");
+    assert_eq!(reply["limits"]["memory_bytes"], 256 << 20, "{reply}");
+    let report = object(&home, &["run", "--json", "true"]);
+    assert!(report["limits"].is_null(), "{report}");
+    let bad = shown(&home, &["run", "--max-memory", "much", "true"]);
+    assert_eq!(bad.code(), Some(125), "{}", bad.err());
+    let doctor = shown(&home, &["doctor"]).out();
+    assert!(doctor.contains("limits"), "{doctor}");
+}
+
+/// The ends of jobs that these clients were told of.
+fn told_ends(messages: &[Value]) -> Vec<String> {
+    let ended = messages
+        .iter()
+        .filter(|message| message["type"] == "job_ended");
+    let ids = ended.map(|message| message["job"]["id"].as_str().unwrap().to_owned());
+    ids.collect()
+}
+
+#[test]
+fn an_end_is_told_to_one_of_two_processes_of_its_owner() {
+    const JOBS: usize = 8;
+    let home = home();
+    let mut clients = [Client::start(&home, &[]), Client::start(&home, &[])];
+    for client in &mut clients {
+        let hello = json!({"id": "h", "type": "hello", "capabilities": {"jobs": true}});
+        assert_eq!(client.ask(&hello)["success"], true);
+    }
+    let gate = home.workspace().join("gate");
+    let command = format!("until [ -e {} ]; do sleep 0.05; done", gate.display());
+    let mut ids = BTreeSet::new();
+    for number in 0..JOBS {
+        let arguments = json!({"command": command, "background": true});
+        let request = json!({"id": number.to_string(), "type": "call", "arguments": arguments});
+        let answer = clients[number % 2].ask(&request);
+        ids.insert(answer["data"]["job"].as_str().unwrap().to_owned());
+    }
+    std::fs::write(gate, "").unwrap();
+    let is_told = |id: &String| home.state().join("runs").join(id).join("told").exists();
+    let begun = Instant::now();
+    while !ids.iter().all(is_told) {
+        assert!(begun.elapsed() < PATIENCE, "not all were told");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut told = Vec::new();
+    for client in clients {
+        told.extend(told_ends(&client.close().1));
+    }
+    assert_eq!(told.len(), JOBS, "each once: {told:?}");
+    assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), ids);
+}
+
+#[test]
+fn a_client_hears_how_far_its_jobs_are_and_what_to_tell_its_model() {
+    let home = home();
+    let arguments = ["--profile", "pi", "--set", "async.enabled=true"];
+    let mut client = Client::start(&home, &arguments);
+    let capabilities = json!({"jobs": true, "progress": true});
+    client.ask(&json!({"id": "h", "type": "hello", "capabilities": capabilities}));
+    let gate = home.workspace().join("gate");
+    let command = format!(
+        "echo begun; until [ -e {} ]; do sleep 0.05; done",
+        gate.display()
+    );
+    let arguments = json!({"command": command, "async": true});
+    client.ask(&json!({"id": "1", "type": "call", "arguments": arguments}));
+    let progress = client.next_where(|message| message["type"] == "job_progress");
+    assert_eq!(progress["text"], "begun\n", "{progress}");
+    let details = json!({"state": "running", "jobId": "bg_1", "type": "bash"});
+    assert_eq!(progress["details"]["async"], details, "{progress}");
+    std::fs::write(gate, "").unwrap();
+    let ended = client.next_where(|message| message["type"] == "jobs_ended");
+    let text = ended["text"].as_str().unwrap();
+    let opening = "<system-notice>\nBackground job bg_1 has completed. Resume your work using the result below.\n\nbegun";
+    assert!(text.starts_with(opening), "{text}");
+    assert_eq!(client.close().0.code(), Some(0));
+}
+
 /// Starts jobs through a server, kills it with SIGKILL after a moment, and finds every job that it told
 /// of, whole and with its status, when they have ended.
 fn survive(home: &Home, round: u64) -> usize {

@@ -68,6 +68,16 @@ pub const URLS_AGENTS_DIR: &str = "BASHD_URLS_AGENTS_DIR";
 pub const URLS_MEMORY_DIR: &str = "BASHD_URLS_MEMORY_DIR";
 /// Overrides `urls.rules_dir`.
 pub const URLS_RULES_DIR: &str = "BASHD_URLS_RULES_DIR";
+/// Overrides `limits.cpu_seconds`.
+pub const LIMITS_CPU_SECONDS: &str = "BASHD_LIMITS_CPU_SECONDS";
+/// Overrides `limits.cpu_percent`.
+pub const LIMITS_CPU_PERCENT: &str = "BASHD_LIMITS_CPU_PERCENT";
+/// Overrides `limits.memory_bytes`.
+pub const LIMITS_MEMORY_BYTES: &str = "BASHD_LIMITS_MEMORY_BYTES";
+/// Overrides `limits.processes`.
+pub const LIMITS_PROCESSES: &str = "BASHD_LIMITS_PROCESSES";
+/// Overrides `limits.cgroup`.
+pub const LIMITS_CGROUP: &str = "BASHD_LIMITS_CGROUP";
 /// Overrides `jobs.max`.
 pub const JOBS_MAX: &str = "BASHD_JOBS_MAX";
 /// Overrides `jobs.max_per_owner`.

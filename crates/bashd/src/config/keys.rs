@@ -116,6 +116,12 @@ const JOBS: Kind = Kind::Number {
     max: MOST_JOBS,
 };
 
+/// What a command may use up; none for 0. Above this nothing is limited.
+const LIMIT: Kind = Kind::Number {
+    min: 0,
+    max: MOST_JOB_SECONDS,
+};
+
 /// Every key, in the order of `config/default.toml`.
 pub const KEYS: &[Key] = &[
     now("profile", env_vars::PROFILE, Kind::Text).or("default"),
@@ -187,6 +193,19 @@ pub const KEYS: &[Key] = &[
     )
     .or("86400"),
     now("jobs.output_bytes", env_vars::JOBS_OUTPUT_BYTES, SPOOL).or("1GiB"),
+    now("limits.cpu_seconds", env_vars::LIMITS_CPU_SECONDS, LIMIT).or("0"),
+    now("limits.cpu_percent", env_vars::LIMITS_CPU_PERCENT, LIMIT).or("0"),
+    now(
+        "limits.memory_bytes",
+        env_vars::LIMITS_MEMORY_BYTES,
+        Kind::Size {
+            min: 0,
+            max: MOST_SPOOL,
+        },
+    )
+    .or("0"),
+    now("limits.processes", env_vars::LIMITS_PROCESSES, LIMIT).or("0"),
+    now("limits.cgroup", env_vars::LIMITS_CGROUP, Kind::Text).or("auto"),
     now("ledger.enabled", env_vars::LEDGER_ENABLED, Kind::Switch).or("true"),
     now(
         "ledger.retention_days",

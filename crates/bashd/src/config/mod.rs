@@ -30,7 +30,7 @@ use crate::guard::{self, Gate, Guard, Judgement, UserRule};
 use crate::jobs::JobLimits;
 use crate::ledger::LedgerSettings;
 use crate::output::spool::{Retention, Storage};
-use crate::plan::{Quota, Survivors};
+use crate::plan::{Cgroups, Quota, Resources, Survivors};
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::rewrite::Command;
@@ -70,6 +70,10 @@ pub struct Config {
     pub sessions: SessionLimits,
     /// How much jobs may take.
     pub jobs: JobSettings,
+    /// What commands may use up.
+    pub resources: Resources,
+    /// Where control groups for that may be made.
+    pub cgroups: Cgroups,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
     /// Names of compiled-in rules that are on besides the profile's.
@@ -246,6 +250,17 @@ impl Config {
                 },
                 max_time: Duration::from_secs(values.number("jobs.max_seconds")?),
                 output_bytes: values.number("jobs.output_bytes")?,
+            },
+            resources: Resources {
+                cpu_seconds: unless_zero(values.number("limits.cpu_seconds")?),
+                cpu_percent: unless_zero(values.number("limits.cpu_percent")?),
+                memory_bytes: unless_zero(values.number("limits.memory_bytes")?),
+                processes: unless_zero(values.number("limits.processes")?),
+            },
+            cgroups: match values.text("limits.cgroup")? {
+                "" | "auto" => Cgroups::Found,
+                "off" => Cgroups::Unused,
+                path => Cgroups::Under(PathBuf::from(path)),
             },
             survivors: survivors(values.text("survivors")?)?,
             guard_enable: rule_names(values, "guard.enable")?,

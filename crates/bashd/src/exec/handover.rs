@@ -5,12 +5,12 @@
 
 use super::keeper::job_messages::{Detach, Detached};
 use super::keeper::protocol::End;
-use super::{Call, EndedBy, Heard};
+use super::{Call, EndedBy, Heard, Reset};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::claim;
 use crate::jobs::directory::{self, JobKind};
 use crate::output::spool::SpoolReader;
-use crate::plan::{Otherwise, Plan, Streams};
+use crate::plan::{LimitsInForce, Otherwise, Plan, Streams};
 use crate::reply::{LeftBehind, LeftReason};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,6 +37,12 @@ pub(crate) struct HandedOver {
     pub(crate) ran_for: Duration,
     /// The file that its output goes to.
     pub(crate) output_file: PathBuf,
+    /// Why the session's shell is gone, if it ran in one.
+    pub(crate) session_reset: Option<Reset>,
+    /// What the caller should know about how it was run.
+    pub(crate) notes: Vec<String>,
+    /// The limits that hold for it.
+    pub(crate) limits: Option<LimitsInForce>,
 }
 
 /// When a run is to be handed over, and how far that is.
@@ -56,13 +62,9 @@ impl Turn {
         }
     }
 
-    /// For a call that is never handed over.
-    pub(super) fn never() -> Self {
-        Self {
-            after: None,
-            started: None,
-            alias: None,
-        }
+    /// Whether the keeper was asked, and has not said no.
+    pub(super) fn is_asked(&self) -> bool {
+        self.alias.is_some() && self.after.is_some()
     }
 
     /// Whether the keeper is asked together with the start, so that no ending can come first.
@@ -130,9 +132,9 @@ impl Call<'_> {
     }
 
     /// The keeper's answer: it is a job, or why it is not.
-    pub(super) async fn hear_detached(&mut self, error: Option<String>) -> Result<Option<Heard>> {
-        match error {
-            None => Ok(Some(Heard::Detached)),
+    pub(super) async fn hear_detached(&mut self, detached: Detached) -> Result<Option<Heard>> {
+        match detached.error {
+            None => Ok(Some(Heard::Detached(detached.directory))),
             Some(reason) => {
                 claim::withdraw(&self.plan.directory);
                 self.go_on_without(&reason).await?;
@@ -180,7 +182,28 @@ impl Call<'_> {
             err,
             ran_for: self.turn.started.map_or(Duration::ZERO, |at| at.elapsed()),
             output_file: self.plan.directory.join(directory::OUTPUT),
+            session_reset: None,
+            notes: Vec::new(),
+            limits: self.limits.take(),
         })
+    }
+
+    /// Gives up the name that was claimed for a job that did not come about.
+    pub(super) fn forget_claim(&self) {
+        if self.turn.is_asked() {
+            claim::withdraw(&self.plan.directory);
+        }
+    }
+
+    /// The command ended while its keeper was asked to become a job: the name is free again, and what the
+    /// keeper has to say about it is heard. Says whether it was; if not, nothing is known of it.
+    pub(super) async fn ended_first(&self) -> bool {
+        if !self.turn.is_asked() {
+            return true;
+        }
+        self.forget_claim();
+        let answer = tokio::time::timeout(SURVIVORS_BOUND, self.until_detached()).await;
+        matches!(answer, Ok(Some(_)))
     }
 
     /// Makes what a finished shell left on purpose a job, and names it in the list. Says whether that
@@ -194,7 +217,7 @@ impl Call<'_> {
             return false;
         }
         let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_detached()).await;
-        if !matches!(kept, Ok(Some(Detached { error: None }))) {
+        if !matches!(kept, Ok(Some(Detached { error: None, .. }))) {
             claim::withdraw(&self.plan.directory);
             return false;
         }

@@ -22,7 +22,7 @@ mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::spool::SpoolReader;
-use crate::plan::{Limits, Plan, Stdin, Streams};
+use crate::plan::{Limits, LimitsInForce, Plan, Stdin, Streams};
 use crate::reply::LeftBehind;
 use connection::Connection;
 pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
@@ -43,6 +43,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -96,6 +97,8 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Where it ran, if in a terminal of the client's.
     pub terminal: Option<ClientRun>,
+    /// The limits that held for it.
+    pub limits: Option<LimitsInForce>,
     /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
     /// and not that of the engine's thread.
     link: Option<Connection>,
@@ -119,6 +122,7 @@ impl Run {
             session_reset: None,
             notes: Vec::new(),
             terminal: None,
+            limits: None,
             link: None,
         }
     }
@@ -206,6 +210,7 @@ pub(crate) async fn run(
         plan,
         turn: Turn::new(plan),
         pid: 0,
+        limits: None,
         place: Place::Alone,
     };
     if call.turn.is_at_once() {
@@ -221,11 +226,13 @@ pub(crate) async fn run(
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
             keepers.refill_warm(plan);
+            // The keeper of this run alone has nothing more to say that would be waited for.
+            call.forget_claim();
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
         }
-        Ok(Heard::Detached) => {
+        Ok(Heard::Detached(_)) => {
             keepers.refill();
             Ok(Outcome::HandedOver(call.handed_over().await?))
         }
@@ -345,6 +352,7 @@ fn start_message(plan: &Plan) -> Start {
         survivors: plan.limits.survivors,
         terminal: plan.terminal,
         stdin_open: plan.stdin_open,
+        restraint: plan.restraint.clone(),
     }
 }
 
@@ -352,8 +360,8 @@ fn start_message(plan: &Plan) -> Start {
 enum Heard {
     /// It is over.
     Exited(Box<Exited>),
-    /// It is a job now.
-    Detached,
+    /// It is a job now; the session whose shell went along was in this directory.
+    Detached(Option<PathBuf>),
 }
 
 /// One call's conversation with its keeper.
@@ -369,6 +377,8 @@ struct Call<'a> {
     turn: Turn,
     /// The shell, once it runs.
     pid: i32,
+    /// The limits that hold, once it runs.
+    limits: Option<LimitsInForce>,
     /// Whether the keeper is this call's alone.
     place: Place,
 }
@@ -425,8 +435,8 @@ impl Call<'_> {
             let exited = frame.body().map_err(broken)?;
             return Ok(Some(Heard::Exited(Box::new(exited))));
         } else if frame.is::<Detached>() {
-            let Detached { error } = frame.body().map_err(broken)?;
-            return self.hear_detached(error).await;
+            let detached: Detached = frame.body().map_err(broken)?;
+            return self.hear_detached(detached).await;
         } else if frame.is::<Started>() {
             self.begin(frame).map_err(broken)?;
             // The next call's keeper is forked while this command runs.
@@ -458,6 +468,7 @@ impl Call<'_> {
         }
         self.keeper = fds.next();
         self.pid = started.pid;
+        self.limits = started.limits;
         self.turn.begin();
         if let Some(watch) = &mut self.watch {
             watch.begin(started.pid);
@@ -516,6 +527,10 @@ impl Call<'_> {
             session_reset: None,
             notes: Vec::new(),
             terminal: None,
+            limits: self.limits.take().map(|mut limits| {
+                limits.out_of_memory = exited.out_of_memory;
+                limits
+            }),
             link: None,
         })
     }

@@ -21,6 +21,8 @@ pub enum Reset {
     Idle,
     /// It was ended to make room for others.
     Evicted,
+    /// Its command goes on as a job, and took the shell along.
+    BecameJob,
     /// Its keeper was killed or did not answer.
     Lost,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Reset {
             Self::NoReport => write!(formatter, "its shell did not report how the command ended"),
             Self::Idle => write!(formatter, "it was not used for too long"),
             Self::Evicted => write!(formatter, "it made room for other sessions"),
+            Self::BecameJob => write!(formatter, "its command goes on as a job, with its shell"),
             Self::Lost => write!(formatter, "its keeper was lost"),
         }
     }

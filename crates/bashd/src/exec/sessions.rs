@@ -10,7 +10,7 @@ use super::handover::Turn as Handover;
 use super::keeper::protocol::{self, Call as CallMessage, End, Exited, Gone, Open};
 use super::keepers::{self, Keepers};
 use super::{
-    Call, EndedBy, Failure, Heard, Outcome, Place as CallPlace, Reset, Run, Watch,
+    Call, EndedBy, Failure, HandedOver, Heard, Outcome, Place as CallPlace, Reset, Run, Watch,
     end_when_cancelled, entry, micros,
 };
 use crate::error::{Error, ErrorKind, Result};
@@ -19,6 +19,7 @@ use rustix::process::Signal;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,6 +58,8 @@ struct Seat {
     is_quarantined: AtomicBool,
     /// Why the last session is gone, until a reply has told it.
     untold: Mutex<Option<Reset>>,
+    /// Where the last session was, if the next one is to begin there.
+    directory: Mutex<Option<PathBuf>>,
     last_used: Mutex<Option<Instant>>,
 }
 
@@ -119,9 +122,11 @@ impl Sessions {
             Ok(taken) => taken,
             Err(aside) => {
                 let mut outcome = super::run(plan, keepers, watch, cancel).await?;
-                if let (Outcome::Ended(run), Some(note)) = (&mut outcome, aside.note(session)) {
-                    run.notes.push(note);
-                }
+                let notes = match &mut outcome {
+                    Outcome::Ended(run) => &mut run.notes,
+                    Outcome::HandedOver(job) => &mut job.notes,
+                };
+                notes.extend(aside.note(session));
                 return Ok(outcome);
             }
         };
@@ -133,6 +138,7 @@ impl Sessions {
                 .await?
             {
                 Finish::Ran(run) => return Ok(Outcome::Ended(*run)),
+                Finish::HandedOver(job) => return Ok(Outcome::HandedOver(*job)),
                 Finish::Gone(reset, same_place) => {
                     seat.remember(reset);
                     place = same_place;
@@ -200,6 +206,12 @@ impl Seat {
         *self.untold() = Some(reset);
     }
 
+    fn directory(&self) -> MutexGuard<'_, Option<PathBuf>> {
+        self.directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn untold(&self) -> MutexGuard<'_, Option<Reset>> {
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,6 +240,8 @@ impl Seat {
 /// How a call in a session went.
 enum Finish {
     Ran(Box<Run>),
+    /// It goes on as a job, and the session's shell with it.
+    HandedOver(Box<HandedOver>),
     /// The session had ended before, and nothing ran.
     Gone(Reset, Place),
 }
@@ -259,7 +273,10 @@ impl Turn {
             Some(Live { socket, calls }) => {
                 (Connection::new(socket).map_err(cannot_talk)?, calls + 1)
             }
-            None => (open(plan, session, limits, keepers).await?, 1),
+            None => {
+                let begins_in = seat.directory().take().filter(|path| path.is_dir());
+                (open(plan, session, begins_in, limits, keepers).await?, 1)
+            }
         };
         let text = protocol::memory_file(&[&*session.text, &[0]].concat()).map_err(cannot_talk)?;
         let stdin = match &plan.stdin {
@@ -306,8 +323,9 @@ impl Turn {
             keeper: None,
             watch,
             plan,
-            turn: Handover::never(),
+            turn: Handover::new(plan),
             pid: 0,
+            limits: None,
             place: CallPlace::Session,
         };
         let heard = tokio::select! {
@@ -319,13 +337,24 @@ impl Turn {
         match heard {
             Ok(Word::Gone(reset)) => self.gone(reset),
             Ok(Word::Exited(exited)) => {
-                let reset = exited.reset;
+                let is_whole = call.ended_first().await;
+                let reset = exited.reset.or((!is_whole).then_some(Reset::Lost));
                 let run = call.finish(plan, *exited).await;
                 let untold = held.seat.untold().take();
                 self.put_back(reset);
                 let mut run = run?;
                 run.session_reset = reset.or(untold);
                 Ok(Finish::Ran(Box::new(run)))
+            }
+            Ok(Word::Detached(directory)) => {
+                let job = call.handed_over().await;
+                *held.seat.directory() = directory;
+                held.seat.remember(Reset::BecameJob);
+                // The place is free, and the connection closes: the shell is the job's.
+                self.held = None;
+                let mut job = job?;
+                job.session_reset = Some(Reset::BecameJob);
+                Ok(Finish::HandedOver(Box::new(job)))
             }
             Ok(Word::Late(by)) => {
                 let (keeper, run) = (call.keeper.take(), call.abandon());
@@ -409,6 +438,8 @@ async fn until_clean(connection: &Connection) {
 
 enum Word {
     Exited(Box<Exited>),
+    /// The call goes on as a job; the session was in this directory.
+    Detached(Option<PathBuf>),
     /// The session had ended before the call; nothing ran.
     Gone(Reset),
     /// The keeper did not end the call in time.
@@ -426,20 +457,21 @@ async fn hear(call: &mut Call<'_>, is_sent: bool) -> Result<Word> {
         _ if !is_sent => return Ok(Word::Gone(Reset::Lost)),
         Some(frame) => {
             if let Some(heard) = call.hear(frame).await? {
-                return word(heard);
+                return Ok(heard.into());
             }
         }
         None => return Err(lost()),
     }
     let never = std::pin::pin!(std::future::pending());
-    word(call.until_exited(never).await?)
+    Ok(call.until_exited(never).await?.into())
 }
 
-/// A session's keeper never makes its call a job.
-fn word(heard: Heard) -> Result<Word> {
-    match heard {
-        Heard::Exited(exited) => Ok(Word::Exited(exited)),
-        Heard::Detached => Err(lost()),
+impl From<Heard> for Word {
+    fn from(heard: Heard) -> Self {
+        match heard {
+            Heard::Exited(exited) => Self::Exited(exited),
+            Heard::Detached(directory) => Self::Detached(directory),
+        }
     }
 }
 
@@ -457,16 +489,19 @@ async fn overdue(plan: &Plan, cancel: &CancellationToken) -> EndedBy {
 async fn open(
     plan: &Plan,
     session: &SessionPlan,
+    begins_in: Option<PathBuf>,
     limits: SessionLimits,
     keepers: &Keepers,
 ) -> Result<Connection> {
     let key = &session.key;
+    let directory = begins_in.unwrap_or_else(|| session.home.clone());
     let message = Open {
         program: key.program.clone().into_os_string().into_vec(),
         env: key.env.iter().map(entry).collect(),
-        directory: session.home.clone().into_os_string().into_vec(),
+        directory: directory.into_os_string().into_vec(),
         snapshot: key.snapshot.clone(),
         idle_us: limits.idle.map_or(0, micros),
+        restraint: plan.restraint.clone(),
     };
     for attempt in 0..2 {
         let connection = keepers.take().await?;

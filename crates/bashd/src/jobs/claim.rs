@@ -1,25 +1,31 @@
 //! Short names and limits: which `bg_N` a new job gets, and whether there may be one more.
 //!
 //! A short name is the lowest that none of its owner's jobs has. It is claimed by a file in the job's
-//! directory, under one lock for the whole state directory, before the keeper makes the job; a claim
-//! from which no job came is forgotten after a moment.
+//! directory, under one lock for the whole state directory, before the keeper makes the job. Looking at
+//! every directory for each new job would make a thousand jobs a million looks, so that the names stand in one
+//! file as well (`names`): a line for each claim, of which those count whose directory is still there. The
+//! directories are the truth; a file that is missing is written anew from them.
 
 use super::directory::{self, Claim};
 use super::state;
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use std::collections::BTreeSet;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::Duration;
 
 /// The lock under which names are given.
 const NAMES_LOCK: &str = "names.lock";
 
-/// Age after which a claim from which no job came counts for nothing.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
+/// Every name that is taken, a line each.
+const NAMES: &str = "names";
+
+/// Lines of jobs that are gone which the file may have before it is written anew.
+const MOST_STALE: usize = 64;
 
 /// How many jobs there may be that have not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,13 +65,13 @@ impl From<io::Error> for Refused {
 
 /// Claims a short name for the job that is to live in this directory.
 pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<String, Refused> {
-    let runs = directory
-        .parent()
-        .ok_or_else(|| io::Error::other("a job needs a directory of runs"))?;
+    let no_directory = || io::Error::other("a job needs a directory of runs");
+    let runs = directory.parent().ok_or_else(no_directory)?;
+    let id = directory.file_name().ok_or_else(no_directory)?;
     crate::output::spool::prepare_runs_directory(runs)?;
     let _lock = lock(runs)?;
     let known = known(runs);
-    room(&known, owner, limits)?;
+    room(runs, &known, owner, limits)?;
     let taken: BTreeSet<&str> = known
         .iter()
         .filter(|known| known.owner == owner)
@@ -81,6 +87,12 @@ pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<
         alias: alias.clone(),
     };
     directory::write_whole(directory, directory::CLAIM, &claim)?;
+    let known = Known {
+        id: id.to_string_lossy().into_owned(),
+        owner: claim.owner,
+        alias: claim.alias,
+    };
+    note(runs, &known)?;
     Ok(alias)
 }
 
@@ -93,40 +105,87 @@ pub(crate) fn withdraw(directory: &Path) {
 
 /// Whether there may be one more job, before anything is started for it.
 pub(crate) fn check_room(runs: &Path, owner: &str, limits: JobLimits) -> Result<(), Refused> {
-    room(&known(runs), owner, limits)
+    room(runs, &known(runs), owner, limits)
 }
 
 /// A name that is taken.
+#[derive(Serialize, Deserialize)]
 struct Known {
+    id: String,
     owner: String,
     alias: String,
-    is_alive: bool,
 }
 
+/// The names of all jobs that are still kept.
 fn known(runs: &Path) -> Vec<Known> {
-    let directories = state::directories(runs);
-    let claims = directories.filter_map(|path| {
+    let Ok(text) = fs::read_to_string(runs.join(NAMES)) else {
+        let known = found(runs);
+        let _ = write_anew(runs, &known);
+        return known;
+    };
+    let there: HashSet<OsString> = fs::read_dir(runs)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    // A torn line is that of a claim that did not come about.
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let all: Vec<Known> = lines.collect();
+    let count = all.len();
+    let is_there = |known: &Known| there.contains(std::ffi::OsStr::new(&known.id));
+    let kept: Vec<Known> = all.into_iter().filter(is_there).collect();
+    if count > kept.len() + MOST_STALE {
+        let _ = write_anew(runs, &kept);
+    }
+    kept
+}
+
+/// The names as the directories have them.
+fn found(runs: &Path) -> Vec<Known> {
+    let claims = state::directories(runs).filter_map(|path| {
         let Claim { owner, alias } = directory::read(&path, directory::CLAIM)?;
-        if !path.join(directory::SPEC).exists() {
-            let claimed = fs::metadata(path.join(directory::CLAIM)).ok()?;
-            let age = claimed.modified().ok()?.elapsed().unwrap_or_default();
-            (age < FORGOTTEN_AFTER).then_some(())?;
-        }
-        Some(Known {
-            owner,
-            alias,
-            is_alive: directory::is_alive(&path),
-        })
+        let id = path.file_name()?.to_string_lossy().into_owned();
+        Some(Known { id, owner, alias })
     });
     claims.collect()
 }
 
-fn room(known: &[Known], owner: &str, limits: JobLimits) -> Result<(), Refused> {
-    let alive = || known.iter().filter(|known| known.is_alive);
-    if alive().count() >= limits.in_all {
+fn note(runs: &Path, known: &Known) -> io::Result<()> {
+    let mut line = serde_json::to_vec(known)?;
+    line.push(b'\n');
+    let mut file = fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(runs.join(NAMES))?;
+    file.write_all(&line)
+}
+
+fn write_anew(runs: &Path, known: &[Known]) -> io::Result<()> {
+    let mut text = Vec::new();
+    for known in known {
+        serde_json::to_writer(&mut text, known)?;
+        text.push(b'\n');
+    }
+    let aside = runs.join(format!(".{NAMES}.{}", std::process::id()));
+    fs::write(&aside, text)?;
+    fs::rename(aside, runs.join(NAMES))
+}
+
+/// Whether one more may live. Only where there might be too many is it looked which of them do.
+fn room(runs: &Path, known: &[Known], owner: &str, limits: JobLimits) -> Result<(), Refused> {
+    let is_full = |jobs: &mut dyn Iterator<Item = &Known>, most: usize| {
+        let alive = jobs.filter(|known| directory::is_alive(&runs.join(&known.id)));
+        alive.take(most).count() >= most
+    };
+    let is_owned = |known: &&Known| known.owner == owner;
+    if known.len() >= limits.in_all && is_full(&mut known.iter(), limits.in_all) {
         return Err(Refused::Full(limits.in_all));
     }
-    if alive().filter(|known| known.owner == owner).count() >= limits.per_owner {
+    let owned = known.iter().filter(is_owned).count();
+    if owned >= limits.per_owner && is_full(&mut known.iter().filter(is_owned), limits.per_owner) {
         return Err(Refused::Full(limits.per_owner));
     }
     Ok(())
@@ -148,6 +207,11 @@ mod tests {
         per_owner: 2,
     };
 
+    const MANY: JobLimits = JobLimits {
+        in_all: 1000,
+        per_owner: 1000,
+    };
+
     #[test]
     fn each_owner_has_the_lowest_free_name() {
         let runs = tempfile::tempdir().unwrap();
@@ -158,6 +222,34 @@ mod tests {
         withdraw(&runs.path().join("1"));
         assert_eq!(claim("4", "ann"), "bg_1");
         assert_eq!(claim("5", "ann"), "bg_3");
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_directories() {
+        let runs = tempfile::tempdir().unwrap();
+        let claim = |id: &str| claim(&runs.path().join(id), "ann", MANY).unwrap();
+        assert_eq!((claim("1"), claim("2")), ("bg_1".into(), "bg_2".into()));
+        // Somebody removed a job, or the file, or tore it.
+        fs::remove_dir_all(runs.path().join("1")).unwrap();
+        assert_eq!(claim("3"), "bg_1");
+        fs::remove_file(runs.path().join(NAMES)).unwrap();
+        assert_eq!(claim("4"), "bg_3");
+        let mut text = fs::read(runs.path().join(NAMES)).unwrap();
+        text.extend(b"{\"id\":\"5");
+        fs::write(runs.path().join(NAMES), text).unwrap();
+        assert_eq!(claim("5"), "bg_4");
+    }
+
+    #[test]
+    fn names_of_jobs_that_are_gone_do_not_pile_up() {
+        let runs = tempfile::tempdir().unwrap();
+        for number in 0..3 * MOST_STALE {
+            let directory = runs.path().join(number.to_string());
+            assert_eq!(claim(&directory, "ann", MANY).unwrap(), "bg_1");
+            withdraw(&directory);
+        }
+        let text = fs::read_to_string(runs.path().join(NAMES)).unwrap();
+        assert!(text.lines().count() <= MOST_STALE + 2);
     }
 
     #[test]

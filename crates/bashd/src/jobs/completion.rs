@@ -32,7 +32,7 @@ impl Jobs {
     /// The owner's jobs that have ended and whose end nobody has been told; from now on somebody has.
     pub fn take_ended(&self, owner: &str) -> Vec<Job> {
         let untold = state::directories(&self.runs)
-            .filter(|path| !path.join(directory::TOLD).exists())
+            .filter(|path| super::news::may_be_told(path))
             .filter_map(|path| Job::read(&path))
             .filter(|job| Whose::Owner(owner).may_see(job) && job.has_ended());
         untold.filter(|job| self.acknowledge(job)).collect()

@@ -7,7 +7,7 @@
 
 use crate::exec::{EndedBy, Exit};
 use crate::output::spool::Segment;
-use crate::plan::Streams;
+use crate::plan::{LimitsInForce, Streams};
 use crate::reply::LeftBehind;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -63,6 +63,9 @@ pub(crate) struct Spec {
     pub(crate) limit_ms: u64,
     pub(crate) stdin_open: bool,
     pub(crate) streams: Streams,
+    /// Filled in by the keeper: what it may use up, where that is limited.
+    #[serde(default)]
+    pub(crate) limits: Option<LimitsInForce>,
     /// Filled in by the keeper: the boot in which it runs.
     pub(crate) boot: String,
     /// Filled in by the keeper: the shell, which is also its process group.
@@ -119,6 +122,20 @@ pub struct Waiting {
     pub prompt: String,
     /// How sure that is.
     pub sure: Sure,
+    /// What it wants.
+    #[serde(default)]
+    pub asks: Asks,
+}
+
+/// What a job that waits for input wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Something to read.
+    #[default]
+    Input,
+    /// A password: its terminal takes lines, and does not show what is typed.
+    Password,
 }
 
 /// How sure it is that a job waits for input.

@@ -11,6 +11,7 @@ mod completion;
 mod control;
 pub(crate) mod directory;
 pub(crate) mod end_line;
+mod news;
 mod output;
 mod probe;
 mod state;
@@ -19,8 +20,9 @@ mod wait;
 
 pub use claim::JobLimits;
 pub use completion::Completions;
-pub use directory::{JobKind, Sure, Waiting};
+pub use directory::{Asks, JobKind, Sure, Waiting};
 pub use end_line::EndLines;
+pub use news::{JobNews, News, Progress, Tell};
 pub use output::{Found, JobOutput, OutputQuery, Part};
 pub use state::{Job, State};
 pub use wait::{Condition, Met, Quorum, WaitFor, Waited};

@@ -3,6 +3,7 @@
 use super::directory::{self, JobKind, Spec, Status, Waiting};
 use crate::exec::{EndedBy, Exit};
 use crate::output::text;
+use crate::plan::LimitsInForce;
 use crate::reply::LeftBehind;
 use serde::Serialize;
 use std::fs;
@@ -106,6 +107,8 @@ pub struct Job {
     pub left_behind: Vec<LeftBehind>,
     /// Whether the kernel ended something of it for want of memory, where that is known.
     pub out_of_memory: bool,
+    /// The limits that it runs under, or null.
+    pub limits: Option<LimitsInForce>,
     /// Its directory.
     #[serde(skip)]
     pub(crate) directory: PathBuf,
@@ -148,6 +151,7 @@ impl Job {
         };
         let written_so_far = size.min(spec.head_bytes) + stderr_size(path);
         let is_settled = status.is_some() && state != State::Survivors;
+        let out_of_memory = status.as_ref().is_some_and(|status| status.out_of_memory);
         Self {
             lost_because: (state == State::Lost).then(|| lost_because(&spec)),
             exit_code: exit.and_then(|exit| match exit {
@@ -172,8 +176,12 @@ impl Job {
                 .filter(|_| is_settled)
                 .map(|status| status.streams.clone())
                 .unwrap_or_default(),
-            out_of_memory: status.as_ref().is_some_and(|status| status.out_of_memory),
             left_behind: status.map(|status| status.left_behind).unwrap_or_default(),
+            limits: spec.limits.map(|mut limits| {
+                limits.out_of_memory = out_of_memory;
+                limits
+            }),
+            out_of_memory,
             name: fs::read_to_string(path.join(directory::NAME)).ok(),
             id: spec.id,
             alias: spec.alias,

@@ -49,6 +49,7 @@ pub(super) fn plan(
             limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
             stdin_open: request.stdin_open,
             streams: profile.output.streams,
+            limits: None,
             boot: String::new(),
             pid: 0,
             keeper: 0,

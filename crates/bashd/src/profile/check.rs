@@ -144,6 +144,13 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     let background = &profile.background;
     placeholders("background.started", &background.started, &job)?;
     placeholders("background.handed_over", &background.handed_over, &job)?;
+    let notices = &background.notices;
+    let of_job = ["job", "label", "ending", "result"];
+    placeholders("background.notices.one", &notices.one, &["job"])?;
+    placeholders("background.notices.one_block", &notices.one_block, &of_job)?;
+    placeholders("background.notices.many", &notices.many, &["count"])?;
+    placeholders("background.notices.block", &notices.block, &of_job)?;
+    placeholders("background.notices.around", &notices.around, &["text"])?;
     if let Some(ends) = &background.file_ends {
         placeholders("background.file_ends.failed", &ends.failed, &["status"])?;
         placeholders("background.file_ends.error", &ends.error, &["error"])?;

@@ -13,7 +13,7 @@ use crate::output::spool::SpoolReader;
 use crate::output::terminal::TerminalText;
 use crate::output::window::Keep;
 use crate::output::{Captured, Source, Written};
-use crate::plan::Plan;
+use crate::plan::{LimitsInForce, Plan};
 use crate::request::Accepted;
 use std::io;
 use std::time::Duration;
@@ -61,6 +61,12 @@ fn finished(
         Notice::request(format!("the session begins anew, since {reset}: {text}"))
     }));
     notices.extend(plan.notices.iter().cloned());
+    notices.extend(
+        run.limits
+            .as_ref()
+            .and_then(out_of_memory)
+            .map(Notice::request),
+    );
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
@@ -100,6 +106,7 @@ fn finished(
         notices,
         left_behind: run.left_behind.clone(),
         session_reset: run.session_reset,
+        limits: run.limits.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
     })
 }
@@ -116,7 +123,10 @@ fn handed(
         let (bytes, lines) = (spool.readable_end(), spool.lines());
         spool.ending_at(bytes, lines)
     };
-    let so_far = Run::so_far(fixed(run.out), run.err.map(fixed), run.ran_for);
+    let mut so_far = Run::so_far(fixed(run.out), run.err.map(fixed), run.ran_for);
+    so_far.session_reset = run.session_reset;
+    so_far.notes = run.notes;
+    so_far.limits = run.limits;
     Ok(Handed {
         so_far: finished(profile, plan, &so_far, accepted, None)?,
         id: run.id,
@@ -196,8 +206,17 @@ pub(crate) fn of_job(
         left_behind: Vec::new(),
         terminal: None,
         session_reset: None,
+        limits: None,
     };
     Ok(reply::reply(profile, &Ending::Ran(Box::new(finished)), Duration::ZERO).text)
+}
+
+/// What the kernel did to keep a command within its memory.
+fn out_of_memory(limits: &LimitsInForce) -> Option<String> {
+    let bytes = limits.memory_bytes.filter(|_| limits.out_of_memory)?;
+    Some(format!(
+        "out of memory: the kernel ended a process of the command, which may use {bytes} bytes"
+    ))
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

@@ -12,6 +12,7 @@ use crate::jobs::tool::Answer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
 use crate::output::{Captured, Written};
+use crate::plan::LimitsInForce;
 use crate::reply::{Denied, LeftBehind, Reply};
 use crate::request::Refusal;
 use crate::template::fill;
@@ -86,6 +87,8 @@ pub struct Finished {
     pub session_reset: Option<Reset>,
     /// The client's terminal that it ran in.
     pub terminal: Option<String>,
+    /// The limits that held for it.
+    pub limits: Option<LimitsInForce>,
 }
 
 impl Finished {
@@ -177,6 +180,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         omitted_bytes,
         omitted_lines,
         terminal: finished.terminal.clone(),
+        limits: finished.limits.clone(),
         exit_code,
         signal,
         timed_out: finished.ended_by == Some(EndedBy::Timeout),
@@ -216,6 +220,7 @@ fn from_shaped(shaped: Shaped) -> Reply {
         left_behind: Vec::new(),
         session_reset: None,
         terminal: None,
+        limits: None,
     }
 }
 

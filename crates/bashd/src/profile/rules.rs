@@ -286,6 +286,37 @@ pub struct BackgroundRules {
     pub keeps_timeout: bool,
     /// Whether long-running calls become jobs by themselves, where that is switched on.
     pub auto: bool,
+    /// What a model is told, unasked, when jobs of its have ended.
+    pub notices: NoticeRules,
+}
+
+/// What a model is told when jobs of its have ended.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct NoticeRules {
+    /// How it begins where one has ended: `{job}`.
+    pub one: String,
+    /// What follows then: `{job}`, `{label}`, `{ending}`, `{result}` (what its call would have answered).
+    pub one_block: String,
+    /// How it begins where several have: `{count}`.
+    pub many: String,
+    /// What follows for each of them: the same as for one.
+    pub block: String,
+    /// What stands around it: `{text}`.
+    pub around: String,
+}
+
+impl Default for NoticeRules {
+    fn default() -> Self {
+        Self {
+            one: "[job {job} has ended]".into(),
+            one_block: "{job}: {ending}: {label}\n{result}".into(),
+            many: "[{count} jobs have ended]".into(),
+            block: "{job}: {ending}: {label}\n{result}".into(),
+            around: "{text}".into(),
+        }
+    }
 }
 
 /// How output, notices and job stand in a text.
@@ -310,6 +341,7 @@ impl Default for BackgroundRules {
             layout: JobLayout::Lines,
             keeps_timeout: false,
             auto: false,
+            notices: NoticeRules::default(),
         }
     }
 }

@@ -18,9 +18,10 @@ pub fn definition(profile: &Profile, pwd: &str, config: &Config) -> Value {
     })
 }
 
-/// The definition of the tool by which a model looks after its jobs, if the profile has one.
-pub fn job_definition(profile: &Profile) -> Option<Value> {
-    tool::definition(profile)
+/// The definition of the tool by which a model looks after its jobs, if the profile has one and what it
+/// needs is switched on.
+pub fn job_definition(profile: &Profile, config: &Config) -> Option<Value> {
+    tool::definition(profile, config)
 }
 
 fn input_schema(profile: &Profile, config: &Config) -> Value {
@@ -195,7 +196,8 @@ For complex scripts, write them to a file first and then execute the file.
     #[test]
     fn the_job_tool_of_the_default_profile_takes_what_it_says() {
         let profile = Profile::builtin("default").unwrap().unwrap();
-        let definition = job_definition(&profile).unwrap();
+        let mut config = Config::new(std::path::PathBuf::from("/nowhere"));
+        let definition = job_definition(&profile, &config).unwrap();
         assert_eq!(definition["name"], "job");
         let validator = jsonschema::validator_for(&definition["input_schema"]).unwrap();
         assert!(validator.is_valid(&json!({"action": "list"})));
@@ -203,7 +205,12 @@ For complex scripts, write them to a file first and then execute the file.
         assert!(!validator.is_valid(&json!({"action": "dance"})));
         assert!(!validator.is_valid(&json!({"job": "bg_1"})));
         let harness = Profile::builtin("harness").unwrap().unwrap();
-        assert!(job_definition(&harness).is_none());
+        assert!(job_definition(&harness, &config).is_none());
+        // There is nothing to look after where nothing becomes a job.
+        let pi = Profile::builtin("pi").unwrap().unwrap();
+        assert!(job_definition(&pi, &config).is_none());
+        config.async_enabled = true;
+        assert_eq!(job_definition(&pi, &config).unwrap()["name"], "job");
     }
 
     #[test]

@@ -28,7 +28,9 @@ fn start(client: &mut Client, command: &str) -> String {
 fn the_tool_is_the_profiles_own() {
     let home = home();
     let profile = bashd::Profile::builtin("default").unwrap().unwrap();
-    let schema = bashd::profile::schema::job_definition(&profile).unwrap();
+    let schema =
+        bashd::profile::schema::job_definition(&profile, &bashd::Config::new(home.state()))
+            .unwrap();
     let mut client = Client::connect(&home, &[]);
     let tools = client.ask("tools/list", &json!({}));
     let tool = &tools["result"]["tools"][1];

@@ -1,5 +1,7 @@
 //! The command's stdin, where it stays open: what is sent waits here until the command takes it.
 
+use super::prompt::Stdin;
+use crate::jobs::directory::Asks;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use std::collections::VecDeque;
@@ -92,15 +94,18 @@ impl Input {
         pipe.map(AsFd::as_fd)
     }
 
-    /// What `/proc/PID/fd/N` shows for the command's end, if the command has read everything and more
-    /// could come.
-    pub(super) fn link_if_read(&self) -> Option<String> {
+    /// The command's end, if the command has read everything and more could come.
+    pub(super) fn if_read(&self) -> Option<Stdin> {
         let pipe = self.pipe.as_ref()?;
         let is_read = self.waiting.is_empty() && rustix::io::ioctl_fionread(pipe).ok()? == 0;
         if !is_read {
             return None;
         }
         let link = std::fs::read_link(format!("/proc/self/fd/{}", pipe.as_raw_fd())).ok()?;
-        link.into_os_string().into_string().ok()
+        Some(Stdin {
+            links: vec![link.into_os_string().into_string().ok()?],
+            asks: Asks::Input,
+            foreground: None,
+        })
     }
 }

@@ -50,8 +50,8 @@ pub(super) struct Job {
 }
 
 impl Run {
-    /// Becomes a job, and says so.
-    pub(super) fn detach(&mut self, link: &OwnedFd, frame: &Frame) {
+    /// Becomes a job, and says so. `directory` is where the session is whose shell goes along.
+    pub(super) fn detach(&mut self, link: &OwnedFd, frame: &Frame, directory: Option<PathBuf>) {
         let done = frame.body::<Detach>().and_then(|detach| {
             let is_late = self.phase == Phase::Reported && detach.spec.kind == JobKind::Background;
             if is_late || matches!(self.phase, Phase::Ending { .. }) || self.job.is_some() {
@@ -64,7 +64,7 @@ impl Run {
         }
         let error = done.err().map(|error| error.to_string());
         // An engine that does not hear this finds the job in its directory.
-        let _ = protocol::send(link, &Detached { error }, &[]);
+        let _ = protocol::send(link, &Detached { error, directory }, &[]);
     }
 
     fn promote(&mut self, detach: Detach) -> io::Result<()> {
@@ -125,6 +125,7 @@ impl Run {
         spec.pid = self.shell.as_raw_nonzero().get();
         spec.keeper = rustix::process::getpid().as_raw_nonzero().get();
         spec.stdin_open = self.input.is_some();
+        spec.limits = self.restrained.as_ref().map(|held| held.in_force.clone());
         spec.head_bytes = self.pumps.first().map_or(0, |pump| pump.spool.head_bytes());
         // A file system without sockets costs the control of this job, not the job.
         let listener = listen(path).ok();
@@ -201,7 +202,7 @@ impl Run {
             ran_for_us: exited.ran_for_us,
             streams: streams.collect(),
             left_behind: exited.left_behind.clone(),
-            out_of_memory: false,
+            out_of_memory: self.is_out_of_memory(),
         }
     }
 
@@ -228,11 +229,12 @@ impl Run {
         if self.phase != Phase::Running || now < watch.due() {
             return;
         }
-        let link = self
-            .input
-            .as_ref()
-            .and_then(super::input::Input::link_if_read);
-        if watch.look(now, &self.scope, link.as_deref(), &pump.spool) {
+        let stdin = match (&self.terminal, &self.input) {
+            (Some(terminal), _) => terminal.if_read(),
+            (None, Some(input)) => input.if_read(),
+            (None, None) => None,
+        };
+        if watch.look(now, &self.scope, stdin.as_ref(), &pump.spool) {
             note_waiting(&job.directory, watch.found.as_ref());
         }
     }

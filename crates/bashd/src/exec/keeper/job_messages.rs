@@ -32,6 +32,9 @@ pub(crate) struct Detach {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Detached {
     pub(crate) error: Option<String>,
+    /// Where the session's shell was that went along, so that the next one can begin there.
+    #[serde(default)]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 /// Anybody to keeper: hand me the descriptors, and tell me of the end.

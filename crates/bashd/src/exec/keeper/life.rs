@@ -27,6 +27,7 @@ use super::protocol::{self, End, Exited, Frame, Query, Release, Start, Typed};
 use super::pty::Terminal;
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
+use super::restraint::Restrained;
 use super::start::Shell;
 use super::waiting::{Keeper, poll};
 use crate::exec::os::signals::Arrived;
@@ -39,6 +40,7 @@ use rustix::process::Pid;
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// How long KILL may take before what can't be ended is reported as such.
@@ -135,7 +137,11 @@ pub(super) struct Run {
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
     /// Its terminal, if it has one.
-    terminal: Option<Terminal>,
+    pub(super) terminal: Option<Terminal>,
+    /// What it may use up, where that is limited.
+    pub(super) restrained: Option<Rc<Restrained>>,
+    /// Deaths for want of memory that were there before it.
+    earlier_deaths: u64,
     /// Where output is kept.
     storage: Storage,
 }
@@ -170,8 +176,16 @@ impl Run {
             unsent: None,
             linger_until: started,
             terminal: shell.terminal,
+            earlier_deaths: shell.restrained.as_ref().map_or(0, |held| held.deaths()),
+            restrained: shell.restrained,
             storage,
         }
+    }
+
+    /// Whether the kernel ended something of it for want of memory.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        let held = self.restrained.as_ref();
+        held.is_some_and(|held| held.deaths() > self.earlier_deaths)
     }
 
     /// Lives until nothing of the run is left and the engine was told.
@@ -347,7 +361,7 @@ impl Run {
         } else if let Ok(end) = frame.body_if::<End>() {
             self.end(Some(end.by), now);
         } else if frame.is::<Detach>() {
-            self.detach(link, frame);
+            self.detach(link, frame, None);
         } else if frame.is::<Release>() {
             if self.phase == Phase::Reported {
                 self.custody = Custody::Released;

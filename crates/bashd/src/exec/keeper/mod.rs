@@ -19,6 +19,7 @@ pub(crate) mod protocol;
 mod pty;
 mod pump;
 mod report;
+mod restraint;
 mod serve;
 pub(crate) mod session;
 mod source;

@@ -2,10 +2,13 @@
 //!
 //! A process that sleeps in `read` on the run's own stdin, with nothing unread there, waits for input.
 //! One that waits in `select` or `poll` for a single descriptor probably does. Event loops, set-id
-//! programs and a kernel that does not let us look are unknown, which is told as nothing at all.
+//! programs and a kernel that does not let us look are unknown, which is told as nothing at all. A
+//! terminal that takes lines without showing them, while everybody in its foreground sleeps, wants a password: that is
+//! seen without looking at any process, so that it is known of `sudo` as well.
 
 use super::ending::Scope;
-use crate::jobs::directory::{Sure, Waiting};
+use crate::exec::os::tree;
+use crate::jobs::directory::{Asks, Sure, Waiting};
 use crate::output::spool::SpoolWriter;
 use rustix::process::Pid;
 use std::time::{Duration, Instant};
@@ -51,15 +54,18 @@ impl Watch {
         &mut self,
         now: Instant,
         scope: &Scope,
-        link: Option<&str>,
+        stdin: Option<&Stdin>,
         spool: &SpoolWriter,
     ) -> bool {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         self.due = now + self.pause;
-        let sure = link.and_then(|link| somebody_waits_for(scope, link));
-        let found = sure.map(|sure| Waiting {
+        let sure = stdin.and_then(|stdin| {
+            somebody_waits_for(scope, stdin).or_else(|| foreground_sleeps(scope, stdin))
+        });
+        let found = sure.zip(stdin).map(|(sure, stdin)| Waiting {
             prompt: spool.last_line(PROMPT_BYTES),
             sure,
+            asks: stdin.asks,
         });
         let is_news = found != self.found;
         self.found = found;
@@ -67,11 +73,35 @@ impl Watch {
     }
 }
 
-/// Whether a process of the tree waits for the pipe of this name.
-fn somebody_waits_for(scope: &Scope, link: &str) -> Option<Sure> {
+/// The run's own stdin, of which everything was read and where more could come.
+pub(super) struct Stdin {
+    /// What `/proc/PID/fd/N` shows for it.
+    pub(super) links: Vec<String>,
+    /// What a process that waits for it wants.
+    pub(super) asks: Asks,
+    /// The process group that a terminal belongs to at the moment.
+    pub(super) foreground: Option<Pid>,
+}
+
+/// Whether a terminal that wants a password has nothing but sleepers in its foreground.
+fn foreground_sleeps(scope: &Scope, stdin: &Stdin) -> Option<Sure> {
+    let foreground = stdin.foreground.filter(|_| stdin.asks == Asks::Password)?;
+    let (mut somebody, mut all_sleep) = (false, true);
+    scope.for_each(|member| {
+        let is_in_it = rustix::process::getpgid(Some(member.pid)) == Ok(foreground);
+        if let Some(stat) = tree::stat(member.pid).filter(|_| is_in_it) {
+            somebody = true;
+            all_sleep &= stat.state == 'S';
+        }
+    });
+    (somebody && all_sleep).then_some(Sure::Probably)
+}
+
+/// Whether a process of the tree waits for its stdin.
+fn somebody_waits_for(scope: &Scope, stdin: &Stdin) -> Option<Sure> {
     let mut found = None;
     scope.for_each(|member| {
-        let sure = waits_for(member.pid, link);
+        let sure = waits_for(member.pid, &stdin.links);
         if found.is_none() || sure == Some(Sure::Yes) {
             found = sure.or(found);
         }
@@ -79,12 +109,15 @@ fn somebody_waits_for(scope: &Scope, link: &str) -> Option<Sure> {
     found
 }
 
-fn waits_for(pid: Pid, link: &str) -> Option<Sure> {
+fn waits_for(pid: Pid, links: &[String]) -> Option<Sure> {
     let pid = pid.as_raw_nonzero();
     let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     let (descriptor, sure) = blocked_on(&call)?;
     let target = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
-    (target.as_os_str() == link).then_some(sure)
+    links
+        .iter()
+        .any(|link| target.as_os_str() == link.as_str())
+        .then_some(sure)
 }
 
 /// The descriptor that a system call waits for, by `/proc/PID/syscall`.

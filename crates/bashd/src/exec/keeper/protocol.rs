@@ -9,7 +9,7 @@
 use crate::exec::keeper::session::Directory;
 use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::Storage;
-use crate::plan::{Quota, Streams, Survivors};
+use crate::plan::{LimitsInForce, Quota, Restraint, Streams, Survivors};
 use crate::reply::LeftBehind;
 use crate::screen::Size;
 use rustix::net::{
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 3;
+pub(crate) const MINOR: u16 = 4;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -109,6 +109,9 @@ pub(crate) struct Start {
     /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
     #[serde(default)]
     pub(crate) stdin_open: bool,
+    /// What the command may use up.
+    #[serde(default)]
+    pub(crate) restraint: Option<Restraint>,
 }
 
 /// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
@@ -141,6 +144,9 @@ pub(crate) struct Open {
     pub(crate) snapshot: Option<PathBuf>,
     /// After so long without a call the shell is ended; 0 for never.
     pub(crate) idle_us: u64,
+    /// What the shell and its commands may use up.
+    #[serde(default)]
+    pub(crate) restraint: Option<Restraint>,
 }
 
 /// Engine to keeper, with the text to evaluate and, if `stdin` says so, what the command reads: run a
@@ -213,6 +219,9 @@ pub(crate) struct Started {
     pub(crate) pid: i32,
     /// For each stream: whether there is a head file.
     pub(crate) heads: Vec<bool>,
+    /// The limits that hold.
+    #[serde(default)]
+    pub(crate) limits: Option<LimitsInForce>,
 }
 
 /// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
@@ -237,6 +246,9 @@ pub(crate) struct Exited {
     /// Why the session's shell is gone, if this was a call in a session and it is.
     #[serde(default)]
     pub(crate) reset: Option<Reset>,
+    /// Whether the kernel ended something of it for want of memory, where that is known.
+    #[serde(default)]
+    pub(crate) out_of_memory: bool,
 }
 
 /// Keeper to engine: the session's shell is gone, and no call that comes after this is run.

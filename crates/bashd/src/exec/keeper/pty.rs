@@ -6,12 +6,14 @@
 //! terminal does; what was written before is still read, because a read of our end waits for what is
 //! under way between the two.
 
+use super::prompt::Stdin;
 use super::protocol::{Frame, Resize};
+use crate::jobs::directory::Asks;
 use crate::screen::Size;
 use rustix::pty::OpenptFlags;
-use rustix::termios::Winsize;
+use rustix::termios::{LocalModes, Winsize};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// The terminal of a run.
 pub(super) struct Terminal {
@@ -43,6 +45,28 @@ impl Terminal {
     /// Our end, to read from and to type at.
     pub(super) fn ours(&self) -> io::Result<OwnedFd> {
         self.ours.try_clone()
+    }
+
+    /// The command's end, if everything that was typed has been read.
+    pub(super) fn if_read(&self) -> Option<Stdin> {
+        if rustix::io::ioctl_fionread(&self.theirs).ok()? > 0 {
+            return None;
+        }
+        let modes = rustix::termios::tcgetattr(&self.theirs).ok()?.local_modes;
+        let is_hidden = modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO);
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", self.theirs.as_raw_fd())).ok()?;
+        Some(Stdin {
+            links: vec![
+                link.into_os_string().into_string().ok()?,
+                "/dev/tty".to_owned(),
+            ],
+            asks: if is_hidden {
+                Asks::Password
+            } else {
+                Asks::Input
+            },
+            foreground: rustix::termios::tcgetpgrp(&self.ours).ok(),
+        })
     }
 
     fn resize(&self, size: Size) -> io::Result<()> {

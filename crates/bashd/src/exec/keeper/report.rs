@@ -33,6 +33,7 @@ impl Run {
         let started = Started {
             pid: self.shell.as_raw_nonzero().get(),
             heads,
+            limits: self.restrained.as_ref().map(|held| held.in_force.clone()),
         };
         protocol::send(link, &started, &fds)
     }
@@ -58,6 +59,7 @@ impl Run {
                 .collect(),
             left_behind,
             reset: self.reset,
+            out_of_memory: self.is_out_of_memory(),
         };
         self.settle(&exited);
         self.reported = Some(exited.clone());

@@ -4,6 +4,7 @@ use super::input::Input;
 use super::protocol::{self, Failed, Start};
 use super::pty::Terminal;
 use super::pump::Pump;
+use super::restraint::Restrained;
 use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::SpoolWriter;
 use crate::plan::{Quota, Streams, Survivors};
@@ -14,6 +15,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::rc::Rc;
 
 /// Longest single argument that Linux takes (`MAX_ARG_STRLEN`), in pages, with its NUL.
 const LONGEST_ARGUMENT_PAGES: usize = 32;
@@ -37,6 +39,8 @@ pub(super) struct Shell {
     pub(super) terminal: Option<Terminal>,
     /// Its stdin, where that stays open.
     pub(super) input: Option<Input>,
+    /// What it may use up, where that is limited.
+    pub(super) restrained: Option<Rc<Restrained>>,
 }
 
 /// Starts what the message asks for. `prepared` is a spool that was opened ahead.
@@ -77,6 +81,8 @@ pub(super) fn start(
         .iter()
         .filter_map(|entry| CString::new(entry.as_slice()).ok())
         .collect();
+    let restrained = message.restraint.as_ref().map(Restrained::new);
+    let limits = restrained.as_ref().map(Restrained::of_each_process);
     let pid = launch(&Launch {
         program: &program,
         argv: &argv,
@@ -88,6 +94,8 @@ pub(super) fn start(
             Some(_) => Controls::Stdout,
             None => Controls::Nothing,
         },
+        group: restrained.as_ref().and_then(Restrained::group),
+        limits: &limits.unwrap_or_default(),
     })
     .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
     Ok(Shell {
@@ -95,6 +103,7 @@ pub(super) fn start(
         pumps,
         terminal,
         input,
+        restrained: restrained.map(Rc::new),
     })
 }
 
@@ -142,6 +151,7 @@ pub(super) fn rehearse() {
         survivors: Survivors::Keep,
         terminal: None,
         stdin_open: false,
+        restraint: None,
     };
     let Ok((near, far)) = super::socket_pair() else {
         return;

@@ -83,6 +83,8 @@ impl WarmShell {
             stdio: [null.as_fd(), out.as_fd(), err.as_fd()],
             script: Some(read.as_fd()),
             controls: Controls::Nothing,
+            group: None,
+            limits: &[],
         })
         .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
         Ok(Self {
@@ -110,6 +112,7 @@ impl WarmShell {
                 pumps,
                 terminal: None,
                 input: None,
+                restrained: None,
             };
             return Ok((shell, text));
         }
@@ -123,6 +126,7 @@ impl WarmShell {
         let own = start.env.iter().filter(|entry| !is_run(entry));
         !start.stdin
             && !start.stdin_open
+            && start.restraint.is_none()
             && start.program == message.program
             && (start.streams, start.quota) == (message.streams, message.quota)
             && own.eq(&message.env)

@@ -72,6 +72,7 @@ pub(crate) async fn run(
             id: terminal.id.clone(),
             lost_output: is_incomplete,
         }),
+        limits: None,
         link: None,
     };
     match ended {

@@ -5,6 +5,7 @@
 
 mod actions;
 mod arguments;
+pub(crate) mod notice;
 mod poll;
 pub(crate) mod texts;
 
@@ -49,9 +50,13 @@ impl Answer {
     }
 }
 
-/// The definition of a profile's job tool for an LLM API, if it has one.
-pub(crate) fn definition(profile: &Profile) -> Option<Value> {
+/// The definition of a profile's job tool for an LLM API, if it has one; one that only looks after what
+/// is switched off is not there.
+pub(crate) fn definition(profile: &Profile, config: &Config) -> Option<Value> {
     let tool = profile.job_tool.as_ref()?;
+    if tool.kind == JobToolKind::Poll && !is_enabled(config) {
+        return None;
+    }
     let input_schema = match tool.kind {
         JobToolKind::Actions => arguments::schema(),
         JobToolKind::Poll => poll::schema(),
@@ -63,16 +68,20 @@ pub(crate) fn definition(profile: &Profile) -> Option<Value> {
     }))
 }
 
+/// Whether calls of a profile whose jobs are a matter of configuration can become jobs.
+fn is_enabled(config: &Config) -> bool {
+    config.async_enabled || config.auto_background.is_some()
+}
+
 /// Answers one call of a profile's job tool; only this owner's jobs exist for it.
 pub(crate) async fn answer(profile: &Profile, config: &Config, owner: &str, input: &str) -> Answer {
     let jobs = &Jobs::new(config);
-    let is_enabled = config.async_enabled || config.auto_background.is_some();
     let Some(tool) = &profile.job_tool else {
         return Answer::error(format!("profile `{}` has no job tool", profile.name));
     };
     match tool.kind {
         JobToolKind::Actions => actions::answer(jobs, Whose::Owner(owner), input).await,
-        JobToolKind::Poll if !is_enabled => Answer::error(DISABLED),
+        JobToolKind::Poll if !is_enabled(config) => Answer::error(DISABLED),
         JobToolKind::Poll => poll::answer(profile, jobs, owner, input).await,
     }
 }

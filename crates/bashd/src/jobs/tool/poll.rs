@@ -75,11 +75,14 @@ pub(super) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &
         return Answer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
     }
     let wait = WaitFor::new(Condition::Exit, LONGEST_POLL).any();
+    // Nobody else is told of an end meanwhile: it is told here.
+    let watches: Vec<_> = watched.iter().filter_map(|job| jobs.watch(job)).collect();
     let waited = jobs.wait(watched, &wait).await;
     let seen: Vec<Job> = waited.into_iter().map(|one| one.job).collect();
     for job in seen.iter().filter(|job| job.has_ended()) {
         jobs.acknowledge(job);
     }
+    drop(watches);
     desk.report(cancelled, seen).await
 }
 
@@ -172,7 +175,7 @@ impl Desk<'_> {
         if !ended.is_empty() {
             let mut blocks = vec![format!("## Completed ({})", ended.len())];
             for job in &ended {
-                let text = self.result_text(job).await;
+                let text = result_text(self.profile, self.jobs, job).await;
                 blocks.push(block(job, &text));
                 details.push(detail(job, Some(&text)));
             }
@@ -198,18 +201,18 @@ impl Desk<'_> {
         };
         Answer::new(text, json!({ "jobs": details, "cancelled": cancelled }))
     }
+}
 
-    /// What the call would have answered, had it waited.
-    async fn result_text(&self, job: &Job) -> String {
-        let reading = Reading::open(self.jobs, job, Stream::Out).await;
-        let text = match &reading {
-            Ok(reading) => reading
-                .source(Stream::Out)
-                .and_then(|source| of_job(self.profile, source, exit(job), job.ended_by).ok()),
-            Err(error) => Some(error.to_string()),
-        };
-        text.unwrap_or_default()
-    }
+/// What the call would have answered, had it waited.
+pub(super) async fn result_text(profile: &Profile, jobs: &Jobs, job: &Job) -> String {
+    let reading = Reading::open(jobs, job, Stream::Out).await;
+    let text = match &reading {
+        Ok(reading) => reading
+            .source(Stream::Out)
+            .and_then(|source| of_job(profile, source, exit(job), job.ended_by).ok()),
+        Err(error) => Some(error.to_string()),
+    };
+    text.unwrap_or_default()
 }
 
 fn exit(job: &Job) -> Exit {

@@ -1,7 +1,7 @@
 //! Jobs in words: short ones, since a model pays for each.
 
 use crate::exec::EndedBy;
-use crate::jobs::{Job, State};
+use crate::jobs::{Asks, Job, State};
 use crate::profile::signal;
 use std::time::Duration;
 
@@ -28,9 +28,14 @@ pub(crate) fn state(job: &Job) -> String {
     match job.state {
         State::Running => format!("running for {time}"),
         State::WaitingForInput => {
-            let prompt = job.waiting.as_ref().map(|waiting| waiting.prompt.as_str());
+            let waiting = job.waiting.as_ref();
+            let what = match waiting.map(|waiting| waiting.asks).unwrap_or_default() {
+                Asks::Input => "input",
+                Asks::Password => "a password",
+            };
+            let prompt = waiting.map(|waiting| waiting.prompt.as_str());
             format!(
-                "waiting for input for {time}: {:?}",
+                "waiting for {what}, running for {time}: {:?}",
                 prompt.unwrap_or_default()
             )
         }

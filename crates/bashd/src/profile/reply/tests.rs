@@ -49,6 +49,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         left_behind: Vec::new(),
         session_reset: None,
         terminal: None,
+        limits: None,
     };
     Ran { profile, finished }
 }

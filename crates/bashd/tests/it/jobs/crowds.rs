@@ -62,6 +62,14 @@ fn pss_kib(pid: i64) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
+/// Memory of this process that no file is behind.
+fn own_anonymous_kib() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("RssAnon:"));
+    let number = line.and_then(|line| line.split_ascii_whitespace().nth(1));
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
 fn keeper_of(job: &Job) -> i64 {
     let spec = fs::read_to_string(job.output_file.with_file_name("spec.json")).expect("a spec");
     let spec: serde_json::Value = serde_json::from_str(&spec).expect("JSON");
@@ -79,7 +87,7 @@ fn room_for_processes() -> u64 {
 #[tokio::test]
 async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
     let count: usize = if is_soak() { 1000 } else { 60 };
-    if room_for_processes() < 3 * count as u64 + 200 {
+    if room_for_processes() < 2 * count as u64 + 200 {
         loudly("RLIMIT_NPROC or pids.max is too low for the test of many jobs");
         return;
     }
@@ -87,14 +95,16 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
         config.jobs.limits.in_all = 2000;
         config.jobs.limits.per_owner = 2000;
     });
+    let gate = shop.home.workspace().join("gate");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, mode, 0)
+        .expect("a pipe");
+    let before = own_anonymous_kib();
     let mut starts = tokio::task::JoinSet::new();
     for number in 0..count {
-        let (engine, gate) = (shop.engine.clone(), shop.home.workspace().join("gate"));
-        let script = format!(
-            "until [ -e {} ]; do sleep 0.5; done; exit {}",
-            gate.display(),
-            number % 256
-        );
+        let engine = shop.engine.clone();
+        // One process for each beside its keeper: a shell that waits for somebody to write.
+        let script = format!(": < {}; exit {}", gate.display(), number % 256);
         let request = shop.request(script).background();
         starts.spawn(async move { engine.run(request).await });
         if starts.len() >= 20 {
@@ -110,6 +120,11 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
         let reply = reply.expect("no panic");
         assert!(reply.job.is_some(), "{reply:?}");
     }
+    // The engine holds nothing for a job; what the allocator keeps of a thousand starts is all.
+    let grown = own_anonymous_kib().saturating_sub(before);
+    if is_soak() {
+        assert!(grown <= 16 * count as u64, "{grown} KiB for {count} jobs");
+    }
     let mut best = Duration::MAX;
     for _ in 0..5 {
         let begun = Instant::now();
@@ -122,12 +137,14 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
     assert!(best < Duration::from_millis(500), "{best:?} for {count}");
     let jobs = shop.jobs.list(Whose::Owner(OWNER));
     let pss: u64 = jobs.iter().map(|job| pss_kib(keeper_of(job))).sum();
-    assert!(
-        pss / (count as u64) < 1000,
-        "{} KiB each",
-        pss / count as u64
+    let each = pss / count as u64;
+    // The more there are, the more they share.
+    let most = if is_soak() { 500 } else { 1000 };
+    assert!(each <= most, "{each} KiB each");
+    println!(
+        "{count} jobs: listed in {best:?}, {each} KiB (PSS) in each keeper, {grown} KiB in the engine for all"
     );
-    fs::write(shop.home.workspace().join("gate"), "").expect("a file");
+    let gate = fs::File::options().read(true).write(true).open(&gate);
     let wait = WaitFor::new(Condition::Exit, Duration::from_mins(3));
     let waited = shop.jobs.wait(jobs, &wait).await;
     assert!(
@@ -140,4 +157,5 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
     let mut expected: Vec<i32> = (0..count).map(|number| (number % 256) as i32).collect();
     expected.sort_unstable();
     assert_eq!(codes, expected);
+    drop(gate);
 }

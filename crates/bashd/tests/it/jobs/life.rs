@@ -2,7 +2,7 @@
 
 use super::workshop::{OWNER, PATIENCE, Workshop, engine};
 use bashd::config::Config;
-use bashd::jobs::{Condition, Jobs, OutputQuery, State, Whose};
+use bashd::jobs::{Asks, Condition, Job, Jobs, OutputQuery, State, Whose};
 use bashd::request::OnTimeout;
 use bashd_testkit::as_each_user;
 use regex::Regex;
@@ -299,6 +299,40 @@ async fn input_is_sent_and_a_job_that_waits_for_it_says_so() {
     assert_eq!(shop.output(&job).await, "Name? Hello Ann\nmore\nend\n");
     assert_eq!(job.state, State::Exited);
     assert!(shop.jobs.send(&job, b"late", open).await.is_err());
+}
+
+#[tokio::test]
+async fn a_terminal_that_hides_what_is_typed_wants_a_password() {
+    let shop = Workshop::new();
+    let command =
+        "read -rp 'User: ' user; read -rsp 'Password: ' secret; echo; echo \"$user $secret\"";
+    let job = shop
+        .start_request(shop.request(command).background().pty())
+        .await;
+    let open = bashd::jobs::AfterInput::StayOpen;
+    for (prompt, asks, answer) in [
+        ("User: ", Asks::Input, "ann\n"),
+        ("Password: ", Asks::Password, "pass\n"),
+    ] {
+        let is_asked = |job: &Job| {
+            let waiting = job.waiting.as_ref();
+            waiting.is_some_and(|waiting| waiting.prompt.ends_with(prompt))
+        };
+        let begun = std::time::Instant::now();
+        let waiting = loop {
+            let now = shop.jobs.again(&job).expect("the job");
+            if now.state == State::WaitingForInput && is_asked(&now) {
+                break now;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{now:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
+        assert_eq!(waiting.waiting.expect("a question").asks, asks);
+        let sent = shop.jobs.send(&job, answer.as_bytes(), open).await;
+        sent.expect("a line");
+    }
+    let job = shop.ended(&job).await;
+    assert!(shop.output(&job).await.contains("ann pass"));
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! `pi`'s background jobs: `async`, auto-background, and its job tool.
 
-use super::workshop::Workshop;
+use super::workshop::{OWNER, PATIENCE, Workshop};
 use bashd::Call;
-use bashd::jobs::State;
+use bashd::jobs::{JobNews, State, Tell};
 use serde_json::json;
 use std::time::Duration;
 
@@ -78,6 +78,89 @@ async fn a_long_call_becomes_a_job_by_itself_and_its_timeout_holds() {
     );
     let quick = pi(&shop, json!({"command": "echo quick"})).await;
     assert_eq!((quick.exit_code, quick.job), (Some(0), None));
+}
+
+#[tokio::test]
+async fn ends_are_told_in_one_message_and_what_is_polled_is_told_there() {
+    let shop = Workshop::with(|config| config.async_enabled = true);
+    let mut news = shop
+        .jobs
+        .news(OWNER, Tell::EndsAndProgress)
+        .expect("a watch");
+    let gate = shop.home.workspace().join("gate");
+    for word in ["one", "two"] {
+        let command = format!(
+            "echo {word}; until [ -e {} ]; do sleep 0.05; done",
+            gate.display()
+        );
+        let reply = pi(&shop, json!({"command": command, "async": true})).await;
+        assert!(reply.job.is_some(), "{reply:?}");
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    while seen.len() < 2 {
+        let told = tokio::time::timeout(PATIENCE, news.next()).await;
+        let JobNews::Progress(progress) = told.expect("news in time") else {
+            panic!("nothing has ended");
+        };
+        seen.extend(progress.into_iter().map(|one| one.tail));
+    }
+    assert_eq!(seen.into_iter().collect::<String>(), "one\ntwo\n");
+    // Both end while nobody looks: that is one piece of news.
+    std::fs::write(&gate, "").expect("a file");
+    let jobs = shop.jobs.list(bashd::jobs::Whose::Owner(OWNER));
+    for job in &jobs {
+        shop.ended(job).await;
+    }
+    let ended = loop {
+        match tokio::time::timeout(PATIENCE, news.next()).await {
+            Ok(JobNews::Ended(ended)) => break ended,
+            Ok(JobNews::Progress(_)) => {}
+            Err(_) => panic!("no news"),
+        }
+    };
+    assert_eq!(ended.len(), 2);
+    let text = shop.engine.job_notice("pi", &ended).await;
+    let opening = "<system-notice>\n2 background jobs have completed. Resume your work using the results below.\n\n── Job bg_1 (echo one; ";
+    assert!(text.starts_with(opening), "{text}");
+    assert!(
+        text.contains(") ──\none") && text.contains("\n\n── Job bg_2 (echo two; "),
+        "{text}"
+    );
+    assert!(text.ends_with("\n</system-notice>"), "{text}");
+    let one = shop.engine.job_notice("pi", &ended[..1]).await;
+    let opening = "<system-notice>\nBackground job bg_1 has completed. Resume your work using the result below.\n\none";
+    assert!(one.starts_with(opening), "{one}");
+    // What a poll answers with is told nobody else.
+    let reply = pi(&shop, json!({"command": "sleep 0.5", "async": true})).await;
+    let polled = tool(&shop, r#"{"poll":["bg_3"]}"#).await;
+    assert!(
+        polled.text.starts_with("## Completed (1)"),
+        "{reply:?} {polled:?}"
+    );
+    assert!(shop.jobs.take_ended(OWNER).is_empty());
+}
+
+#[tokio::test]
+async fn a_call_that_becomes_a_job_takes_the_session_along() {
+    let shop = Workshop::with(|config| config.auto_background = Some(Duration::from_secs(1)));
+    let unplaced = |input: serde_json::Value| {
+        let call = Call::json(
+            input.to_string(),
+            bashd::Request::new("").owner(OWNER).profile("pi"),
+        );
+        shop.engine.run(call)
+    };
+    std::fs::create_dir(shop.home.workspace().join("below")).expect("a directory");
+    let first = unplaced(json!({"command": "x=1; cd below"})).await;
+    assert_eq!(first.exit_code, Some(0), "{first:?}");
+    let long = unplaced(json!({"command": "echo $x; sleep 300"})).await;
+    assert!(long.job.is_some(), "{long:?}");
+    let next = unplaced(json!({"command": "echo \"[$x] ${PWD##*/}\""})).await;
+    assert_eq!(next.output.trim_end(), "[] below", "{next:?}");
+    let gone = "its command goes on as a job, with its shell";
+    assert_eq!(next.session_reset.as_deref(), Some(gone));
+    assert_eq!(shop.output(&shop.job_of(&long)).await, "1\n");
+    shop.close().await;
 }
 
 #[tokio::test]

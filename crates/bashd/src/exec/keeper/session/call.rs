@@ -1,6 +1,6 @@
 //! One call of a session, from its message to its report.
 
-use super::driver::{self, Descriptors, Mark, Report};
+use super::driver::{self, Descriptors, Directory, Mark, Report};
 use super::shell::SessionShell;
 use crate::exec::Exit;
 use crate::exec::keeper::ending::Scope;
@@ -10,8 +10,12 @@ use crate::exec::keeper::start::{self, Shell, failed, missing};
 use crate::exec::keeper::waiting::Keeper;
 use crate::exec::{Reset, keeper::pump::Pump};
 use rustix::pipe::PipeFlags;
+use rustix::process::Pid;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// When a call is looked at first to see whether its shell went back to its script unheard.
@@ -52,7 +56,7 @@ impl Current {
         scope: Scope,
         frame: Frame,
         nonce: impl FnOnce(u64) -> u64,
-    ) -> Result<Self, Failed> {
+    ) -> Result<(Self, Directory), Failed> {
         let message: Call = frame.body().map_err(failed("understand the call"))?;
         let storage = keeper
             .storage
@@ -81,17 +85,18 @@ impl Current {
         shell
             .say(line.as_bytes())
             .map_err(failed("speak to the shell"))?;
-        let pid = shell.pid;
+        let (pid, restrained) = (shell.pid, shell.restrained.clone());
         let shell = Shell {
             pid,
             pumps,
             terminal: None,
             input: None,
+            restrained,
         };
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         let open = frame.fds.into_iter().chain(writers).chain([report_writer]);
-        Ok(Self {
+        let current = Self {
             run,
             mark,
             report,
@@ -99,7 +104,8 @@ impl Current {
             open: open.collect(),
             next_look: begun + FIRST_LOOK,
             pause: FIRST_LOOK,
-        })
+        };
+        Ok((current, message.directory))
     }
 
     /// Its number within the session.
@@ -199,6 +205,48 @@ impl Current {
     pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.run.pumps.iter().filter_map(Pump::pipe)
     }
+}
+
+/// Where a session's shell is between two calls, for the shell that comes after it.
+pub(super) struct Whereabouts {
+    /// Where it was before the last call, unless that can be seen.
+    before: Option<PathBuf>,
+    /// What the last call does to it.
+    directory: Directory,
+}
+
+impl Whereabouts {
+    /// A shell that is about to go there.
+    pub(super) fn at(directory: &[u8]) -> Self {
+        Self {
+            before: Some(PathBuf::from(OsStr::from_bytes(directory))),
+            directory: Directory::Stays,
+        }
+    }
+
+    /// A call begins. One that returns afterwards must not be asked for where it was.
+    pub(super) fn begin(&mut self, directory: Directory, shell: Pid) {
+        // After a call that returns, the shell may still be on its way back.
+        if self.directory == Directory::Stays && directory == Directory::Returns {
+            self.before = self.before.take().or_else(|| directory_of(shell));
+        }
+        if directory == Directory::Stays {
+            self.before = None;
+        }
+        self.directory = directory;
+    }
+
+    /// Where the next shell should be, while a call runs.
+    pub(super) fn during(&self, shell: Pid) -> Option<PathBuf> {
+        match self.directory {
+            Directory::Stays => directory_of(shell),
+            Directory::Returns => self.before.clone(),
+        }
+    }
+}
+
+fn directory_of(shell: Pid) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{}/cwd", shell.as_raw_nonzero())).ok()
 }
 
 fn report_pipe() -> io::Result<(OwnedFd, OwnedFd)> {

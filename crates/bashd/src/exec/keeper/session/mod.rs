@@ -5,7 +5,8 @@
 //! its own, and what a call left running keeps writing to *its* pipes, which this keeper goes on reading.
 //!
 //! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell and
-//! everything born since the call began; what earlier calls left running stays. A session whose shell
+//! everything born since the call began; what earlier calls left running stays. A call may also become a
+//! job, and then takes the shell along: the engine opens another, and the shell ends with the call. A session whose shell
 //! is gone is over: the engine is told why, opens another, and this keeper stays for as long as anything
 //! of its tree lives.
 
@@ -16,13 +17,14 @@ mod shell;
 pub(crate) use driver::Directory;
 
 use super::ending::{self, Reaped, Scope};
-use super::life::{Phase, Run};
+use super::job_messages::{Detach, Detached};
+use super::life::{Custody, Phase, Run};
 use super::protocol::{self, Call, End, Frame, Gone, Open, Query, Release};
 use super::pump::Pump;
 use super::waiting::{Keeper, poll};
 use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::{self, SpoolWriter};
-use call::Current;
+use call::{Current, Whereabouts};
 use rustix::event::{PollFd, PollFlags};
 use shell::SessionShell;
 use std::hash::{BuildHasher, RandomState};
@@ -52,6 +54,7 @@ pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
         Err(failed) => return keeper.tell_failure(&failed),
     };
     let session = Session {
+        whereabouts: Whereabouts::at(&message.directory),
         shell,
         life: Life::Ready,
         current: None,
@@ -85,6 +88,8 @@ struct Session {
     earlier: Vec<(u64, Run)>,
     /// The number of the last call.
     last: u64,
+    /// Where the shell is between two calls, as far as that must be known.
+    whereabouts: Whereabouts,
     /// How long the shell waits for a call; zero for ever.
     idle: Duration,
     idle_since: Instant,
@@ -121,6 +126,9 @@ impl Session {
             }
             if ready.link || ready.engine {
                 self.listen(keeper, ready.engine, now);
+            }
+            if let Some(current) = &mut self.current {
+                current.run.serve_clients(ready.job, now);
             }
             self.advance(keeper, now);
             self.forget_what_is_over(now);
@@ -168,6 +176,13 @@ impl Session {
         fds.extend(self.current.iter().flat_map(Current::pipes).map(watch));
         let earlier = self.earlier.iter().flat_map(|(_, run)| &run.pumps);
         fds.extend(earlier.filter_map(Pump::pipe).map(watch));
+        let job_at = fds.len();
+        let current = self.current.iter();
+        fds.extend(
+            current
+                .flat_map(|call| call.run.job_descriptors())
+                .map(watch),
+        );
         poll(&mut fds, until)?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
@@ -178,6 +193,7 @@ impl Session {
             link: any(1, engine_at),
             engine: any(engine_at, report_at),
             report: any(report_at, pipes_at),
+            job: any(job_at, fds.len()),
         })
     }
 
@@ -244,6 +260,9 @@ impl Session {
             if let Some(current) = &mut self.current {
                 current.run.unsent = None;
                 current.run.query = None;
+                if current.run.custody == Custody::Detached {
+                    return; // it is a job, and the shell ends with it
+                }
                 current.run.end(Some(EndedBy::Cancel), now);
             }
             self.close(now);
@@ -269,8 +288,29 @@ impl Session {
             {
                 run.keep_log(&release);
             }
+        } else if frame.is::<Detach>() {
+            self.detach(keeper, &frame);
         } else if let Some(link) = &keeper.link {
             let _ = protocol::refuse(link, &frame.name);
+        }
+    }
+
+    /// Makes the call a job, which takes the shell along.
+    fn detach(&mut self, keeper: &Keeper, frame: &Frame) {
+        let Some(link) = &keeper.link else { return };
+        match &mut self.current {
+            Some(current) => {
+                let directory = self.whereabouts.during(self.shell.pid);
+                current.run.detach(link, frame, directory);
+            }
+            None => {
+                let error = Some("the command has ended".to_owned());
+                let answer = Detached {
+                    error,
+                    directory: None,
+                };
+                let _ = protocol::send(link, &answer, &[]);
+            }
         }
     }
 
@@ -286,7 +326,8 @@ impl Session {
         };
         let nonce = |number| self.nonces.hash_one(number);
         match Current::begin(keeper, &self.shell, scope, frame, nonce) {
-            Ok(current) => {
+            Ok((current, directory)) => {
+                self.whereabouts.begin(directory, self.shell.pid);
                 let _ = current.run.tell_started(keeper.link.as_ref());
                 self.current = Some(current);
             }
@@ -311,7 +352,10 @@ impl Session {
                 self.life = Life::Gone; // collected in a round of KILL
             }
             current.run.tell_growth(keeper, now);
-            if current.run.phase == Phase::Reported && current.run.unsent.is_none() {
+            let is_reported = current.run.phase == Phase::Reported && current.run.unsent.is_none();
+            if is_reported && current.run.job.is_some() {
+                self.look_after_job(current, keeper, now);
+            } else if is_reported {
                 self.is_over(current.number(), current.run, keeper, now);
             } else {
                 self.current = Some(current);
@@ -328,6 +372,20 @@ impl Session {
             }
             Life::Closing(until) if now >= until => self.shell.kill(),
             _ => {}
+        }
+    }
+
+    /// The call that is a job has ended; what it left running is still the job.
+    fn look_after_job(&mut self, mut current: Current, keeper: &mut Keeper, now: Instant) {
+        self.close(now);
+        if self.life == Life::Gone {
+            current.run.scope.spared_shell = None;
+        }
+        if current.run.tree_is_empty {
+            let _ = current.run.close_log();
+            self.collect(keeper, now);
+        } else {
+            self.current = Some(current);
         }
     }
 
@@ -396,4 +454,5 @@ struct Ready {
     link: bool,
     engine: bool,
     report: bool,
+    job: bool,
 }

@@ -1,6 +1,7 @@
 //! The shell of a session: started once, with a private pipe as its script.
 
 use crate::exec::keeper::protocol::{Failed, Open};
+use crate::exec::keeper::restraint::Restrained;
 use crate::exec::keeper::start::{failed, missing};
 use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::prepare_runs_directory;
@@ -13,6 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Where the shell finds its script at first: the one descriptor that it inherits.
 const SCRIPT: &str = "/dev/fd/3";
@@ -28,6 +30,8 @@ pub(super) struct SessionShell {
     script: Option<OwnedFd>,
     /// What the pipe is called in `/proc`.
     link: String,
+    /// What it and its commands may use up, where that is limited.
+    pub(super) restrained: Option<Rc<Restrained>>,
 }
 
 impl SessionShell {
@@ -54,6 +58,8 @@ impl SessionShell {
             .iter()
             .filter_map(|entry| CString::new(entry.as_slice()).ok())
             .collect();
+        let restrained = message.restraint.as_ref().map(Restrained::new);
+        let limits = restrained.as_ref().map(Restrained::of_each_process);
         let pid = launch(&Launch {
             program: &program,
             argv: &argv,
@@ -62,12 +68,15 @@ impl SessionShell {
             stdio: [null.as_fd(); 3],
             script: Some(read.as_fd()),
             controls: Controls::Nothing,
+            group: restrained.as_ref().and_then(Restrained::group),
+            limits: &limits.unwrap_or_default(),
         })
         .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
         let shell = Self {
             pid,
             script: Some(write),
             link: format!("pipe:[{inode}]"),
+            restrained: restrained.map(Rc::new),
         };
         let line = opening_line(&message.directory, message.snapshot.as_deref());
         shell.say(&line).map_err(failed("speak to the shell"))?;

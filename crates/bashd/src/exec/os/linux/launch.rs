@@ -33,6 +33,10 @@ pub(crate) struct Launch<'a> {
     pub(crate) script: Option<BorrowedFd<'a>>,
     /// The terminal of the program's session.
     pub(crate) controls: Controls,
+    /// `cgroup.procs` of the control group that it enters.
+    pub(crate) group: Option<BorrowedFd<'a>>,
+    /// Limits of each process: which, the soft one, the hard one. None is raised by them.
+    pub(crate) limits: &'a [(u32, u64, u64)],
 }
 
 /// Which terminal a session gets as its own.
@@ -53,6 +57,9 @@ struct Child {
     stdio: [RawFd; 3],
     script: Option<RawFd>,
     controls: Controls,
+    group: Option<RawFd>,
+    limits: *const (u32, u64, u64),
+    limit_count: usize,
     errno: c_int,
 }
 
@@ -68,6 +75,9 @@ pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
         stdio: what.stdio.map(|fd| fd.as_raw_fd()),
         script: what.script.map(|fd| fd.as_raw_fd()),
         controls: what.controls,
+        group: what.group.map(|fd| fd.as_raw_fd()),
+        limits: what.limits.as_ptr(),
+        limit_count: what.limits.len(),
         errno: 0,
     };
     let mut stack = vec![0u128; STACK_BYTES / size_of::<u128>()];
@@ -116,6 +126,7 @@ extern "C" fn set_up_and_exec(argument: *mut c_void) -> c_int {
         signals::restore_defaults();
         if become_leader().is_some()
             && libc::fchdir(child.cwd) == 0
+            && restrain(child).is_some()
             && place_descriptors(child).is_some()
             && take_terminal(child).is_some()
         {
@@ -134,6 +145,35 @@ fn become_leader() -> Option<()> {
     let done =
         unsafe { libc::setsid() != -1 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0 };
     done.then_some(())
+}
+
+/// Enters the control group, and lowers the limits of the process and of all that it will start.
+fn restrain(child: &Child) -> Option<()> {
+    // SAFETY: plain system calls; the limits are borrowed from the suspended keeper.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    unsafe {
+        if let Some(group) = child.group
+            && libc::write(group, c"0".as_ptr().cast(), 1) != 1
+        {
+            return None;
+        }
+        for index in 0..child.limit_count {
+            let (which, soft, hard) = *child.limits.add(index);
+            let mut limit = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            if libc::getrlimit(which, &raw mut limit) != 0 {
+                return None;
+            }
+            limit.rlim_max = limit.rlim_max.min(hard);
+            limit.rlim_cur = limit.rlim_max.min(soft);
+            if libc::setrlimit(which, &raw const limit) != 0 {
+                return None;
+            }
+        }
+    }
+    Some(())
 }
 
 /// Makes the terminal that of the session, so that keys become signals and job control works.

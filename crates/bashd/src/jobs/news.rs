@@ -1,0 +1,148 @@
+//! What happens to an owner's jobs, as it happens: how far they are, and that they ended.
+//!
+//! Ends come in batches: all that have come since the last look are one piece of news, so that whoever
+//! is told is woken once. A job that somebody waits for (`watch`) is not told of meanwhile: the one
+//! who waits hears of it.
+
+use super::completion::Completions;
+use super::state::Job;
+use super::{Jobs, OutputQuery, Whose, directory};
+use crate::error::Result;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Time between two looks at how far jobs are.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Bytes of the end of the output that a look shows.
+const TAIL: u64 = 50 * 1024;
+
+/// Locked while somebody waits for the job, and will hear of its end by that.
+const WATCHED: &str = "watched";
+
+/// News of an owner's jobs.
+#[derive(Debug, Clone)]
+pub enum JobNews {
+    /// These have written more.
+    Progress(Vec<Progress>),
+    /// These have ended, and nobody else is told of it.
+    Ended(Vec<Job>),
+}
+
+/// How far a job is.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The job.
+    pub job: Job,
+    /// The end of its output.
+    pub tail: String,
+}
+
+/// Whether it is told how far jobs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tell {
+    /// Only that they ended.
+    Ends,
+    /// Also what they have written, every half second at most.
+    EndsAndProgress,
+}
+
+/// A wait for a job, during which its end is told to nobody else.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    _lock: fs::File,
+}
+
+impl Jobs {
+    /// News of this owner's jobs, as it comes.
+    pub fn news(&self, owner: &str, tell: Tell) -> Result<News> {
+        Ok(News {
+            jobs: self.clone(),
+            owner: owner.to_owned(),
+            ends: self.completions(owner)?,
+            written: HashMap::new(),
+            next_look: (tell == Tell::EndsAndProgress).then(Instant::now),
+        })
+    }
+
+    /// Keeps the end of a job from others until this is dropped.
+    pub(crate) fn watch(&self, job: &Job) -> Option<Watch> {
+        let mut options = fs::OpenOptions::new();
+        let options = options.write(true).create(true).truncate(false);
+        let lock = options.open(job.directory.join(WATCHED)).ok()?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared).ok()?;
+        Some(Watch { _lock: lock })
+    }
+}
+
+/// Whether somebody waits for the job in this directory.
+pub(super) fn is_watched(path: &Path) -> bool {
+    fs::File::open(path.join(WATCHED)).is_ok_and(|file| {
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+    })
+}
+
+/// The news of an owner's jobs.
+#[derive(Debug)]
+pub struct News {
+    jobs: Jobs,
+    owner: String,
+    ends: Completions,
+    /// What each job had written when it was last told.
+    written: HashMap<String, u64>,
+    next_look: Option<Instant>,
+}
+
+impl News {
+    /// Waits for the next news.
+    pub async fn next(&mut self) -> JobNews {
+        loop {
+            let look = self.next_look;
+            tokio::select! {
+                biased;
+                ended = self.ends.next() => return JobNews::Ended(ended),
+                () = tokio::time::sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() => {
+                    self.next_look = Some(Instant::now() + LOOK_EVERY);
+                    let progress = self.look().await;
+                    if !progress.is_empty() {
+                        return JobNews::Progress(progress);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What has been written since the last look, by jobs that run.
+    async fn look(&mut self) -> Vec<Progress> {
+        let mut running = self.jobs.list(Whose::Owner(&self.owner));
+        running.retain(|job| job.state.is_alive() && !job.has_ended());
+        let mut progress = Vec::new();
+        let mut written = HashMap::new();
+        for job in running {
+            let job = self.jobs.exact(job).await;
+            let before = self.written.get(&job.id).copied().unwrap_or(0);
+            written.insert(job.id.clone(), job.output_bytes);
+            if job.output_bytes > before {
+                let query = OutputQuery::tail(u64::MAX).at_most(TAIL);
+                // One that just ended is told as that.
+                if let Ok(output) = self.jobs.output(&job, &query).await {
+                    let tail = output.text;
+                    progress.push(Progress { job, tail });
+                }
+            }
+        }
+        self.written = written;
+        progress
+    }
+}
+
+/// Whether the end of the job in this directory may be told now.
+pub(super) fn may_be_told(path: &Path) -> bool {
+    !path.join(directory::TOLD).exists() && !is_watched(path)
+}

@@ -15,6 +15,7 @@ const MAY_STAY: &[&str] = &[
     "artifacts",
     "ledger",
     "runs/bell",
+    "runs/names",
     "runs/names.lock",
     "runs/swept",
     "shells",

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// What `/proc/PID/stat` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +146,7 @@ fn own_pid() -> i32 {
 pub(crate) fn command_line(pid: Pid) -> String {
     /// Enough to recognise it by.
     const LONGEST: usize = 200;
-    let raw = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    let raw = arguments(pid);
     let words: Vec<_> = raw
         .split(|&byte| byte == 0)
         .filter(|word| !word.is_empty())
@@ -163,6 +164,21 @@ pub(crate) fn command_line(pid: Pid) -> String {
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(LONGEST)
         .collect()
+}
+
+/// The arguments of a process. There is a moment in an exec in which it has none: that is waited out.
+fn arguments(pid: Pid) -> Vec<u8> {
+    const LOOKS: usize = 5;
+    const PAUSE: Duration = Duration::from_millis(1);
+    for _ in 0..LOOKS {
+        let raw = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+        let is_alive = || stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'));
+        if !raw.is_empty() || !is_alive() {
+            return raw;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Vec::new()
 }
 
 /// How long a process has been there, in milliseconds.

@@ -231,6 +231,7 @@ async fn jobs_are_controlled_by_keys() {
     terminal.press(&["C-z"]);
     terminal.until("Stopped").await;
     terminal.keyboard.type_bytes("jobs; fg\r");
+    terminal.until("fg").await;
     // Before it goes on, it has the terminal: the key is for it.
     until_a_sleep_runs(&home).await;
     terminal.press(&["C-c"]);

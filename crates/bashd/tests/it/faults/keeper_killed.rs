@@ -75,7 +75,7 @@ fn a_stopped_keeper_is_given_up_after_the_deadline() {
     as_each_user(|| {
         let scene = Scene::new();
         let limit = Duration::from_secs(3);
-        let command = "setsid -f sleep 300; echo captured; sleep 0.1; kill -STOP $PPID; sleep 300";
+        let command = "setsid -f sleep 300; echo captured; sleep 1; kill -STOP $PPID; sleep 300";
         let Answer { reply, took } = scene.run(request(command).timeout(limit));
         let error = reply.error.clone().expect("an error");
         assert!(error.contains("keeper does not answer"), "{error}");

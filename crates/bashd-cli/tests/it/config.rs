@@ -48,6 +48,11 @@ fn every_value_is_shown_with_its_origin() {
     jobs.max_per_owner = 100                       # default
     jobs.max_seconds = 86400                       # default
     jobs.output_bytes = "1GiB"                     # default
+    limits.cpu_seconds = 0                         # default
+    limits.cpu_percent = 0                         # default
+    limits.memory_bytes = 0                        # default
+    limits.processes = 0                           # default
+    limits.cgroup = "auto"                         # default
     ledger.enabled = false                         # BASHD_LEDGER_ENABLED
     ledger.retention_days = 180                    # default
     ledger.max_command_bytes = "64KiB"             # default

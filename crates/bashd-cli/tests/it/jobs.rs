@@ -220,7 +220,7 @@ fn a_disk_that_becomes_read_only_loses_the_status_and_hangs_nobody() {
         "mount -t tmpfs tmpfs '{state}' || exit 77
          id=$('{binary}' run --background --json 'until [ -e {gate} ]; do sleep 0.1; done; echo late' |
              grep -o '\"job\":\"[^\"]*' | cut -d'\"' -f4 | head -n 1)
-         mount -o remount,ro '{state}' || exit 77
+         mount --bind '{state}' '{state}' && mount -o remount,bind,ro '{state}' || {{ touch {gate}; exit 77; }}
          '{binary}' run --background --json 'sleep 300' >&2; echo \"status $?\"
          touch {gate}
          '{binary}' jobs wait $id --json --timeout 60",

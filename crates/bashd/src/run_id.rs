@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Digits of the id: no vowels, so that no words appear, in ASCII order, so that ids sort by time.
-const DIGITS: &[u8; 32] = b"0123456789bcdfghjklmnpqrstvwxyz_";
+const DIGITS: &[u8; 32] = b"0123456789_bcdfghjklmnpqrstvwxyz";
 
 /// Digits for the milliseconds since 1970: enough for 35,000 years.
 const TIME_DIGITS: u32 = 10;
@@ -59,6 +59,11 @@ fn random() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_sort_as_they_count() {
+        assert!(DIGITS.is_sorted());
+    }
 
     #[test]
     fn ids_sort_by_time_and_differ_within_a_moment() {

@@ -269,14 +269,11 @@ impl Turn {
         limits: SessionLimits,
         keepers: &Keepers,
     ) -> Result<Self, Failure> {
-        let (connection, calls) = match place.take() {
-            Some(Live { socket, calls }) => {
-                (Connection::new(socket).map_err(cannot_talk)?, calls + 1)
-            }
-            None => {
-                let begins_in = seat.directory().take().filter(|path| path.is_dir());
-                (open(plan, session, begins_in, limits, keepers).await?, 1)
-            }
+        let (connection, calls) = if let Some(Live { socket, calls }) = place.take() {
+            (Connection::new(socket).map_err(cannot_talk)?, calls + 1)
+        } else {
+            let begins_in = seat.directory().take().filter(|path| path.is_dir());
+            (open(plan, session, begins_in, limits, keepers).await?, 1)
         };
         let text = protocol::memory_file(&[&*session.text, &[0]].concat()).map_err(cannot_talk)?;
         let stdin = match &plan.stdin {

@@ -184,8 +184,9 @@ fn room(runs: &Path, known: &[Known], owner: &str, limits: JobLimits) -> Result<
     if known.len() >= limits.in_all && is_full(&mut known.iter(), limits.in_all) {
         return Err(Refused::Full(limits.in_all));
     }
-    let owned = known.iter().filter(is_owned).count();
-    if owned >= limits.per_owner && is_full(&mut known.iter().filter(is_owned), limits.per_owner) {
+    let of_owner = known.iter().filter(is_owned).count();
+    if of_owner >= limits.per_owner && is_full(&mut known.iter().filter(is_owned), limits.per_owner)
+    {
         return Err(Refused::Full(limits.per_owner));
     }
     Ok(())

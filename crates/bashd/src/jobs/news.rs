@@ -70,14 +70,16 @@ impl Jobs {
             next_look: (tell == Tell::EndsAndProgress).then(Instant::now),
         })
     }
+}
 
+impl Watch {
     /// Keeps the end of a job from others until this is dropped.
-    pub(crate) fn watch(&self, job: &Job) -> Option<Watch> {
+    pub(crate) fn begin(job: &Job) -> Option<Self> {
         let mut options = fs::OpenOptions::new();
         let options = options.write(true).create(true).truncate(false);
         let lock = options.open(job.directory.join(WATCHED)).ok()?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared).ok()?;
-        Some(Watch { _lock: lock })
+        Some(Self { _lock: lock })
     }
 }
 

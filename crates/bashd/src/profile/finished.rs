@@ -189,6 +189,7 @@ pub(crate) fn of_job(
     out: &dyn Source,
     exit: Exit,
     ended_by: Option<EndedBy>,
+    ran_for: Duration,
 ) -> io::Result<String> {
     let captured = profile.output.capture(out, None, &mut || None)?;
     let finished = Finished {
@@ -196,7 +197,7 @@ pub(crate) fn of_job(
         ended_by,
         timeout: Duration::from_secs(profile.limits.timeout_s),
         requested_timeout: None,
-        ran_for: Duration::ZERO,
+        ran_for,
         captured,
         hidden: Hidden::default(),
         written: Written::of(out, None),

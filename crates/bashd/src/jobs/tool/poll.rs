@@ -4,6 +4,7 @@ use super::Answer;
 use super::texts::label;
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
+use crate::jobs::news::Watch;
 use crate::jobs::output::Reading;
 use crate::jobs::{Condition, Job, Jobs, State, WaitFor, Whose};
 use crate::profile::Profile;
@@ -76,13 +77,13 @@ pub(super) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &
     }
     let wait = WaitFor::new(Condition::Exit, LONGEST_POLL).any();
     // Nobody else is told of an end meanwhile: it is told here.
-    let watches: Vec<_> = watched.iter().filter_map(|job| jobs.watch(job)).collect();
+    let locks: Vec<_> = watched.iter().filter_map(Watch::begin).collect();
     let waited = jobs.wait(watched, &wait).await;
     let seen: Vec<Job> = waited.into_iter().map(|one| one.job).collect();
     for job in seen.iter().filter(|job| job.has_ended()) {
         jobs.acknowledge(job);
     }
-    drop(watches);
+    drop(locks);
     desk.report(cancelled, seen).await
 }
 
@@ -206,10 +207,11 @@ impl Desk<'_> {
 /// What the call would have answered, had it waited.
 pub(super) async fn result_text(profile: &Profile, jobs: &Jobs, job: &Job) -> String {
     let reading = Reading::open(jobs, job, Stream::Out).await;
+    let ran_for = Duration::from_millis(job.ran_ms());
     let text = match &reading {
         Ok(reading) => reading
             .source(Stream::Out)
-            .and_then(|source| of_job(profile, source, exit(job), job.ended_by).ok()),
+            .and_then(|source| of_job(profile, source, exit(job), job.ended_by, ran_for).ok()),
         Err(error) => Some(error.to_string()),
     };
     text.unwrap_or_default()

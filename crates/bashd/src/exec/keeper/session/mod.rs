@@ -298,19 +298,15 @@ impl Session {
     /// Makes the call a job, which takes the shell along.
     fn detach(&mut self, keeper: &Keeper, frame: &Frame) {
         let Some(link) = &keeper.link else { return };
-        match &mut self.current {
-            Some(current) => {
-                let directory = self.whereabouts.during(self.shell.pid);
-                current.run.detach(link, frame, directory);
-            }
-            None => {
-                let error = Some("the command has ended".to_owned());
-                let answer = Detached {
-                    error,
-                    directory: None,
-                };
-                let _ = protocol::send(link, &answer, &[]);
-            }
+        if let Some(current) = &mut self.current {
+            let directory = self.whereabouts.during(self.shell.pid);
+            current.run.detach(link, frame, directory);
+        } else {
+            let answer = Detached {
+                error: Some("the command has ended".to_owned()),
+                directory: None,
+            };
+            let _ = protocol::send(link, &answer, &[]);
         }
     }
 

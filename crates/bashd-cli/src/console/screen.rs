@@ -91,3 +91,45 @@ fn give_back() {
     let _ = out.flush();
     let _ = disable_raw_mode();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Set for the process that is to panic.
+    const PANICS: &str = "BASHD_TEST_PANICS";
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_and_then_tells_why() {
+        if std::env::var_os(PANICS).is_some() {
+            let _taken = Taken::take(Paint::None).unwrap();
+            panic!("for the test");
+        }
+        let name = "console::screen::tests::a_panic_gives_the_terminal_back_and_then_tells_why";
+        let program = std::env::current_exe().unwrap();
+        // The same test again, in a terminal of its own.
+        let words = format!(
+            "{PANICS}=1 '{}' --exact {name} --nocapture; stty -a",
+            program.display()
+        );
+        let ran = Command::new("script")
+            .args(["-qec", &words, "/dev/null"])
+            .output();
+        let Ok(ran) = ran else {
+            bashd_testkit::loudly("script is missing: a panic in the console");
+            return;
+        };
+        let shown = String::from_utf8_lossy(&ran.stdout);
+        let at = |text: &str| {
+            shown
+                .find(text)
+                .unwrap_or_else(|| panic!("{text:?}: {shown}"))
+        };
+        assert!(at("\x1b[?1049h") < at(LEAVE_SCREEN), "{shown}");
+        assert!(at(LEAVE_SCREEN) < at("for the test"), "{shown}");
+        for mode in [" icanon", " echo ", " opost"] {
+            assert!(at("for the test") < at(mode), "{mode}: {shown}");
+        }
+    }
+}

@@ -401,6 +401,10 @@ impl Call<'_> {
                     continue;
                 }
                 () = &mut overdue => return Err(no_answer()),
+                () = self.turn.takes_long() => {
+                    self.announce().await;
+                    continue;
+                }
                 () = self.turn.comes() => {
                     self.ask_for_handover().await?;
                     continue;

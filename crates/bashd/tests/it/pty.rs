@@ -224,8 +224,18 @@ async fn jobs_are_controlled_by_keys() {
     terminal.until("Stopped").await;
     terminal.keyboard.type_bytes("jobs; fg\r");
     terminal.until("fg").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // It runs again, and not in the background.
+    for _ in 0..1000 {
+        if running(&home)
+            .iter()
+            .any(|one| one.command.contains("sleep") && one.state == 'S')
+        {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     terminal.press(&["C-c"]);
+    terminal.until("^C").await;
     terminal.keyboard.type_bytes("echo $((6*7))\r");
     terminal.until("42").await;
     terminal.keyboard.type_bytes("exit 3\r");
@@ -357,4 +367,60 @@ async fn a_hundred_terminals_at_once_each_have_their_own_output() {
         assert_eq!(reply.exit_code, Some(number));
     }
     // The home's leak check looks for descriptors and processes that are left.
+}
+
+#[tokio::test]
+async fn modes_of_the_terminal_are_the_programs_to_change() {
+    let home = Home::new();
+    let default = default(&home);
+    let script = "stty -a | grep -o ' icanon'; stty raw -echo; echo ready; head -c 1 | od -An -c; stty sane; \
+        stty -a | grep -o ' icanon'; stty cols 77 rows 11; stty size";
+    let mut terminal = Followed::new(&default.engine, default.request(script).pty());
+    terminal.until("ready").await;
+    // In raw mode Ctrl-C is a byte like any other, and nobody waits for Enter.
+    terminal.press(&["C-c"]);
+    terminal.until("003").await;
+    let reply = terminal.reply().await;
+    assert_eq!(reply.exit_code, Some(0), "{reply:?}");
+    let words: Vec<_> = reply.output.split_whitespace().collect();
+    assert_eq!(words, ["icanon", "ready", "003", "icanon", "11", "77"]);
+}
+
+#[tokio::test]
+async fn pi_writes_into_the_output_why_a_terminal_could_not_be_started() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let broken = home.workspace().join("bash");
+    std::fs::write(&broken, b"\x7fELF, or so it says").expect("written");
+    std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).expect("changed");
+    let reply_of = async |profile: &str| {
+        let mut config = Config::new(home.state());
+        config.shell = Some(broken.display().to_string());
+        config.profile = profile.to_owned();
+        config.snapshot = Some(false);
+        let surroundings = Surroundings {
+            cwd: home.workspace(),
+            env: home.env(),
+        };
+        let engine = Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine");
+        let mut request = Request::new("echo never").profile(profile).pty();
+        request.ui = true;
+        engine.run(request).await
+    };
+    let pi = reply_of("pi").await;
+    assert!(pi.output.starts_with("PTY error: "), "{pi:?}");
+    assert!(pi.output.contains("Exec format error"), "{pi:?}");
+    assert_eq!((pi.exit_code, pi.signal, &pi.error), (None, None, &None));
+    assert!(
+        pi.is_error && pi.text.ends_with("Command failed: missing exit status"),
+        "{}",
+        pi.text
+    );
+    let default = reply_of("default").await;
+    assert!(default.output.is_empty(), "{default:?}");
+    assert!(
+        default
+            .error
+            .is_some_and(|error| error.contains("could not be started"))
+    );
 }

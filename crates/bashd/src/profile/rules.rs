@@ -238,7 +238,7 @@ pub enum Fallback {
     /// The reply says so.
     #[default]
     Told,
-    /// Nothing is said.
+    /// No word is said; it is data, where the profile's reply has room for that.
     Silent,
 }
 

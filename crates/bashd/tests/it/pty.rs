@@ -297,8 +297,11 @@ async fn pi_has_a_terminal_only_where_somebody_watches() {
     let alone = pi.engine.run(request.clone()).await;
     assert!(!alone.output.contains("terminal"), "{}", alone.output);
     assert!(!alone.text.contains("asked for"), "{}", alone.text);
+    let told = |reply: &Reply| reply.result["details"]["ptyFallback"].clone();
+    assert_eq!(told(&alone), "nobody watches");
     request.ui = true;
     let watched = pi.engine.run(request).await;
+    assert!(told(&watched).is_null(), "{watched:?}");
     assert_eq!(watched.output, "terminal\na\nb\nxterm-256color\n");
 }
 

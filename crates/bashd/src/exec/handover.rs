@@ -125,6 +125,13 @@ impl Call<'_> {
         let _ = self.connection.send(&announce, &[]).await;
     }
 
+    /// Clears away what a lost keeper left to be seen.
+    pub(super) fn withdraw_announcement(&self) {
+        if !self.turn.announces {
+            let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
+        }
+    }
+
     fn spec(&self, kind: JobKind) -> Spec {
         Spec {
             kind,

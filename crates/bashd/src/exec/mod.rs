@@ -235,6 +235,7 @@ pub(crate) async fn run(
                     keepers.forget_server();
                 }
                 call.kill_keeper();
+                call.withdraw_announcement();
                 keepers.end_orphans();
             }
             Err(Failure::Failed(error, call.abandon().map(Box::new)))

@@ -48,18 +48,18 @@ impl EndKey {
             (key.modifiers.alt, "alt-"),
             (key.modifiers.shift, "shift-"),
         ];
-        let mut label: String = held
+        let held: String = held
             .into_iter()
             .filter(|(is_held, _)| *is_held)
             .map(|(_, name)| name)
             .collect();
-        match key.code {
-            Code::Escape => label.push_str("esc"),
-            Code::Character(character) => label.push(character),
-            Code::Function(number) => label.push_str(&format!("f{number}")),
-            code => label.push_str(&format!("{code:?}").to_lowercase()),
-        }
-        label
+        let name = match key.code {
+            Code::Escape => "esc".to_owned(),
+            Code::Character(character) => character.to_string(),
+            Code::Function(number) => format!("f{number}"),
+            code => format!("{code:?}").to_lowercase(),
+        };
+        held + &name
     }
 }
 

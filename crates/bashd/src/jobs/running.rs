@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Age at which a directory without a keeper is no directory that is just being made.
-const ABANDONED: Duration = Duration::from_secs(60);
+const ABANDONED: Duration = Duration::from_mins(1);
 
 /// Bytes in which the last line of a run is looked for.
 const LAST_LINE: u64 = 400;

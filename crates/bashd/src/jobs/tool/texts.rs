@@ -111,6 +111,6 @@ pub(crate) fn screen(shown: &JobScreen) -> String {
         Met::NotYet => parts.push("not yet what was waited for".to_owned()),
         Met::Ended => parts.push("ended before that".to_owned()),
     }
-    text.push_str(&format!("[{}; {}]", parts.join(", "), state(&shown.job)));
-    text
+    let state = state(&shown.job);
+    format!("{text}[{}; {state}]", parts.join(", "))
 }

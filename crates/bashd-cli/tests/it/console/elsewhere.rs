@@ -29,8 +29,9 @@ fn jobs_are_seen_answered_and_ended() {
         tmux.line(&format!("/job {name}"));
         tmux.until("got hello");
         // A terminal is hidden, a page is closed.
-        tmux.keys(&[if name == "bg_2" { "C-t" } else { "q" }]);
-        tmux.until("› ");
+        let is_terminal = name == "bg_2";
+        tmux.keys(&[if is_terminal { "C-t" } else { "q" }]);
+        tmux.until_gone(if is_terminal { "ctrl-t hides" } else { "q closes" });
         tmux.line(&format!("/kill {name}"));
         tmux.until(&format!("{name} was ended"));
     }
@@ -63,7 +64,9 @@ fn runs_of_other_processes_are_listed_opened_answered_and_ended() {
         !shown.contains("esc esc")
     });
     assert!(!asking.wait().unwrap().success());
-    tmux.keys(&["q"]);
+    // Closes the page, if no Esc did, and empties the prompt.
+    tmux.keys(&["C-c", "C-c"]);
+    tmux.until("Ctrl-D leaves");
     let mut writing = crate::bashd(&home, &["run", "echo started; sleep 300"]).spawn();
     tmux.line("/jobs");
     tmux.until("started");
@@ -93,11 +96,14 @@ fn a_jobs_terminal_is_typed_at_like_ones_own() {
         return;
     };
     tmux.line("/job bg_1");
-    tmux.until("\"new\" [New");
+    tmux.until("│~");
     tmux.text("ifrom afar");
     tmux.until("│from afar");
     tmux.run(&["resize-window", "-x", "70", "-y", "20"]);
-    tmux.until("│from afar");
+    tmux.until_that("resized", |shown| {
+        let lines: Vec<_> = shown.lines().collect();
+        lines.len() == 20 && shown.contains("│from afar") && shown.contains("│~")
+    });
     // A single Esc is vim's.
     tmux.keys(&["Escape"]);
     tmux.text(":");
@@ -117,8 +123,8 @@ fn stored_output_is_read_in_a_page() {
         return;
     };
     tmux.line(r#"{"command": "seq 1 100000"}"#);
-    tmux.until("artifact://1");
-    tmux.line("/artifact 1");
+    tmux.until("artifact://0");
+    tmux.line("/artifact 0");
     tmux.until("│1 ");
     tmux.keys(&["G"]);
     tmux.until("│100000 ");

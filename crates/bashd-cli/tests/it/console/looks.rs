@@ -93,7 +93,7 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.until("300  compiling");
     tmux.until("300  testing");
     tmux.keys(&["g"]);
-    views.push(tmux.until("│› running           call"));
+    views.push(tmux.until(&format!("│› {:<17} call", "running")));
     tmux.keys(&["x"]);
     call.wait().unwrap();
     tmux.until_gone(" call ");

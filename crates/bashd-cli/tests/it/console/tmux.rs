@@ -65,8 +65,8 @@ impl<'home> Tmux<'home> {
 
     /// Goes to another directory before the console is started.
     pub(super) fn go_to(&self, directory: &Path) {
-        self.line(&format!("cd {}; clear; echo is here", directory.display()));
-        self.until("\nis here");
+        self.line(&format!("cd {}; clear", directory.display()));
+        self.until_that("cleared", |shown| shown.trim() == "shell>");
     }
 
     pub(super) fn run(&self, words: &[&str]) -> Output {
@@ -125,7 +125,8 @@ impl<'home> Tmux<'home> {
 
     /// The shell is back, on the normal screen, and shows what is typed.
     pub(super) fn is_given_back(&self) {
-        self.until("shell>");
+        // What stood there before may be another prompt.
+        self.until_that("a prompt", |shown| shown.trim_end().ends_with("shell>"));
         self.line("echo back to $((40+2)); stty -a | grep -o ' icanon'");
         let shown = self.until("back to 42");
         assert!(

@@ -71,7 +71,7 @@ async fn its_terminal_is_followed_typed_at_and_resized() {
         job.last_line == "Name:" && job.state == State::WaitingForInput
     })
     .await;
-    assert_eq!(seen.waiting.expect("a question").prompt, "Name: ");
+    assert_eq!(seen.waiting.as_ref().expect("a question").prompt, "Name: ");
     let mut terminal = shop.jobs.terminal(&seen).await.expect("a terminal");
     let mut screen = bashd::screen::Screen::new(terminal.size());
     terminal.keyboard().type_bytes("Ada\r");

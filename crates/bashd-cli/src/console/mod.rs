@@ -72,7 +72,7 @@ pub(crate) fn console(
     let mut screen = screen::Taken::take(paint(printer)).map_err(failed)?;
     let (app, drawn) = (&mut app, &mut screen);
     let (done, signal) = serve::until_done(move |token| run(app, drawn, token))?;
-    screen.give_back();
+    drop(screen);
     done.map_err(failed)?;
     Ok(signal.unwrap_or(ExitStatus::Success))
 }

@@ -13,13 +13,16 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use std::io::{self, Stdout, Write};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The terminal while it is ours.
 pub(super) struct Taken {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     paint: Paint,
-    is_ours: bool,
 }
+
+/// Whether the terminal is ours: it is given back once, by whoever comes first.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 impl Taken {
     /// Takes the terminal. A panic gives it back before it tells why.
@@ -32,6 +35,7 @@ impl Taken {
                 tell(panic);
             }));
         });
+        IS_OURS.store(true, Ordering::Relaxed);
         enable_raw_mode()?;
         let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
         let entered = execute!(
@@ -47,7 +51,6 @@ impl Taken {
             Ok(terminal) => Ok(Self {
                 terminal,
                 paint: colors,
-                is_ours: true,
             }),
             Err(error) => {
                 give_back();
@@ -70,22 +73,19 @@ impl Taken {
             .map(drop)
     }
 
-    /// Gives the terminal back.
-    pub(super) fn give_back(&mut self) {
-        if std::mem::take(&mut self.is_ours) {
-            give_back();
-        }
-    }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.give_back();
+        give_back();
     }
 }
 
 /// Takes every mode back. Who can't be told can't be told that either.
 fn give_back() {
+    if !IS_OURS.swap(false, Ordering::Relaxed) {
+        return;
+    }
     let mut out = io::stdout();
     let _ = out.write_all(LEAVE_SCREEN.as_bytes());
     let _ = out.flush();
@@ -110,7 +110,7 @@ mod tests {
         let program = std::env::current_exe().unwrap();
         // The same test again, in a terminal of its own.
         let words = format!(
-            "{PANICS}=1 '{}' --exact {name} --nocapture; stty -a",
+            "stty rows 24 cols 80; {PANICS}=1 '{}' --exact {name} --nocapture; stty -a",
             program.display()
         );
         let ran = Command::new("script")
@@ -128,8 +128,11 @@ mod tests {
         };
         assert!(at("\x1b[?1049h") < at(LEAVE_SCREEN), "{shown}");
         assert!(at(LEAVE_SCREEN) < at("for the test"), "{shown}");
-        for mode in [" icanon", " echo ", " opost"] {
-            assert!(at("for the test") < at(mode), "{mode}: {shown}");
+        assert_eq!(shown.matches(LEAVE_SCREEN).count(), 1, "{shown}");
+        let (_, after) = shown.split_once("for the test").unwrap();
+        for mode in ["icanon", "echo", "opost"] {
+            let is_on = after.split_whitespace().any(|word| word == mode);
+            assert!(is_on, "{mode}: {shown}");
         }
     }
 }

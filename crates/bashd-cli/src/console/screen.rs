@@ -72,7 +72,6 @@ impl Taken {
             .draw(|frame| draw::draw(frame, app, paint))
             .map(drop)
     }
-
 }
 
 impl Drop for Taken {

@@ -31,7 +31,11 @@ fn jobs_are_seen_answered_and_ended() {
         // A terminal is hidden, a page is closed.
         let is_terminal = name == "bg_2";
         tmux.keys(&[if is_terminal { "C-t" } else { "q" }]);
-        tmux.until_gone(if is_terminal { "ctrl-t hides" } else { "q closes" });
+        tmux.until_gone(if is_terminal {
+            "ctrl-t hides"
+        } else {
+            "q closes"
+        });
         tmux.line(&format!("/kill {name}"));
         tmux.until(&format!("{name} was ended"));
     }

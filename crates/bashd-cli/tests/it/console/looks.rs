@@ -78,11 +78,18 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.line("!seq 1 7; exit 3");
     tmux.until("✘ failed ⟨Wall");
     tmux.line("!sleep 60");
-    views.push(tmux.until(" running "));
+    views.push(tmux.until_that("running for a second", |shown| {
+        shown.contains(" running ") && !shown.contains("running 0.")
+    }));
     tmux.keys(&["Escape"]);
     tmux.until("cancelled ⟨Wall");
     tmux.line("!vim -u NONE -i NONE -n main.rs");
-    views.push(tmux.until("\"main.rs\" 3"));
+    let vim = tmux.until_that("vim", |shown| {
+        ["│fn main", "│~", "\"main.rs\" 3"].iter().all(|part| shown.contains(part))
+    });
+    // What is behind it moves while it draws.
+    let frame = vim.lines().skip_while(|line| !line.starts_with('┌'));
+    views.push(frame.collect::<Vec<_>>().join("\n"));
     tmux.line(":q");
     tmux.until("done ⟨Wall");
     let job = "echo compiling; sleep 300";
@@ -106,7 +113,20 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.text(r#"{"command": "cargo test", "env": {"RUST_BACKTRACE": "1"#);
     views.push(tmux.until("• arriving"));
     tmux.keys(&["C-c", "C-d"]);
-    views
+    views.iter().map(|view| without_empty_rows(view)).collect()
+}
+
+/// A view with one row in place of several empty ones.
+fn without_empty_rows(view: &str) -> String {
+    let is_empty = |line: &str| line.chars().all(|one| matches!(one, ' ' | '│' | '~'));
+    let mut lines: Vec<&str> = Vec::new();
+    for line in view.trim_end().lines() {
+        let is_again = lines.last().is_some_and(|last| *last == line);
+        if !(is_again && is_empty(line)) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 /// What of a view is the same each time: no times, no widths that follow from them.

@@ -1,7 +1,6 @@
 //! A tmux of our own, with a shell in which the console is started. No tests here.
 
 use bashd_testkit::{Home, loudly};
-use std::path::Path;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,12 +60,6 @@ impl<'home> Tmux<'home> {
     pub(super) fn start_console(&self, before: &str) {
         self.line(&format!("{before} {} console", env!("CARGO_BIN_EXE_bashd")));
         self.until("[ready]");
-    }
-
-    /// Goes to another directory before the console is started.
-    pub(super) fn go_to(&self, directory: &Path) {
-        self.line(&format!("cd {}; clear", directory.display()));
-        self.until_that("cleared", |shown| shown.trim() == "shell>");
     }
 
     pub(super) fn run(&self, words: &[&str]) -> Output {

@@ -8,7 +8,7 @@ mod limits;
 
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use jobs::{
-    Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsSend, JobsWait,
+    Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsScreen, JobsSend, JobsWait,
 };
 use limits::Limiting;
 use std::ffi::OsString;

@@ -320,7 +320,7 @@ impl Turn {
             keeper: None,
             watch,
             plan,
-            turn: Handover::new(plan),
+            turn: Handover::in_session(plan),
             pid: 0,
             limits: None,
             place: CallPlace::Session,

@@ -8,6 +8,8 @@
 //! | `pi_async` | `pi`: async, auto-background, list, poll, cancel |
 //! | `phoenix_background` | the background mode of `phoenix`'s document |
 //! | `resources` | limits of memory, processor time and processes |
+//! | `running` | runs whose calls still wait, as other processes see them |
+//! | `screen` | full-screen programs, driven by keys and read as pictures |
 //! | `session_jobs` | calls of a session that go to the background, and the session after that |
 //! | `tool` | the job tool of the default profile, question by question |
 //! | `waiting` | waiting for ends, lines, ports, addresses, silence, with real servers |
@@ -19,6 +21,8 @@ mod life;
 mod phoenix_background;
 mod pi_async;
 mod resources;
+mod running;
+mod screen;
 mod session_jobs;
 mod tool;
 mod waiting;

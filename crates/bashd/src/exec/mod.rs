@@ -354,6 +354,7 @@ fn start_message(plan: &Plan) -> Start {
         terminal: plan.terminal,
         stdin_open: plan.stdin_open,
         restraint: plan.restraint.clone(),
+        detaches: Turn::new(plan).is_at_once(),
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -219,7 +219,16 @@ fn write_aside(directory: &Path, name: &str, value: &impl Serialize) -> io::Resu
 
 /// Reads a file of a job; `None` where there is none, or none that can be read.
 pub(crate) fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
-    let bytes = fs::read(directory.join(name)).ok()?;
+    /// Longer than nearly every file of a job.
+    const USUAL: usize = 4096;
+    let mut file = fs::File::open(directory.join(name)).ok()?;
+    // One read for a file that fits: a list of jobs reads thousands.
+    let mut bytes = vec![0; USUAL];
+    let count = file.read(&mut bytes).ok()?;
+    bytes.truncate(count);
+    if count == USUAL {
+        file.read_to_end(&mut bytes).ok()?;
+    }
     serde_json::from_slice(&bytes).ok()
 }
 

@@ -53,6 +53,7 @@ impl Run {
     /// Becomes a job, and says so. `directory` is where the session is whose shell goes along.
     pub(super) fn detach(&mut self, link: &OwnedFd, frame: &Frame, directory: Option<PathBuf>) {
         self.conceal();
+        self.detaches = false;
         let done = frame.body::<Detach>().and_then(|detach| {
             let is_late = self.phase == Phase::Reported && detach.spec.kind == JobKind::Background;
             if is_late || matches!(self.phase, Phase::Ending { .. }) || self.job.is_some() {

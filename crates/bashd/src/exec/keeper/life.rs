@@ -84,6 +84,7 @@ pub(super) struct Terms {
     pub(super) drain_silence_us: u64,
     pub(super) drain_total_us: u64,
     pub(super) survivors: Survivors,
+    pub(super) detaches: bool,
 }
 
 impl From<&Start> for Terms {
@@ -94,6 +95,7 @@ impl From<&Start> for Terms {
             drain_silence_us: message.drain_silence_us,
             drain_total_us: message.drain_total_us,
             survivors: message.survivors,
+            detaches: message.detaches,
         }
     }
 }
@@ -120,6 +122,8 @@ pub(super) struct Run {
     /// How the shell ended, which in a session may be later than the run.
     pub(super) shell_exit: Option<Exit>,
     pub(super) ended_by: Option<EndedBy>,
+    /// Whether it becomes a job in a moment, so that its end must not come first.
+    pub(super) detaches: bool,
     pub(super) tree_is_empty: bool,
     /// What below the keeper belongs to this run.
     pub(super) scope: Scope,
@@ -165,6 +169,7 @@ impl Run {
             exit: None,
             shell_exit: None,
             ended_by: None,
+            detaches: terms.detaches,
             tree_is_empty: false,
             scope: Scope::default(),
             reset: None,
@@ -418,6 +423,11 @@ impl Run {
     /// Moves from phase to phase as far as the moment allows.
     pub(super) fn advance(&mut self, keeper: &Keeper, now: Instant) {
         let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
+        // Whoever is about to make it a job has promised one.
+        let is_promised = self.detaches && keeper.link.is_some() && !is_late;
+        if self.phase == Phase::Running && self.exit.is_some() && is_promised {
+            return;
+        }
         if self.phase == Phase::Running && self.exit.is_some() && !self.tree_is_empty {
             let until = now + self.drain_total;
             self.phase = Phase::Draining {

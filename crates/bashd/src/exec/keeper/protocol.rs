@@ -109,6 +109,9 @@ pub(crate) struct Start {
     /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
     #[serde(default)]
     pub(crate) stdin_open: bool,
+    /// Whether a `detach` follows at once, before which no end is reported.
+    #[serde(default)]
+    pub(crate) detaches: bool,
     /// What the command may use up.
     #[serde(default)]
     pub(crate) restraint: Option<Restraint>,

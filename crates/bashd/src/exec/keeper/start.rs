@@ -151,6 +151,7 @@ pub(super) fn rehearse() {
         survivors: Survivors::Keep,
         terminal: None,
         stdin_open: false,
+        detaches: false,
         restraint: None,
     };
     let Ok((near, far)) = super::socket_pair() else {

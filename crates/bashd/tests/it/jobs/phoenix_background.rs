@@ -160,3 +160,26 @@ async fn p_28_guards_hold_in_the_background_as_well() {
     assert!(reply.denied.is_some() && reply.job.is_none(), "{reply:?}");
     assert!(!shop.home.workspace().join("ran").exists());
 }
+
+#[tokio::test]
+async fn it_is_a_job_however_soon_it_ends() {
+    let shop = Workshop::new();
+    // All at once, so that many ends come before their calls have asked for a job.
+    let starts = (0..20).map(|number| {
+        let input = serde_json::json!({"command": format!("exit {number}"), "mode": "background"});
+        let call = Call::json(input.to_string(), shop.request("").profile("phoenix"));
+        let engine = shop.engine.clone();
+        async move { engine.run(call).await }
+    });
+    let mut running = tokio::task::JoinSet::new();
+    for start in starts {
+        running.spawn(start);
+    }
+    let mut codes = Vec::new();
+    for reply in running.join_all().await {
+        assert!(reply.text.starts_with("<pid>"), "{reply:?}");
+        codes.extend(shop.ended(&shop.job_of(&reply)).await.exit_code);
+    }
+    codes.sort_unstable();
+    assert_eq!(codes, (0..20).collect::<Vec<_>>());
+}

@@ -32,6 +32,7 @@ impl From<&Call> for Terms {
             drain_silence_us: message.drain_silence_us,
             drain_total_us: message.drain_total_us,
             survivors: message.survivors,
+            detaches: false,
         }
     }
 }

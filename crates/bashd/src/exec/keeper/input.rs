@@ -22,8 +22,6 @@ pub(super) struct Input {
     is_ending: bool,
     /// What says the end of input where closing does not: at a terminal.
     end_mark: Option<u8>,
-    /// The terminal's name, where it is one.
-    terminal: Option<String>,
 }
 
 impl Input {
@@ -36,16 +34,13 @@ impl Input {
             waiting: VecDeque::new(),
             is_ending: false,
             end_mark: None,
-            terminal: None,
         };
         Ok((input, read))
     }
 
     /// What is typed at a terminal, of which this is our end.
     pub(super) fn at_terminal(ours: OwnedFd) -> Self {
-        let name = rustix::pty::ptsname(&ours, Vec::new()).ok();
         Self {
-            terminal: name.and_then(|name| name.into_string().ok()),
             pipe: Some(ours),
             waiting: VecDeque::new(),
             is_ending: false,
@@ -99,14 +94,15 @@ impl Input {
         pipe.map(AsFd::as_fd)
     }
 
+    /// Whether nothing waits to be written.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// The command's end, if the command has read everything and more could come.
     pub(super) fn if_read(&self) -> Option<Stdin> {
         let pipe = self.pipe.as_ref()?;
-        if let Some(terminal) = &self.terminal {
-            // What was typed and is no line yet is nothing that could be read.
-            return self.waiting.is_empty().then(|| terminal.clone());
-        }
-        let is_read = self.waiting.is_empty() && rustix::io::ioctl_fionread(pipe).ok()? == 0;
+        let is_read = self.has_sent_all() && rustix::io::ioctl_fionread(pipe).ok()? == 0;
         if !is_read {
             return None;
         }

@@ -294,9 +294,9 @@ impl Run {
             return;
         }
         let stdin = match (&self.terminal, &self.input) {
-            (Some(terminal), _) => terminal.if_read(),
+            (Some(terminal), Some(input)) if input.has_sent_all() => terminal.if_read(),
             (None, Some(input)) => input.if_read(),
-            (None, None) => None,
+            (Some(_), _) | (None, None) => None,
         };
         if watch.look(now, &self.scope, stdin.as_ref(), &pump.spool) {
             note_waiting(&job.directory, watch.found.as_ref());

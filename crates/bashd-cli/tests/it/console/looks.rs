@@ -114,7 +114,9 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.keys(&["q"]);
     tmux.text(r#"{"command": "cargo test", "env": {"RUST_BACKTRACE": "1"#);
     let written = tmux.until("$ RUST_BACKTRACE=\"1\" cargo test");
-    let call = written.lines().skip_while(|line| !line.starts_with("$ RUST"));
+    let call = written
+        .lines()
+        .skip_while(|line| !line.starts_with("$ RUST"));
     views.push(call.collect::<Vec<_>>().join("\n"));
     tmux.keys(&["C-c", "C-d"]);
     views.iter().map(|view| without_empty_rows(view)).collect()

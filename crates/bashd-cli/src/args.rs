@@ -4,6 +4,7 @@
 //! users.
 
 mod jobs;
+mod parse;
 
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use jobs::{

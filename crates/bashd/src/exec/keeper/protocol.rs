@@ -332,7 +332,7 @@ fn send_packet(
 
 /// Receives one message without waiting; `None` at the end of the stream.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
-    let mut buffer = vec![0; LARGEST_INLINE + 256];
+    let mut buffer = vec![0; next_length(&socket)?];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -360,6 +360,21 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
         return Err(rustix::io::Errno::MFILE.into());
     }
     unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
+}
+
+/// Bytes of the message that comes next: most are small, and room for the largest would be written
+/// with zeros for each of them.
+fn next_length(socket: impl AsFd) -> io::Result<usize> {
+    let flags = RecvFlags::PEEK | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+    let mut nowhere: [u8; 0] = [];
+    loop {
+        match rustix::net::recv(&socket, &mut nowhere[..], flags) {
+            Ok((_, length)) => return Ok(length),
+            // As below.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {

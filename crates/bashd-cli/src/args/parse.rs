@@ -23,8 +23,8 @@ fn run_alone(words: &[OsString]) -> Option<Cli> {
     if !words.iter().any(|word| word == "run") {
         return None;
     }
-    let run = Run::augment_args(Command::new("run"));
-    let bashd = Everywhere::augment_args(Command::new("bashd")).subcommand(run);
+    let run = Run::augment_args(Command::default().name("run"));
+    let bashd = Everywhere::augment_args(Command::default().name("bashd")).subcommand(run);
     let matches = bashd.try_get_matches_from(words).ok()?;
     let (_, of_run) = matches.subcommand()?;
     Some(Cli {

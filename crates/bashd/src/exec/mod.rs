@@ -52,10 +52,6 @@ pub(crate) use watch::Watch;
 /// How much later than it should have answered the engine gives up waiting for a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
-/// How long a command runs before the next call's keeper is forked beside it. Forking takes as long as
-/// a short command does, and would slow it down: behind one that ends before, it comes after.
-const SPARE_AFTER: Duration = Duration::from_millis(5);
-
 /// How the shell ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -223,10 +219,9 @@ pub(crate) async fn run(
     };
     match result {
         Ok(Heard::Exited(exited)) => {
-            let run = call.finish(plan, *exited).await;
             keepers.refill();
             keepers.refill_warm(plan);
-            let mut run = run?;
+            let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
         }
@@ -394,17 +389,11 @@ impl Call<'_> {
         &mut self,
         mut overdue: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Heard> {
-        let mut spare_due = None;
         loop {
             let due = self.watch.as_ref().and_then(|watch| watch.due());
             let frame = tokio::select! {
                 biased;
                 frame = self.connection.receive() => frame,
-                () = tokio::time::sleep_until(spare_due.unwrap_or_else(Instant::now)), if spare_due.is_some() => {
-                    spare_due = None;
-                    self.keepers.refill();
-                    continue;
-                }
                 () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     if let Some(watch) = &mut self.watch {
                         watch.show_held();
@@ -424,9 +413,6 @@ impl Call<'_> {
                     "the keeper was killed while the command ran",
                 )
             })?;
-            if frame.is::<Started>() {
-                spare_due = Some(Instant::now() + SPARE_AFTER);
-            }
             if let Some(heard) = self.hear(frame).await? {
                 return Ok(heard);
             }
@@ -443,6 +429,8 @@ impl Call<'_> {
             return self.hear_detached(error).await;
         } else if frame.is::<Started>() {
             self.begin(frame).map_err(broken)?;
+            // The next call's keeper is forked while this command runs.
+            self.keepers.refill();
             self.follow().await;
         } else if frame.is::<Spilled>() {
             let Spilled { stream } = frame.body().map_err(broken)?;

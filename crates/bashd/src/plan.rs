@@ -576,7 +576,7 @@ fn search_path(env: &[(OsString, OsString)]) -> Option<&OsStr> {
 /// A program as the shell would find it: by its path, or by name in `PATH`.
 fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
     let is_executable = |candidate: &Path| {
-        candidate.is_file() && rustix::fs::access(candidate, Access::EXEC_OK).is_ok()
+        rustix::fs::access(candidate, Access::EXEC_OK).is_ok() && candidate.is_file()
     };
     if program.contains('/') {
         return Some(cwd.join(program)).filter(|candidate| is_executable(candidate));

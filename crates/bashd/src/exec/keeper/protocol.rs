@@ -381,7 +381,10 @@ fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
     let (flag, rest) = packet
         .split_first()
         .ok_or_else(|| invalid("an empty packet"))?;
-    let end = memchr::memchr(0, rest).ok_or_else(|| invalid("a packet without a name"))?;
+    // Names are short: to ask the processor what it can do, as a search for long texts does once in
+    // every process, would take longer.
+    let end = rest.iter().position(|&byte| byte == 0);
+    let end = end.ok_or_else(|| invalid("a packet without a name"))?;
     let (name, body) = rest.split_at(end);
     let body = match *flag {
         INLINE => body.get(1..).unwrap_or_default().to_vec(),

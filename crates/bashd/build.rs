@@ -6,6 +6,10 @@ use std::error::Error;
 use std::path::Path;
 use std::{env, fs};
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a build script is told everything by variables"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=profiles");

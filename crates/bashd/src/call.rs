@@ -86,6 +86,7 @@ impl Call {
                     cwd: said.cwd.or_else(|| defaults.cwd.clone()),
                     env: defaults.env.iter().cloned().chain(said.env).collect(),
                     timeout: said.timeout.or(defaults.timeout),
+                    timeout_as_given: said.timeout_as_given,
                     stdin: said.stdin.or_else(|| defaults.stdin.clone()),
                     mode: said.mode.or_else(|| defaults.mode.clone()),
                     safe_mode: defaults.safe_mode,

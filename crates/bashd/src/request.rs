@@ -33,6 +33,8 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// How long the command may run; `None` means the profile's default.
     pub timeout: Option<Duration>,
+    /// The timeout in seconds as it was given, where no duration can say it: one below 0.
+    pub(crate) timeout_as_given: Option<f64>,
     /// What the command reads on stdin; `None` means `/dev/null`.
     pub stdin: Option<Vec<u8>>,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.

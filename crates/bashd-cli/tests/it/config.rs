@@ -38,6 +38,7 @@ fn every_value_is_shown_with_its_origin() {
     sessions.limit = 16                            # default
     sessions.idle_seconds = 1800                   # default
     sessions.warm_shells = 0                       # default
+    output.head_bytes = "profile"                  # default
     guard.enable = []                              # default
     guard.disable = []                             # default
     spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4
@@ -60,7 +61,7 @@ fn every_value_is_shown_with_its_origin() {
     bash.virtualTerminal = "on"                    # default
     bash.autoBackground.enabled = false            # default
     bash.autoBackground.thresholdMs = 60000        # default
-    bashInterceptor.enabled = false                # default
+    bashInterceptor.enabled = "profile"            # default
     bashInterceptor.patterns = []                  # default
     shellMinimizer.enabled = true                  # default
     shellMinimizer.settingsPath = ""               # default

@@ -40,6 +40,8 @@ pub const SESSIONS_LIMIT: &str = "BASHD_SESSIONS_LIMIT";
 pub const SESSIONS_IDLE_SECONDS: &str = "BASHD_SESSIONS_IDLE_SECONDS";
 /// Overrides `sessions.warm_shells`.
 pub const SESSIONS_WARM_SHELLS: &str = "BASHD_SESSIONS_WARM_SHELLS";
+/// Overrides `output.head_bytes`.
+pub const OUTPUT_HEAD_BYTES: &str = "BASHD_OUTPUT_HEAD_BYTES";
 /// Overrides `guard.enable`.
 pub const GUARD_ENABLE: &str = "BASHD_GUARD_ENABLE";
 /// Overrides `guard.disable`.

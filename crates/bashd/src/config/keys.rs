@@ -57,6 +57,20 @@ pub enum Kind {
     List,
     /// A list of tables, each a rule of the interceptor.
     Rules,
+    /// True or false, or the word `profile`: as the profile says.
+    ProfileOrSwitch,
+    /// A number of bytes up to this, or the word `profile`: as the profile says.
+    ProfileOrSize {
+        /// The greatest.
+        max: u64,
+    },
+}
+
+impl Kind {
+    /// Whether the word `profile` is a value.
+    pub(super) fn leaves_it_to_profiles(self) -> bool {
+        matches!(self, Self::ProfileOrSwitch | Self::ProfileOrSize { .. })
+    }
 }
 
 /// Whether a key acts yet.
@@ -73,6 +87,8 @@ pub enum Effect {
 const LEAST_SPOOL: u64 = 4 << 10;
 /// Above this, a size is a slip of the pen rather than a wish.
 const MOST_SPOOL: u64 = 1 << 40;
+/// Above this, what is shown is no window any more.
+const MOST_SHOWN: u64 = 1 << 30;
 /// A century: keeps arithmetic on dates far from its limits.
 const MOST_DAYS: u64 = 36_500;
 /// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
@@ -161,6 +177,12 @@ pub const KEYS: &[Key] = &[
         Kind::Number { min: 0, max: 32 },
     )
     .or("0"),
+    now(
+        "output.head_bytes",
+        env_vars::OUTPUT_HEAD_BYTES,
+        Kind::ProfileOrSize { max: MOST_SHOWN },
+    )
+    .or("profile"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
@@ -233,9 +255,9 @@ pub const KEYS: &[Key] = &[
     now(
         "bashInterceptor.enabled",
         env_vars::BASH_INTERCEPTOR_ENABLED,
-        Kind::Switch,
+        Kind::ProfileOrSwitch,
     )
-    .or("false"),
+    .or("profile"),
     now(
         "bashInterceptor.patterns",
         env_vars::BASH_INTERCEPTOR_PATTERNS,

@@ -49,6 +49,8 @@ pub struct SessionPlan {
     pub overlap: Overlap,
     /// Whether the caller named it, and so should hear when it can't have it.
     pub is_asked_for: bool,
+    /// Whether the command runs wherever the shell is, and not in a directory of the plan's.
+    pub runs_where_it_is: bool,
 }
 
 /// What a session is known by. The call's own variables are not part of it.

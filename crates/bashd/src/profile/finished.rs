@@ -3,7 +3,7 @@
 use super::Profile;
 use super::reply::{self, Ending, Finished, Handed};
 use super::rules::Artifacts;
-use crate::artifact::{Kept, Output, Store, Writers};
+use crate::artifact::{Kept, Output, Store};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit, Failure, HandedOver, Outcome, Run};
@@ -91,6 +91,7 @@ fn finished(
         ended_by: run.ended_by,
         timeout: plan.limits.timeout,
         requested_timeout: accepted.requested_timeout,
+        no_terminal: plan.no_terminal,
         ran_for: run.ran_for,
         captured,
         hidden,
@@ -137,11 +138,7 @@ fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Ke
         out: &run.out,
         err: run.err.as_ref(),
         separator: &profile.output.separator,
-        writers: if run.is_settled() {
-            Writers::Gone
-        } else {
-            Writers::Left
-        },
+        writers: run.writers,
     };
     store.keep(&plan.directory, &profile.name, &output).ok()
 }
@@ -186,6 +183,7 @@ pub(crate) fn of_job(
         ended_by,
         timeout: Duration::from_secs(profile.limits.timeout_s),
         requested_timeout: None,
+        no_terminal: None,
         ran_for: Duration::ZERO,
         captured,
         hidden: Hidden::default(),

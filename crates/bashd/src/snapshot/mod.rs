@@ -241,6 +241,7 @@ impl Origin {
         };
         Ok(Plan {
             terminal: None,
+            no_terminal: None,
             notices: Vec::new(),
             shell: Shell {
                 program: self.program.clone(),

@@ -496,7 +496,7 @@ fn plan_session(
         home: surroundings.cwd.clone(),
         text: session::text(text, &own, explicit),
         directory: session::directory_after(explicit),
-        overlap: profile.session.overlap,
+        overlap: profile.session.overlap_of(request),
     }))
 }
 

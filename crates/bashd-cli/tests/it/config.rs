@@ -35,10 +35,10 @@ fn every_value_is_shown_with_its_origin() {
     snapshot = "profile"                           # default
     survivors = "profile"                          # default
     safe_mode = "profile"                          # default
+    head_bytes = "profile"                         # default
     sessions.limit = 16                            # default
     sessions.idle_seconds = 1800                   # default
     sessions.warm_shells = 0                       # default
-    output.head_bytes = "profile"                  # default
     guard.enable = []                              # default
     guard.disable = []                             # default
     spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4

@@ -34,14 +34,14 @@ pub const SNAPSHOT: &str = "BASHD_SNAPSHOT";
 pub const SURVIVORS: &str = "BASHD_SURVIVORS";
 /// Overrides `safe_mode`.
 pub const SAFE_MODE: &str = "BASHD_SAFE_MODE";
+/// Overrides `head_bytes`.
+pub const HEAD_BYTES: &str = "BASHD_HEAD_BYTES";
 /// Overrides `sessions.limit`.
 pub const SESSIONS_LIMIT: &str = "BASHD_SESSIONS_LIMIT";
 /// Overrides `sessions.idle_seconds`.
 pub const SESSIONS_IDLE_SECONDS: &str = "BASHD_SESSIONS_IDLE_SECONDS";
 /// Overrides `sessions.warm_shells`.
 pub const SESSIONS_WARM_SHELLS: &str = "BASHD_SESSIONS_WARM_SHELLS";
-/// Overrides `output.head_bytes`.
-pub const OUTPUT_HEAD_BYTES: &str = "BASHD_OUTPUT_HEAD_BYTES";
 /// Overrides `guard.enable`.
 pub const GUARD_ENABLE: &str = "BASHD_GUARD_ENABLE";
 /// Overrides `guard.disable`.

@@ -157,6 +157,12 @@ pub const KEYS: &[Key] = &[
     )
     .or("profile"),
     now(
+        "head_bytes",
+        env_vars::HEAD_BYTES,
+        Kind::ProfileOrSize { max: MOST_SHOWN },
+    )
+    .or("profile"),
+    now(
         "sessions.limit",
         env_vars::SESSIONS_LIMIT,
         Kind::Number { min: 0, max: 1000 },
@@ -177,12 +183,6 @@ pub const KEYS: &[Key] = &[
         Kind::Number { min: 0, max: 32 },
     )
     .or("0"),
-    now(
-        "output.head_bytes",
-        env_vars::OUTPUT_HEAD_BYTES,
-        Kind::ProfileOrSize { max: MOST_SHOWN },
-    )
-    .or("profile"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
@@ -364,7 +364,7 @@ mod tests {
         for (slip, meant) in [
             ("ledger.enable", Some("ledger.enabled")),
             ("spool.headBytes", Some("spool.head_bytes")),
-            ("head_bytes", Some("spool.head_bytes")),
+            ("ring_bytes", Some("spool.ring_bytes")),
             (
                 "bash.autobackground.enabled",
                 Some("bash.autoBackground.enabled"),

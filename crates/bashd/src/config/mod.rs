@@ -219,7 +219,7 @@ impl Config {
                 total: unless_zero(values.number("spool.total_bytes")?),
                 max_age: unless_zero(values.number("spool.max_age_days")?).map(days),
             },
-            head_bytes: values.number_unless_profile("output.head_bytes")?,
+            head_bytes: values.number_unless_profile("head_bytes")?,
             ledger: LedgerSettings {
                 enabled: values.switch("ledger.enabled")?,
                 retention: unless_zero(values.number("ledger.retention_days")?).map(days),

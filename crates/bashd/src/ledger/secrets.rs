@@ -51,8 +51,11 @@ impl Secrets {
                 continue;
             }
             self.known.push((name.to_owned(), value.to_owned()));
-            let escaped = serde_json::Value::from(value).to_string();
-            let escaped = escaped.trim_matches('"');
+            let quoted = serde_json::Value::from(value).to_string();
+            let escaped = quoted
+                .strip_prefix('"')
+                .and_then(|text| text.strip_suffix('"'));
+            let escaped = escaped.unwrap_or(value);
             if escaped != value {
                 self.known.push((name.to_owned(), escaped.to_owned()));
             }

@@ -145,6 +145,15 @@ pub struct SessionRules {
 }
 
 impl SessionRules {
+    /// What happens to a call while another one of its session runs.
+    pub(crate) fn overlap_of(&self, request: &Request) -> Overlap {
+        match request.overlap {
+            Some(overlap) => overlap,
+            None if request.by.is_person() => Overlap::OneShot,
+            None => self.overlap,
+        }
+    }
+
     /// The name of a call's session, if it has one. Calls that name none share that of their owner, whose
     /// name may be empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {

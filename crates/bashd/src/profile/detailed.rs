@@ -288,7 +288,7 @@ fn details(finished: &Finished, cut: &Cut<'_>) -> Value {
         seconds(finished.timeout.as_secs_f64()),
     );
     if let Some(requested) = finished.requested_timeout
-        && requested != finished.timeout.as_secs_f64()
+        && (requested - finished.timeout.as_secs_f64()).abs() > f64::EPSILON
     {
         details.insert("requestedTimeoutSeconds".to_owned(), seconds(requested));
     }
@@ -340,9 +340,8 @@ fn summary(finished: &Finished, cut: &Cut<'_>) -> Value {
 
 /// A whole number of seconds as such, another one as a fraction.
 fn seconds(number: f64) -> Value {
-    let whole = number as i64;
-    if whole as f64 == number {
-        json!(whole)
+    if number.fract() == 0.0 {
+        json!(number as i64)
     } else {
         json!(number)
     }

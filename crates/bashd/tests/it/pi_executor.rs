@@ -135,7 +135,7 @@ async fn executor_millions_of_lines_are_counted_and_freeze_nothing() {
     );
     assert_eq!(reply.output.len(), 51_200);
     let notice = "[Showing lines 2974401-3000000 of 3000000 (50.0KB limit). ";
-    assert!(reply.text.contains(notice), "{}", &reply.text[51_200..]);
+    assert!(reply.text.contains(notice), "{}", reply.text);
 }
 
 #[tokio::test]

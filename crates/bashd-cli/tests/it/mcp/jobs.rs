@@ -94,10 +94,10 @@ fn without_a_word_a_call_returns_after_the_servers_longest_wait() {
     assert_eq!(result["isError"], false, "{result}");
     job(&mut client, &json!({"action": "kill", "job": id}));
     // The call's own word counts more, and profiles without such a wait hold the request open.
-    let result = client.bash(&json!({"command": "sleep 2; echo done", "wait_max": 60}));
+    let result = client.bash(&json!({"command": "sleep 1.3; echo done", "wait_max": 60}));
     assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
     let mut client = Client::connect(&home, &["--wait-max", "1", "--profile", "phoenix"]);
-    let result = client.bash(&json!({"command": "sleep 2; echo done"}));
+    let result = client.bash(&json!({"command": "sleep 1.3; echo done"}));
     assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
 }
 

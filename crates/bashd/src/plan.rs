@@ -14,7 +14,7 @@ pub use self::client_environment::ClientEnvironment;
 use self::client_environment::Guarded;
 pub use self::session::{Overlap, SessionKey, SessionPlan};
 use self::shell::Place;
-pub use self::shell::Shell;
+pub use self::shell::{Shell, shell_for};
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
 use crate::guard::safe_mode::Form;
@@ -335,7 +335,12 @@ fn shell_and_script(
                 env,
                 cwd: &cwd.path,
             };
-            let shell = shell::find(wish.profile, wish.setting, place)?;
+            let Setting {
+                config,
+                surroundings,
+                ..
+            } = wish.setting;
+            let shell = shell::find(wish.profile, config, surroundings, place)?;
             (shell, Some(text))
         }
         Form::Program { name, arguments } => {

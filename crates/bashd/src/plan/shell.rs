@@ -1,7 +1,6 @@
 //! Which program reads the script: the configured one, the user's own, or the first of the profile's list.
 
-use super::Setting;
-use crate::config::Surroundings;
+use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
 use crate::profile::rules::{ShellCandidate, ShellChoice};
@@ -37,13 +36,26 @@ impl Place<'_> {
     }
 }
 
-/// The shell of a profile's calls.
-pub(super) fn find(profile: &Profile, setting: Setting<'_>, place: Place<'_>) -> Result<Shell> {
-    let configured = setting.config.shell.as_deref();
-    match (profile.shell.choice, configured) {
+/// The shell that calls of a profile get which say nothing else.
+pub fn shell_for(profile: &Profile, config: &Config, surroundings: &Surroundings) -> Result<Shell> {
+    let place = Place {
+        env: &surroundings.env,
+        cwd: &surroundings.cwd,
+    };
+    find(profile, config, surroundings, place)
+}
+
+/// The shell of a call.
+pub(super) fn find(
+    profile: &Profile,
+    config: &Config,
+    surroundings: &Surroundings,
+    place: Place<'_>,
+) -> Result<Shell> {
+    match (profile.shell.choice, config.shell.as_deref()) {
         (ShellChoice::Configurable, Some(program)) => find_configured(program, place),
         (ShellChoice::Configurable, None) | (ShellChoice::Fixed, _) => {
-            find_listed(profile, setting.surroundings, place)
+            find_listed(profile, surroundings, place)
         }
     }
 }

@@ -265,7 +265,7 @@ impl Shared {
             Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
         };
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
-            entry.cwd = directory.to_owned();
+            directory.clone_into(&mut entry.cwd);
         }
         Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
     }

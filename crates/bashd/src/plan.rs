@@ -270,12 +270,7 @@ pub(crate) fn resolve(
     // A shell that lives on has no terminal: what asks for one runs in a shell of its own.
     let text = text.filter(|_| terminal.is_none());
     let (session, notes) = session_or_notes(wish, text, &shell, &cwd);
-    // What may become a job has a shell of its own, unless the caller named a session.
-    let session = session.filter(|plan| plan.is_asked_for || accepted.handover.is_none());
-    let session = session.map(|plan| SessionPlan {
-        runs_where_it_is: plan.runs_where_it_is && lifted.is_empty(),
-        ..plan
-    });
+    let session = session.and_then(|plan| plan.settled(accepted, lifted));
     // A shell that lives on can't become a job: its command ends at the timeout.
     let handover = accepted.handover.filter(|_| session.is_none());
     if session.is_some() {

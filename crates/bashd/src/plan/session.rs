@@ -59,7 +59,7 @@ impl SessionPlan {
     /// has a shell of its own, unless the caller named a session.
     pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
         let stays = self.is_asked_for || accepted.handover.is_none();
-        stays.then(|| Self {
+        stays.then_some(Self {
             runs_where_it_is: self.runs_where_it_is && lifted.is_empty(),
             ..self
         })

@@ -74,8 +74,6 @@ pub struct Plan {
     pub directory: PathBuf,
     /// The size of the command's terminal, which it has in place of pipes.
     pub terminal: Option<Size>,
-    /// Why it has none, where one was asked for.
-    pub no_terminal: Option<&'static str>,
     /// What is to be said about the plan.
     pub notices: Vec<Notice>,
     /// Whether more input may be sent while it runs.
@@ -235,8 +233,7 @@ pub(crate) fn resolve(
     let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
     let wanted = directory::wanted(profile, request, lifted, surroundings, home);
     let cwd = directory::open(&wanted)?;
-    let decided = terminal::decide(profile, request, config, surroundings);
-    let (terminal, no_terminal) = (decided.size, decided.refused);
+    let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
     let mut env = environment::of(profile, request, surroundings, id);
     if terminal.is_some() {
         terminal::tell(&mut env, request);
@@ -297,8 +294,7 @@ pub(crate) fn resolve(
             None => profile.output.streams,
         },
         terminal,
-        no_terminal,
-        notices: decided.notice.into_iter().collect(),
+        notices: notice.into_iter().collect(),
         lines: command.lines,
         make_directories: Vec::new(),
         limits,

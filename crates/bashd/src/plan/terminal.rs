@@ -14,26 +14,15 @@ const KIND: (&str, &str) = ("TERM", "xterm-256color");
 /// By this variable people switch terminals off.
 const OFF_VARIABLE: &str = "PI_NO_PTY";
 
-/// What was decided about a command's terminal.
-#[derive(Default)]
-pub(super) struct Decision {
-    /// Its size, if the command gets one.
-    pub(super) size: Option<Size>,
-    /// Why it gets none, if it asked for one.
-    pub(super) refused: Option<&'static str>,
-    /// What to say about that, if anything.
-    pub(super) notice: Option<Notice>,
-}
-
-/// Decides whether a command gets a terminal.
+/// The size of the command's terminal, if it gets one; and what to say if it asked in vain.
 pub(super) fn decide(
     profile: &Profile,
     request: &Request,
     config: &Config,
     surroundings: &Surroundings,
-) -> Decision {
+) -> (Option<Size>, Option<Notice>) {
     if !request.pty {
-        return Decision::default();
+        return (None, None);
     }
     let is_off = |(name, value): &(OsString, OsString)| name == OFF_VARIABLE && value == "1";
     let reason = if surroundings.env.iter().any(is_off) {
@@ -43,21 +32,14 @@ pub(super) fn decide(
     } else if profile.terminal.when == TerminalWhen::WithUi && !request.ui {
         "nobody watches"
     } else {
-        return Decision {
-            size: Some(request.terminal_size.unwrap_or_default()),
-            ..Decision::default()
-        };
+        return (Some(request.terminal_size.unwrap_or_default()), None);
     };
     let text = format!("a terminal was asked for, and there is none here: {reason}");
     let notice = match profile.terminal.fallback {
-        Fallback::Told => Some(Notice::request(text)),
-        Fallback::Silent => None,
+        Fallback::Told => Notice::request(text),
+        Fallback::Silent => Notice::no_terminal(reason),
     };
-    Decision {
-        size: None,
-        refused: Some(reason),
-        notice,
-    }
+    (None, Some(notice))
 }
 
 /// Tells of the terminal, unless the call says otherwise; a size that was inherited is another's.

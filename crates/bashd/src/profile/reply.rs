@@ -66,8 +66,6 @@ pub struct Finished {
     pub timeout: Duration,
     /// The limit that was asked for, in seconds, where another held.
     pub requested_timeout: Option<f64>,
-    /// Why there was no terminal, where one was asked for.
-    pub no_terminal: Option<&'static str>,
     /// From the shell's start to the end of its output.
     pub ran_for: Duration,
     /// The text.

@@ -241,7 +241,6 @@ impl Origin {
         };
         Ok(Plan {
             terminal: None,
-            no_terminal: None,
             notices: Vec::new(),
             shell: Shell {
                 program: self.program.clone(),

@@ -40,7 +40,6 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         ran_for: Duration::ZERO,
         timeout: Duration::from_secs(profile.limits.timeout_s),
         requested_timeout: None,
-        no_terminal: None,
         hidden: crate::output::line_limits::Hidden::default(),
         captured: profile.output.capture(&out, err, &mut || None).unwrap(),
         written: Written::of(&out, err),

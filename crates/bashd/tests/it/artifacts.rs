@@ -293,8 +293,8 @@ async fn secrets_of_the_environment_are_in_no_file_name_and_not_in_the_ledger() 
     assert_eq!(ledger.lines().count(), 5, "{ledger}");
     for secret in [inherited, own, "battery", "only-here"] {
         assert!(!ledger.contains(secret), "{secret}: {ledger}");
-        let named = names.iter().find(|name| name.contains(secret));
-        assert_eq!(named, None);
+        let told = names.iter().find(|name| name.contains(secret));
+        assert_eq!(told, None);
     }
     assert!(ledger.contains("[value of API_TOKEN]"), "{ledger}");
     assert!(ledger.contains("[value of DB_PASSWORD]"), "{ledger}");

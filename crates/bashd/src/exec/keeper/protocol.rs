@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 4;
+pub(crate) const MINOR: u16 = 5;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -213,6 +213,9 @@ pub(crate) struct Started {
     pub(crate) pid: i32,
     /// For each stream: whether there is a head file.
     pub(crate) heads: Vec<bool>,
+    /// Where the shell was when its call began, in a session.
+    #[serde(default, with = "serde_bytes")]
+    pub(crate) directory: Option<Vec<u8>>,
 }
 
 /// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
@@ -234,6 +237,9 @@ pub(crate) struct Exited {
     /// Bytes and newlines of each stream.
     pub(crate) counts: Vec<(u64, u64)>,
     pub(crate) left_behind: Vec<LeftBehind>,
+    /// Whether every writer of every stream is gone.
+    #[serde(default)]
+    pub(crate) is_closed: bool,
     /// Why the session's shell is gone, if this was a call in a session and it is.
     #[serde(default)]
     pub(crate) reset: Option<Reset>,

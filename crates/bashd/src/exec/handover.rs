@@ -68,14 +68,6 @@ impl Turn {
         }
     }
 
-    /// For a call in a session's shell, which is not announced.
-    pub(super) fn in_session(plan: &Plan) -> Self {
-        Self {
-            announces: false,
-            ..Self::new(plan)
-        }
-    }
-
     /// Whether the keeper was asked, and has not said no.
     pub(super) fn is_asked(&self) -> bool {
         self.alias.is_some() && self.after.is_some()

@@ -320,10 +320,11 @@ impl Turn {
             keeper: None,
             watch,
             plan,
-            turn: Handover::in_session(plan),
+            turn: Handover::new(plan),
             pid: 0,
             limits: None,
             place: CallPlace::Session,
+            began_in: None,
         };
         let heard = tokio::select! {
             biased;

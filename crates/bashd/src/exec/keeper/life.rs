@@ -140,6 +140,8 @@ pub(super) struct Run {
     pub(super) unsent: Option<Exited>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
+    /// Where the shell of a session was when the run began.
+    pub(super) directory: Option<Vec<u8>>,
     /// Its terminal, if it has one.
     pub(super) terminal: Option<Terminal>,
     /// What it may use up, where that is limited.
@@ -180,6 +182,7 @@ impl Run {
             last_grown: None,
             unsent: None,
             linger_until: started,
+            directory: None,
             terminal: shell.terminal,
             earlier_deaths: shell.restrained.as_ref().map_or(0, |held| held.deaths()),
             restrained: shell.restrained,
@@ -469,7 +472,7 @@ impl Run {
     }
 
     /// Whether nothing holds a pipe any more: what still lives has nothing to say here.
-    fn is_silent_for_good(&self) -> bool {
+    pub(super) fn is_silent_for_good(&self) -> bool {
         self.pumps.iter().all(|pump| pump.pipe().is_none())
     }
 

@@ -34,6 +34,7 @@ impl Run {
             pid: self.shell.as_raw_nonzero().get(),
             heads,
             limits: self.restrained.as_ref().map(|held| held.in_force.clone()),
+            directory: self.directory.clone(),
         };
         protocol::send(link, &started, &fds)
     }
@@ -58,6 +59,7 @@ impl Run {
                 .map(|pump| (pump.spool.total(), pump.spool.lines()))
                 .collect(),
             left_behind,
+            is_closed: self.is_silent_for_good(),
             reset: self.reset,
             out_of_memory: self.is_out_of_memory(),
         };

@@ -5,6 +5,7 @@
 
 use super::transcript::Transcript;
 use super::{Host, NewTerminal, Patience, TerminalExit, TerminalOutput};
+use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{ClientRun, EndedBy, Exit, Failure, Run, Watch};
 use crate::plan::Plan;
@@ -73,6 +74,8 @@ pub(crate) async fn run(
             lost_output: is_incomplete,
         }),
         limits: None,
+        began_in: None,
+        writers: Writers::Left,
         link: None,
     };
     match ended {

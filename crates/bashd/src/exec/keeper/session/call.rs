@@ -82,6 +82,7 @@ impl Current {
         };
         let own_pid = rustix::process::getpid().as_raw_nonzero().get();
         let line = driver::line(own_pid, fds, mark, message.directory);
+        let directory = shell.directory_before(message.number);
         let begun = Instant::now();
         shell
             .say(line.as_bytes())
@@ -96,6 +97,7 @@ impl Current {
         };
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
+        run.directory = directory;
         let open = frame.fds.into_iter().chain(writers).chain([report_writer]);
         let current = Self {
             run,

@@ -17,7 +17,7 @@ mod shell;
 pub(crate) use driver::Directory;
 
 use super::ending::{self, Reaped, Scope};
-use super::job_messages::{Detach, Detached};
+use super::job_messages::{Announce, Detach, Detached};
 use super::life::{Custody, Phase, Run};
 use super::protocol::{self, Call, End, Frame, Gone, Open, Query, Release};
 use super::pump::Pump;
@@ -123,12 +123,10 @@ impl Session {
                     current.hear(&mut self.shell, now);
                 }
                 current.look(&mut self.shell, now);
+                current.run.serve_clients(ready.job, now);
             }
             if ready.link || ready.engine {
                 self.listen(keeper, ready.engine, now);
-            }
-            if let Some(current) = &mut self.current {
-                current.run.serve_clients(ready.job, now);
             }
             self.advance(keeper, now);
             self.forget_what_is_over(now);
@@ -177,12 +175,8 @@ impl Session {
         let earlier = self.earlier.iter().flat_map(|(_, run)| &run.pumps);
         fds.extend(earlier.filter_map(Pump::pipe).map(watch));
         let job_at = fds.len();
-        let current = self.current.iter();
-        fds.extend(
-            current
-                .flat_map(|call| call.run.job_descriptors())
-                .map(watch),
-        );
+        let seen = self.current.iter();
+        fds.extend(seen.flat_map(|call| call.run.job_descriptors()).map(watch));
         poll(&mut fds, until)?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
@@ -280,6 +274,10 @@ impl Session {
             if let (Some(current), Ok(End { by })) = (&mut self.current, frame.body()) {
                 current.run.end(Some(by), now);
             }
+        } else if frame.is::<Announce>() {
+            if let Some(current) = &mut self.current {
+                current.run.announce(&frame);
+            }
         } else if frame.is::<Release>() {
             // Of the call that was reported last, if something still writes to its pipes.
             let last = self.earlier.last_mut();
@@ -349,7 +347,7 @@ impl Session {
             }
             current.run.tell_growth(keeper, now);
             let is_reported = current.run.phase == Phase::Reported && current.run.unsent.is_none();
-            if is_reported && current.run.job.is_some() {
+            if is_reported && current.run.custody == Custody::Detached {
                 self.look_after_job(current, keeper, now);
             } else if is_reported {
                 self.is_over(current.number(), current.run, keeper, now);

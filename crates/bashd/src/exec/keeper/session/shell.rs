@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -32,6 +32,8 @@ pub(super) struct SessionShell {
     link: String,
     /// What it and its commands may use up, where that is limited.
     pub(super) restrained: Option<Rc<Restrained>>,
+    /// Where it goes before its first call.
+    home: Vec<u8>,
 }
 
 impl SessionShell {
@@ -77,6 +79,7 @@ impl SessionShell {
             script: Some(write),
             link: format!("pipe:[{inode}]"),
             restrained: restrained.map(Rc::new),
+            home: message.directory.clone(),
         };
         let line = opening_line(&message.directory, message.snapshot.as_deref());
         shell.say(&line).map_err(failed("speak to the shell"))?;
@@ -90,6 +93,16 @@ impl SessionShell {
             count if count == line.len() => Ok(()),
             _ => Err(io::ErrorKind::WriteZero.into()),
         }
+    }
+
+    /// Where the shell is before the call of this number; it may not have gone to the first one's yet.
+    pub(super) fn directory_before(&self, call: u64) -> Option<Vec<u8>> {
+        if call == 1 {
+            return Some(self.home.clone());
+        }
+        let link = format!("/proc/{}/cwd", self.pid.as_raw_nonzero());
+        let directory = std::fs::read_link(link).ok()?;
+        Some(directory.into_os_string().into_vec())
     }
 
     /// Lets the shell come to the end of its script.

@@ -36,8 +36,16 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![
         on_one_core(bench)?,
         anywhere(bench)?,
-        one_flood(bench, "session, flood-yes", &flood::lines(flood::size(bench)))?,
-        one_flood(bench, "session, flood-zero", &flood::zeros(flood::size(bench)))?,
+        one_flood(
+            bench,
+            "session, flood-yes",
+            &flood::lines(flood::size(bench)),
+        )?,
+        one_flood(
+            bench,
+            "session, flood-zero",
+            &flood::zeros(flood::size(bench)),
+        )?,
     ])
 }
 
@@ -45,21 +53,35 @@ fn on_one_core(bench: &Bench) -> Result<Row> {
     let _pinned = Pinned::to_one_core()?;
     let engine = bench.engine(|_| ())?;
     let mut bare = BareSession::start(bench)?;
-    let ours = || Ok(bench.call(&engine, Request::new("true").session("bench"))?.0);
+    let ours = || {
+        Ok(bench
+            .call(&engine, Request::new("true").session("bench"))?
+            .0)
+    };
     let limit = || bare.round_trip();
     let pairs = bench.effort.choose(PAIRS, 3);
     let compared = in_turn(bench.effort, pairs, Bench::pause, ours, limit)?;
     bare.finish()?;
     let (against, nominal) = ("a bare session's", compared.limit.p50);
     let title = "session, `true`, one core";
-    Ok(Row::time_over(title, against, &compared, nominal, ONE_CORE_BAR))
+    Ok(Row::time_over(
+        title,
+        against,
+        &compared,
+        nominal,
+        ONE_CORE_BAR,
+    ))
 }
 
 fn anywhere(bench: &Bench) -> Result<Row> {
     let engine = bench.engine(|_| ())?;
     let mut bare = BareSession::start(bench)?;
     let mut table = PingPong::start()?;
-    let ours = || Ok(bench.call(&engine, Request::new("true").session("bench"))?.0);
+    let ours = || {
+        Ok(bench
+            .call(&engine, Request::new("true").session("bench"))?
+            .0)
+    };
     let limit = || {
         let bare = bare.round_trip()?;
         Bench::pause()?;

@@ -84,6 +84,24 @@ fn a_call_returns_after_its_longest_wait_with_a_job() {
 }
 
 #[test]
+fn without_a_word_a_call_returns_after_the_servers_longest_wait() {
+    let home = home();
+    let mut client = Client::connect(&home, &["--wait-max", "1"]);
+    let result = client.bash(&json!({"command": "echo so far; sleep 300"}));
+    let fields = &result["structuredContent"];
+    let id = fields["job"].as_str().unwrap_or_else(|| panic!("{result}"));
+    assert_eq!(fields["output"], "so far\n");
+    assert_eq!(result["isError"], false, "{result}");
+    job(&mut client, &json!({"action": "kill", "job": id}));
+    // The call's own word counts more, and profiles without such a wait hold the request open.
+    let result = client.bash(&json!({"command": "sleep 1.3; echo done", "wait_max": 60}));
+    assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
+    let mut client = Client::connect(&home, &["--wait-max", "1", "--profile", "phoenix"]);
+    let result = client.bash(&json!({"command": "sleep 1.3; echo done"}));
+    assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
+}
+
+#[test]
 fn cancelling_a_wait_leaves_the_job_alone() {
     let home = home();
     let mut client = Client::connect(&home, &[]);
@@ -119,4 +137,31 @@ fn clients_hear_of_the_jobs_that_they_subscribed_to() {
     let updated = client.wait_for(|message| message["method"] == "notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], address);
     job(&mut client, &json!({"action": "wait", "job": id}));
+}
+
+#[test]
+fn a_program_that_needs_a_terminal_has_one_and_is_driven() {
+    let home = home();
+    let mut client = Client::connect(&home, &[]);
+    let result = client.bash(&json!({"command": "test -t 0 && stty size", "pty": true}));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("40 120\n"), "{result}");
+    let command = "read -rsp 'Password: ' word; echo; echo \"${#word} letters\"; sleep 300";
+    let arguments = json!({"command": command, "pty": true, "background": true});
+    let id = client.bash(&arguments)["structuredContent"]["job"].clone();
+    let shows = |client: &mut Client, pattern: &str| {
+        let screen = json!({"action": "screen", "job": id, "regex": pattern, "timeout": 30});
+        let shown = job(client, &screen);
+        assert_eq!(shown["isError"], false, "{shown}");
+        shown["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    shows(&mut client, "^Password:");
+    let keys = json!({"action": "send", "job": id, "text": "secret", "keys": ["Enter"]});
+    job(&mut client, &keys);
+    let text = shows(&mut client, "letters$");
+    assert!(
+        text.contains("\n6 letters\n") && !text.contains("secret"),
+        "{text}"
+    );
+    job(&mut client, &json!({"action": "kill", "job": id}));
 }

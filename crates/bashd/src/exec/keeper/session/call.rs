@@ -62,6 +62,7 @@ impl Current {
         let text = frame.fds.first().ok_or_else(|| missing("the command"))?;
         let stdin = frame.fds.get(1).filter(|_| message.stdin);
         let form = Form::from(&message);
+        let directory = place.shell.directory_before(message.number);
         let begun = Instant::now();
         let Begun {
             mark,
@@ -79,6 +80,7 @@ impl Current {
         };
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
+        run.directory = directory;
         let open = frame.fds.into_iter().chain(theirs);
         Ok(Self {
             run,

@@ -1,8 +1,9 @@
 //! A session: one shell that lives from call to call, and its keeper.
 //!
 //! `shell` starts it, `driver` has the line by which it runs a call and the frame by which it reports,
-//! `call` is one call, `ahead` what the next one finds ready. Which bytes belong to which call is a fact of the kernel: every call has pipes of
-//! its own, and what a call left running keeps writing to *its* pipes, which this keeper goes on reading.
+//! `call` is one call, `ahead` what the next one finds ready. Which bytes belong to which call is a fact
+//! of the kernel: every call has pipes of its own, and what a call left running keeps writing to *its*
+//! pipes, which this keeper goes on reading.
 //!
 //! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell and
 //! everything born since the call began; what earlier calls left running stays. A session whose shell
@@ -17,6 +18,7 @@ mod shell;
 pub(crate) use driver::Directory;
 
 use super::ending::{self, Reaped, Scope};
+use super::job_messages::Announce;
 use super::life::{Phase, Run};
 use super::protocol::{self, Call, End, Frame, Gone, Open, Query, Release};
 use super::pump::Pump;
@@ -121,6 +123,7 @@ impl Session {
                     current.hear(&mut self.place.shell, now);
                 }
                 current.look(&mut self.place.shell, now);
+                current.run.serve_clients(ready.job, now);
             }
             if ready.link || ready.engine {
                 self.listen(keeper, ready.engine, now);
@@ -171,6 +174,9 @@ impl Session {
         fds.extend(self.current.iter().flat_map(Current::pipes).map(watch));
         let earlier = self.earlier.iter().flat_map(|(_, run)| &run.pumps);
         fds.extend(earlier.filter_map(Pump::pipe).map(watch));
+        let job_at = fds.len();
+        let seen = self.current.iter();
+        fds.extend(seen.flat_map(|call| call.run.job_descriptors()).map(watch));
         poll(&mut fds, until)?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
@@ -181,6 +187,7 @@ impl Session {
             link: any(1, engine_at),
             engine: any(engine_at, report_at),
             report: any(report_at, pipes_at),
+            job: any(job_at, fds.len()),
         })
     }
 
@@ -263,6 +270,10 @@ impl Session {
         } else if frame.is::<End>() {
             if let (Some(current), Ok(End { by })) = (&mut self.current, frame.body()) {
                 current.run.end(Some(by), now);
+            }
+        } else if frame.is::<Announce>() {
+            if let Some(current) = &mut self.current {
+                current.run.announce(&frame);
             }
         } else if frame.is::<Release>() {
             // Of the call that was reported last, if something still writes to its pipes.
@@ -399,4 +410,5 @@ struct Ready {
     link: bool,
     engine: bool,
     report: bool,
+    job: bool,
 }

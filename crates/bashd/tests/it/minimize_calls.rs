@@ -56,7 +56,7 @@ async fn default_and_pi_show_less_and_say_where_the_rest_is() {
         assert_eq!(minimized.shown_bytes, reply.output.len() as u64);
         assert_eq!(
             (minimized.by.as_str(), minimized.artifact),
-            ("search", Some(0))
+            ("lossless", Some(0))
         );
     }
 }

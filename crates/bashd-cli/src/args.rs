@@ -238,9 +238,6 @@ pub(crate) struct Rpc {
     /// Serve clients of the same user on this Unix socket instead, until a signal comes.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Run commands in the shell of this session, where earlier ones left it, unless they name another.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<String>,
     /// Let calls run for so many seconds more when the client closes its end.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub(crate) linger: Duration,

@@ -9,9 +9,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What may stay in the state directory after a test: the ledger, the numbers of artifacts and what
-/// shells start with are meant to, and the mark of the last sweep.
-const MAY_STAY: &[&str] = &["artifacts", "ledger", "runs/swept", "shells"];
+/// What may stay in the state directory after a test: the ledger, the numbers of artifacts, what
+/// shells start with, the places of all jobs, and the mark of the last sweep.
+const MAY_STAY: &[&str] = &[
+    "artifacts",
+    "ledger",
+    "runs/bell",
+    "runs/names.lock",
+    "runs/swept",
+    "shells",
+];
 
 /// Directories and environment of one test. Dropping it checks for leaks, then removes everything.
 #[derive(Debug)]

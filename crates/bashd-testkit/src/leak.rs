@@ -228,13 +228,24 @@ impl Watched {
             let relative = path.strip_prefix(&self.path).unwrap_or(path);
             let is_place = relative.iter().count() == 1 && path.is_dir();
             let is_allowed = self.allowed.iter().any(|name| relative.starts_with(name));
-            !is_place && !is_allowed && !is_artifact(path) && !self.before.contains(path)
+            !is_place
+                && !is_allowed
+                && !is_artifact(path)
+                && !is_ended_job(path)
+                && !self.before.contains(path)
         };
         entries_below(&self.path)
             .into_iter()
             .filter(is_new)
             .collect()
     }
+}
+
+/// Whether this is an ended job, or a file of one: on a busy machine, a process that takes its time to end
+/// becomes a job for a moment, and what ended stays to be looked at.
+fn is_ended_job(path: &Path) -> bool {
+    let has_status = |directory: &Path| directory.join("status.json").exists();
+    has_status(path) || path.parent().is_some_and(has_status)
 }
 
 /// Whether this is stored output that is meant to stay: a directory with a whole artifact, or a file of it.

@@ -253,11 +253,6 @@ pub(crate) fn resolve(
     if wanted.by_shell {
         environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
     }
-    let guarded = if config.gate(profile, request).is_on() {
-        Guarded::Yes
-    } else {
-        Guarded::No
-    };
     if config.guard(profile).is_on() {
         env.retain(|(name, _)| !environment::slips_code_past_the_guard(name));
     }
@@ -271,6 +266,7 @@ pub(crate) fn resolve(
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
+    let guarded = guarded(wish);
     let client_env = ClientEnvironment::between(&surroundings.env, &env, guarded);
     let timeout = match accepted.ends {
         Ends::AtTimeout => accepted.timeout,
@@ -283,6 +279,8 @@ pub(crate) fn resolve(
     // A shell that lives on has no terminal: what asks for one runs in a shell of its own.
     let text = text.filter(|_| terminal.is_none());
     let (session, notes) = session_or_notes(wish, text, &shell, &cwd);
+    // What may become a job has a shell of its own, unless the caller named a session.
+    let session = session.filter(|plan| plan.is_asked_for || accepted.handover.is_none());
     // A shell that lives on can't become a job: its command ends at the timeout.
     let handover = accepted.handover.filter(|_| session.is_none());
     if session.is_some() {
@@ -316,6 +314,16 @@ pub(crate) fn resolve(
         quota: config.quota,
         directory: config.runs_dir().join(id.as_str()),
     })
+}
+
+/// Whether anything judges the command, so that a client's shell must not be told more than it.
+fn guarded(wish: Wish<'_>) -> Guarded {
+    let gate = wish.setting.config.gate(wish.profile, wish.request);
+    if gate.is_on() {
+        Guarded::Yes
+    } else {
+        Guarded::No
+    }
 }
 
 /// The shell, and what it gets; or the program, where a command runs without one.

@@ -49,7 +49,6 @@ pub(crate) fn rpc(
     let profiles = Library::new(settings.config.profiles_dir.clone());
     let mut server = Server::start(&arguments.serving, settings)?;
     server.set_front_end("rpc");
-    server.defaults.session.clone_from(&arguments.session);
     let host = Host {
         profiles: Arc::new(profiles),
         turns: Arc::new(Semaphore::new(calls::RUN_AT_ONCE)),

@@ -51,6 +51,11 @@ fn every_value_is_shown_with_its_origin() {
     ledger.enabled = false                         # BASHD_LEDGER_ENABLED
     ledger.retention_days = 180                    # default
     ledger.max_command_bytes = "64KiB"             # default
+    urls.local_dir = ""                            # default
+    urls.skills_dir = ""                           # default
+    urls.agents_dir = ""                           # default
+    urls.memory_dir = ""                           # default
+    urls.rules_dir = ""                            # default
     async.enabled = false                          # default
     bash.virtualTerminal = "on"                    # default
     bash.autoBackground.enabled = false            # default

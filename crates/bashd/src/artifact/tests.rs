@@ -315,8 +315,9 @@ fn a_failure_leaves_nothing_behind() {
 fn the_oldest_goes_first_but_never_one_that_is_read() {
     let mut place = place();
     place.store.retention.total = Some(3000);
-    let (_writer, reader) = spool(&place, SMALL, &[b'x'; 1000]);
     for (number, name) in (0..).zip(["r0", "r1", "r2", "r3"]) {
+        // A spool each: a shared file would have one age for all.
+        let (_writer, reader) = spool(&place, SMALL, &[b'x'; 1000]);
         keep(&place, name, &reader, Writers::Left);
         let past = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
         let directory = place.store.runs.join(name);

@@ -1,9 +1,9 @@
 //! Fewer tokens, the same facts: the output of known commands in less text.
 //!
 //! It works on the captured text alone: no command line is rewritten, no process is started, nothing is read. Rules of trust
-//! that hold for every filter are kept here and in [`sheet`], not by the filters' good will:
+//! that hold for every filter are kept here and in `sheet`, not by the filters' good will:
 //!
-//! - what a program or the script itself may read stays as it is ([`invocation`], [`machine_format`]);
+//! - what a program or the script itself may read stays as it is (`invocation`, `machine_format`);
 //! - of a run that failed, or of which the status does not speak, nothing is left out: noise is joined, with its items;
 //! - lines that tell of trouble stay whole, and so do the last lines of a failed run;
 //! - a result that is not smaller, a filter that panics or works too long: then the text stays as it is;

@@ -64,7 +64,9 @@ fn finished(
 ) -> io::Result<Finished> {
     let mut notices = accepted.notices.clone();
     notices.extend(plan.notes.iter().chain(&run.notes).map(Notice::request));
-    notices.extend(run.session_reset.map(|reset| {
+    // Where nobody asked for a session by name, its end is data only: the document's texts stay as they are.
+    let is_asked_for = plan.session.as_ref().is_some_and(|plan| plan.is_asked_for);
+    notices.extend(run.session_reset.filter(|_| is_asked_for).map(|reset| {
         let text = "variables, functions and directory are gone";
         Notice::request(format!("the session begins anew, since {reset}: {text}"))
     }));

@@ -1,7 +1,7 @@
 //! Internal URLs (`local://notes.md`) become paths: in the command, in variables, in the directory.
 //!
-//! The scan is pure ([`scan`]); what an address stands for is a resolver's to say, one a scheme, in the
-//! table [`RESOLVERS`]. Resolving looks at files but makes none: directories for `local://` are made
+//! The scan is pure (`scan`); what an address stands for is a resolver's to say, one a scheme, in the
+//! table `RESOLVERS`. Resolving looks at files but makes none: directories for `local://` are made
 //! when the plan is carried out. A new scheme is a file here and a line in the table.
 
 mod address;

@@ -21,7 +21,7 @@ fn log_is(scene: &Scene, name: &str, expected: &str) {
 fn survivor(left_behind: &[LeftBehind], command: &str) -> Held {
     let found = left_behind
         .iter()
-        .find(|process| process.command.ends_with(command)); // before its exec it is `nohup sleep`
+        .find(|process| process.command.contains(command)); // before its exec it is the shell's
     let found = found.unwrap_or_else(|| panic!("{command:?} is not in {left_behind:?}"));
     assert_eq!(found.reason, LeftReason::Survivor);
     Held::open(found.pid)

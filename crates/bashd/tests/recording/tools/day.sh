@@ -29,7 +29,7 @@ release_history() { # name, versions...
 }
 
 tool=git
-release_history jinja2 3.0.0 3.0.1 3.0.2 3.0.3 3.1.0 3.1.1 3.1.2
+release_history Jinja2 3.0.0 3.0.1 3.0.2 3.0.3 3.1.0 3.1.1 3.1.2
 record log 'git log -10'
 record log_stat 'git log --stat -4'
 record log_graph 'git log --oneline --graph --decorate --all -60'
@@ -238,7 +238,7 @@ tool=kubectl
 record no_server 'kubectl get pods; kubectl logs deploy/web; kubectl apply -f absent.yaml; kubectl describe pod web-1'
 
 tool=grep
-release_history jinja2 3.1.2
+release_history Jinja2 3.1.2
 record recursive 'grep -rn "environment" src'
 record files 'grep -rln "import" .'
 record context 'grep -rn -B2 -A4 "raise TypeError" src'

@@ -49,6 +49,8 @@ async fn default_and_pi_show_less_and_say_where_the_rest_is() {
         assert!(reply.output.ends_with(ends), "{profile}: {}", reply.text);
         assert_eq!(reply.artifact.as_deref(), Some("artifact://0"));
         assert_eq!(reply.output_bytes, raw().len() as u64);
+        let stored = contract.engine.artifacts().list().expect("the list");
+        assert_eq!(stored[0].kind.name(), "bash-original");
         let path = contract.engine.artifacts().path(0).expect("the artifact");
         assert_eq!(fs::read_to_string(path).expect("its file"), raw());
         let record = records(&home).remove(0);

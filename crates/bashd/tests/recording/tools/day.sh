@@ -269,8 +269,7 @@ record django_server 'rm -rf s && mkdir s && cd s && django-admin startproject s
 
 tool=go
 fresh
-quietly 'mkdir m; cd m; go mod init example.com/m; go get github.com/spf13/pflag@v1.0.5; cp -r $(go list -m -f "{{.Dir}}" github.com/spf13/pflag) ../pflag; chmod -R u+w ../pflag'
-project=/tmp/project/pflag
+quietly 'cp -r /usr/share/gocode/src/github.com/spf13/pflag/. .; [ -e go.mod ] || go mod init github.com/spf13/pflag'
 record test 'go test ./...'
 record test_verbose 'go test -v ./...'
 quietly "perl -pi -e 's/return nil/return fmt.Errorf(\"no\")/ if \$n++ == 9; s/len\(f.args\)/len(f.args)+1/' flag.go"

@@ -4,7 +4,7 @@ use super::Profile;
 use super::minimized::minimized;
 use super::reply::{self, Ending, Finished, Handed};
 use super::rules::Artifacts;
-use crate::artifact::{Kept, Output, Store, Writers};
+use crate::artifact::{Kept, Kind, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit, Failure, HandedOver, Outcome, Run};
@@ -17,6 +17,7 @@ use crate::output::window::Keep;
 use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
@@ -74,15 +75,18 @@ fn finished(
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
+    let kind = Cell::new(Kind::Bash);
     let mut keep = || {
-        artifact = artifact.or_else(|| stored(profile, plan, run, means?.store));
+        artifact = artifact.or_else(|| stored(profile, plan, run, means?.store, kind.get()));
         artifact
     };
     let text = plan
         .terminal
         .map(|size| TerminalText::of(&run.out, size, profile.terminal.carriage_return));
     let settings = means.and_then(|means| means.minimizer);
+    kind.set(Kind::BashOriginal);
     let shown = minimized(profile, plan, run, settings, &mut keep)?;
+    kind.set(Kind::Bash);
     let minimized_by = shown.as_ref().map(|shown| shown.filter.clone());
     let (captured, hidden) = match (text.transpose()?, shown) {
         (Some(text), _) => captured(profile, plan, &text, None, &mut keep)?,
@@ -144,7 +148,7 @@ fn handed(
 }
 
 /// Stores a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
-fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Kept> {
+fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store, kind: Kind) -> Option<Kept> {
     if profile.output.artifacts == Artifacts::Never {
         return None;
     }
@@ -157,6 +161,7 @@ fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Ke
         } else {
             Writers::Left
         },
+        kind,
     };
     store.keep(&plan.directory, &profile.name, &output).ok()
 }

@@ -53,7 +53,7 @@ pub(super) fn minimized(
         exit,
         text: &raw,
     };
-    let Ok(mut digest) = minimize::minimize(subject, settings) else {
+    let Ok(digest) = minimize::minimize(subject, settings) else {
         return Ok(None);
     };
     if digest.text.len() + LONGEST_FOOTER >= raw.len() {
@@ -63,14 +63,8 @@ pub(super) fn minimized(
     let Some(kept) = keep().filter(|kept| kept.dropped == 0) else {
         return Ok(None);
     };
-    if !digest.text.ends_with('\n') {
-        digest.text.push('\n');
-    }
-    let address = artifact::address(kept.id);
-    let _ = writeln!(digest.text, "[raw output: {address}]");
-    let mut captured = profile
-        .output
-        .capture(&InMemory(&digest.text), None, keep)?;
+    let text = with_footer(digest.text, kept.id);
+    let mut captured = profile.output.capture(&InMemory(&text), None, keep)?;
     if let Captured::One(shown) = &mut captured {
         (shown.bytes, shown.lines) = (length, run.out.lines());
     }
@@ -78,6 +72,16 @@ pub(super) fn minimized(
         captured,
         filter: digest.filter,
     }))
+}
+
+/// A digest, and where its raw output is.
+pub(crate) fn with_footer(mut digest: String, id: u64) -> String {
+    if !digest.ends_with('\n') {
+        digest.push('\n');
+    }
+    let address = artifact::address(id);
+    let _ = writeln!(digest, "[raw output: {address}]");
+    digest
 }
 
 /// All of a stream as text; nothing if some of it is gone.

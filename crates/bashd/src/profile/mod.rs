@@ -8,7 +8,7 @@ mod check;
 mod detailed;
 pub(crate) mod finished;
 pub mod library;
-mod minimized;
+pub(crate) mod minimized;
 pub mod parameters;
 pub mod reply;
 pub mod rules;

@@ -107,7 +107,7 @@ fn at_the_deadline_the_client_kills_before_the_last_look() {
         &home,
         "timeout",
         "echo before; sleep 300",
-        &["--timeout", "1"],
+        &["--timeout", "3"],
     ) else {
         return;
     };

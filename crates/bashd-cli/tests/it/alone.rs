@@ -4,7 +4,7 @@ use crate::{bashd, shown};
 use bashd_testkit::Home;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Waits until the command of a run has made this file.
@@ -34,7 +34,7 @@ fn a_killed_bashd_leaves_nothing_running() {
 #[test]
 fn a_killed_keeper_is_told_with_its_output_and_its_orphans_end() {
     let home = Home::new();
-    let script = "echo before; sleep 0.2; (setsid sleep 300 &) ; kill -9 $PPID; sleep 300";
+    let script = "echo before; sleep 1; (setsid sleep 300 &) ; kill -9 $PPID; sleep 300";
     let transcript = shown(&home, &["run", "--json", script]);
     let reply: Value = serde_json::from_slice(&transcript.stdout).unwrap();
     assert_eq!(reply["output"], "before\n", "{reply}");
@@ -45,32 +45,54 @@ fn a_killed_keeper_is_told_with_its_output_and_its_orphans_end() {
     assert_eq!(transcript.code(), Some(125));
 }
 
+/// `bashd run` at a terminal, which `script` gives it, with a script that goes on once there is a file `go`.
+struct AtTerminal<'a> {
+    home: &'a Home,
+    script: Child,
+}
+
+impl<'a> AtTerminal<'a> {
+    /// Starts bashd on a terminal that `stty` was asked to prepare.
+    fn start(home: &'a Home, stty: &str, inner: &str) -> Self {
+        let program = env!("CARGO_BIN_EXE_bashd");
+        let command = format!("stty {stty}; {program} run '{inner}'");
+        let script = Command::new("script")
+            .args(["-qfec", &command, "typescript"])
+            .env_clear()
+            .envs(home.env())
+            .current_dir(home.workspace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { home, script }
+    }
+
+    /// What the terminal was sent so far.
+    fn seen(&self) -> String {
+        std::fs::read_to_string(self.home.workspace().join("typescript")).unwrap_or_default()
+    }
+
+    /// Waits until the terminal was sent this, then lets the script go on to its end. The status.
+    fn go_on_after(&mut self, text: &str) -> Option<i32> {
+        let begun = Instant::now();
+        while !self.seen().contains(text) {
+            let seen = self.seen();
+            assert!(begun.elapsed() < Duration::from_secs(20), "{seen}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::fs::write(self.home.workspace().join("go"), "").unwrap();
+        self.script.wait().unwrap().code()
+    }
+}
+
 #[test]
 fn at_a_terminal_output_comes_as_it_is_written_and_once() {
     let home = Home::new();
-    let program = env!("CARGO_BIN_EXE_bashd");
-    // `script` gives its command a terminal; the command writes, waits for us, and writes again.
     let inner = "echo one; while ! test -e go; do sleep 0.01; done; echo two >&2; exit 3";
-    let command = format!("{program} run '{inner}'");
-    let mut child = Command::new("script")
-        .args(["-qfec", &command, "typescript"])
-        .env_clear()
-        .envs(home.env())
-        .current_dir(home.workspace())
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let typescript = home.workspace().join("typescript");
-    let begun = Instant::now();
-    let seen = || std::fs::read_to_string(&typescript).unwrap_or_default();
-    while !seen().contains("one\r\n") {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{}", seen());
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    std::fs::write(home.workspace().join("go"), "").unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(3));
-    let lines: Vec<_> = seen().lines().skip(1).map(str::to_owned).collect();
+    let mut terminal = AtTerminal::start(&home, "sane", inner);
+    assert_eq!(terminal.go_on_after("one\r\n"), Some(3));
+    let lines: Vec<_> = terminal.seen().lines().skip(1).map(str::to_owned).collect();
     // A machine that is slow sees the status line come and go before the second line.
     let words: Vec<_> = lines
         .iter()
@@ -85,28 +107,10 @@ fn at_a_terminal_output_comes_as_it_is_written_and_once() {
 #[test]
 fn at_a_terminal_a_silent_command_shows_that_it_runs_and_for_how_long() {
     let home = Home::new();
-    let program = env!("CARGO_BIN_EXE_bashd");
     let inner = "echo one; while ! test -e go; do sleep 0.01; done; echo two";
-    let command = format!("stty cols 60 rows 20; {program} run '{inner}'");
-    let mut child = Command::new("script")
-        .args(["-qfec", &command, "typescript"])
-        .env_clear()
-        .envs(home.env())
-        .current_dir(home.workspace())
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let typescript = home.workspace().join("typescript");
-    let begun = Instant::now();
-    let seen = || std::fs::read_to_string(&typescript).unwrap_or_default();
-    while !seen().contains("running") {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{}", seen());
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    std::fs::write(home.workspace().join("go"), "").unwrap();
-    assert!(child.wait().unwrap().success());
-    let seen = seen();
+    let mut terminal = AtTerminal::start(&home, "cols 60 rows 20", inner);
+    assert_eq!(terminal.go_on_after("running"), Some(0));
+    let seen = terminal.seen();
     assert!(
         seen.contains("\r\u{1b}[Ktwo\r\n"),
         "the line is taken away: {seen:?}"

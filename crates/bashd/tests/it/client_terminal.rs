@@ -77,7 +77,7 @@ async fn the_terminals_id_and_the_output_are_told_while_it_runs() {
 async fn at_its_deadline_it_is_killed_then_read_then_released() {
     let home = Home::new();
     let client = Client::new(&home);
-    let request = Request::new("echo before; sleep 60").timeout(Duration::from_secs(1));
+    let request = Request::new("echo before; sleep 60").timeout(Duration::from_secs(3));
     let reply = run(&engine(&home), &client, request).await;
     assert!(reply.timed_out && !reply.cancelled);
     assert_eq!(reply.output, "before\n");
@@ -175,7 +175,7 @@ async fn no_silence_of_the_client_is_waited_for_without_end() {
     for deaf in ["output", "wait", "kill", "release"] {
         let home = Home::new();
         let client = Client::with(&home, &[(deaf, Fault::Hangs)]);
-        let request = Request::new("echo out; sleep 60").timeout(Duration::from_secs(1));
+        let request = Request::new("echo out; sleep 60").timeout(Duration::from_secs(3));
         let reply = run(&engine(&home), &client, request).await;
         assert!(reply.timed_out, "{deaf}: {reply:?}");
         let expected = if deaf == "output" { "" } else { "out\n" };

@@ -200,6 +200,22 @@ async fn a_child_that_keeps_the_terminal_open_holds_nothing_up() {
     wait_until_nothing_runs(&home);
 }
 
+/// Waits until there is a `sleep` that is not stopped.
+async fn until_a_sleep_runs(home: &Home) {
+    let is_there = || {
+        running(home)
+            .iter()
+            .any(|process| process.command.contains("sleep") && process.state != 'T')
+    };
+    for _ in 0..1000 {
+        if is_there() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{:?}", running(home));
+}
+
 #[tokio::test]
 async fn jobs_are_controlled_by_keys() {
     let home = Home::new();
@@ -211,20 +227,13 @@ async fn jobs_are_controlled_by_keys() {
     terminal.until("ready>").await;
     terminal.keyboard.type_bytes("sleep 300\r");
     terminal.until("sleep 300").await;
-    for _ in 0..500 {
-        if running(&home)
-            .iter()
-            .any(|process| process.command.contains("sleep"))
-        {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until_a_sleep_runs(&home).await;
     terminal.press(&["C-z"]);
     terminal.until("Stopped").await;
     terminal.keyboard.type_bytes("jobs; fg\r");
     terminal.until("fg").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // Before it goes on, it has the terminal: the key is for it.
+    until_a_sleep_runs(&home).await;
     terminal.press(&["C-c"]);
     terminal.keyboard.type_bytes("echo $((6*7))\r");
     terminal.until("42").await;

@@ -314,7 +314,8 @@ async fn check_same(home: &Home, engine: &Engine, command: &str) {
     );
 }
 
-/// Commands with and without what is rewritten, none of which writes to stderr past its pipe.
+/// Commands with and without what is rewritten, none of which writes to stderr past its pipe, or goes on writing,
+/// line by line, to a `head` that has seen enough: whether SIGPIPE meets that is a matter of luck.
 fn commands() -> impl Strategy<Value = String> {
     let directory = prop_oneof![
         Just(""),
@@ -338,7 +339,7 @@ fn commands() -> impl Strategy<Value = String> {
         Just("{ pwd; echo x; exit 3; }"),
         Just("(seq 3; false)"),
         Just("for i in a b c; do echo $i; done"),
-        Just("while read -r l; do echo \"<$l>\"; done < <(seq 4)"),
+        Just("while read -r l; do echo \"<$l>\"; done < <(seq 3)"),
         Just("true"),
         Just("! seq 3"),
         Just("echo 'x | tail -n 1'"),

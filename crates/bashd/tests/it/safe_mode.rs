@@ -422,7 +422,7 @@ async fn tail_follows_until_the_limit() {
         let request = Request::new("tail -f app.log")
             .profile("voice")
             .safe_mode(mode);
-        let reply = engine.run(request.timeout(Duration::from_secs(1))).await;
+        let reply = engine.run(request.timeout(Duration::from_secs(3))).await;
         assert!(reply.timed_out && reply.output.contains("one"), "{reply:?}");
     }
 }

@@ -243,7 +243,7 @@ async fn a_slow_receiver_neither_slows_the_command_nor_loses_anything() {
 async fn a_receiver_slower_than_the_limit_still_gets_the_true_reply() {
     let home = Home::new();
     let engine = engine(&home);
-    let limit = Duration::from_secs(1);
+    let limit = Duration::from_secs(3);
     let request = Request::new("seq -w 1 500000; touch finished")
         .profile("phoenix")
         .timeout(limit);
@@ -309,7 +309,7 @@ async fn a_call_in_which_nothing_runs_has_one_event() {
 async fn a_timeout_is_told_with_what_came_before() {
     let home = Home::new();
     let engine = engine(&home);
-    let request = Request::new("echo part; sleep 60").timeout(Duration::from_secs(1));
+    let request = Request::new("echo part; sleep 60").timeout(Duration::from_secs(3));
     let told = told(&engine, request).await;
     assert_eq!(told.out, "part\n");
     assert!(told.reply().timed_out);

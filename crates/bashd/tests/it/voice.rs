@@ -254,7 +254,7 @@ async fn v_17_expiry_ends_everything_the_command_started() {
         assert_eq!(running(&home), [], "{shell}");
         assert_eq!(reply.left_behind, [], "{shell}");
         let late = Duration::from_millis(reply.wall_ms).saturating_sub(limit);
-        assert!(late < Duration::from_secs(2), "{shell}: {late:?} late");
+        assert!(late < Duration::from_secs(10), "{shell}: {late:?} late");
     }
 }
 

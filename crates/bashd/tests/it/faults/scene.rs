@@ -21,10 +21,10 @@ pub(super) const SWIFT: &str = "swift";
 pub(super) const GRACE: Duration = Duration::from_millis(200);
 
 /// What a bound may be missed by: other programs run on the machine as well.
-pub(super) const SLACK: Duration = Duration::from_millis(1500);
+pub(super) const SLACK: Duration = Duration::from_secs(8);
 
 /// A limit that a test never reaches unless something is wrong.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// An engine and its home. Fields are dropped in this order, and the home's end is the leak check.
 pub(super) struct Scene {

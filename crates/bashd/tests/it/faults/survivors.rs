@@ -113,7 +113,7 @@ fn a_process_substitution_is_waited_for_or_listed() {
 fn a_survivor_that_outlives_its_deadline_stays() {
     as_each_user(|| {
         let scene = Scene::with_logs();
-        let limit = Duration::from_millis(300);
+        let limit = Duration::from_millis(1500);
         let Answer { reply, .. } = scene.run(request("sleep 300 & echo $!").timeout(limit));
         assert!(!reply.timed_out, "{reply:?}");
         let sleep = survivor(&reply.left_behind, "sleep 300");

@@ -61,13 +61,13 @@ async fn at_the_end_of_the_wait_the_command_goes_on_as_a_job() {
     let shop = Workshop::new();
     let request = shop
         .request("echo so far; sleep 300")
-        .timeout(Duration::from_secs(1))
+        .timeout(Duration::from_secs(3))
         .on_timeout(OnTimeout::Background);
     let reply = shop.engine.run(request).await;
     let job = shop.job_of(&reply);
     assert!(!reply.timed_out && !reply.is_error, "{reply:?}");
     assert!(
-        reply.text.starts_with("so far\n[still running after 1"),
+        reply.text.starts_with("so far\n[still running after 3"),
         "{reply:?}"
     );
     assert_eq!(reply.output, "so far\n");
@@ -201,7 +201,7 @@ async fn full_limits_turn_down_before_anything_runs() {
     // A wait that could not be handed over ends as by its limit.
     let request = shop
         .request("echo so far; sleep 300")
-        .timeout(Duration::from_secs(1))
+        .timeout(Duration::from_secs(3))
         .on_timeout(OnTimeout::Background);
     let reply = shop.engine.run(request).await;
     assert!(reply.timed_out && reply.job.is_none(), "{reply:?}");

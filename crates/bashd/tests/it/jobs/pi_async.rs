@@ -55,7 +55,7 @@ async fn async_returns_at_once_and_poll_brings_the_result() {
 
 #[tokio::test]
 async fn a_long_call_becomes_a_job_by_itself_and_its_timeout_holds() {
-    let shop = Workshop::with(|config| config.auto_background = Some(Duration::from_millis(500)));
+    let shop = Workshop::with(|config| config.auto_background = Some(Duration::from_secs(3)));
     let command = "echo early; sleep 300";
     let reply = pi(&shop, json!({"command": command, "timeout": 4000})).await;
     let notice = "Timeout clamped to 3600s (requested 4000s; allowed range 1-3600s).";

@@ -20,7 +20,7 @@ async fn a_timeout_leaves_the_server_of_an_earlier_call() {
         session.output("true").await;
     }
     let hog = "x=1; sleep 60 & setsid sleep 60 & (trap '' TERM; sleep 60) & echo ready; sleep 60";
-    let request = session.request(hog).timeout(Duration::from_secs(1));
+    let request = session.request(hog).timeout(Duration::from_secs(3));
     let begun = Instant::now();
     let reply = session.engine.run(request).await;
     assert!(reply.timed_out && reply.output == "ready\n", "{reply:?}");
@@ -29,7 +29,7 @@ async fn a_timeout_leaves_the_server_of_an_earlier_call() {
         Some("the command timed out")
     );
     assert!(
-        begun.elapsed() < Duration::from_secs(11),
+        begun.elapsed() < Duration::from_secs(25),
         "{:?}",
         begun.elapsed()
     );
@@ -104,12 +104,12 @@ async fn returns_promptly_and_quarantines_the_key_when_clean_up_stalls() {
     let begun = Instant::now();
     let reply = session
         .engine
-        .run(request.timeout(Duration::from_secs(1)))
+        .run(request.timeout(Duration::from_secs(3)))
         .await;
     let elapsed = begun.elapsed();
     assert!(reply.timed_out, "{reply:?}");
     assert!(
-        elapsed >= Duration::from_secs(6) && elapsed < Duration::from_secs(16),
+        elapsed >= Duration::from_secs(8) && elapsed < Duration::from_secs(30),
         "{elapsed:?}"
     );
     let aside = session.run("echo $$").await;

@@ -165,7 +165,8 @@ fn a_failure_loses_no_word() {
 /// Words that a filter says otherwise, that a kind's name stands for, or that say how long a passed test took.
 fn is_filler(word: &str) -> bool {
     let is_hash = word.len() > 12 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_time = word.ends_with("ms") && word.starts_with(|c: char| c.is_ascii_digit());
+    let number = word.trim_end_matches('s').trim_end_matches('m');
+    let is_time = number != word && number.bytes().all(|byte| byte.is_ascii_digit());
     is_hash || is_time || FILLERS.contains(&word)
 }
 

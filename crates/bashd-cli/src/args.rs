@@ -7,7 +7,7 @@ mod jobs;
 
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use jobs::{
-    Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsSend, JobsWait,
+    Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsScreen, JobsSend, JobsWait,
 };
 use std::ffi::OsString;
 use std::net::SocketAddr;

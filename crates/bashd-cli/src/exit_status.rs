@@ -9,9 +9,9 @@ use std::process::ExitCode;
 /// |---|---|
 /// | the command's own | `run`: it exited |
 /// | 0 | everything else: done |
-/// | 1 | `doctor`: something that bashd needs is missing; `jobs wait`: a job ended before what was waited for; `minimize test`: a filter fails its test |
+/// | 1 | `doctor`: something that bashd needs is missing; `jobs wait`, `jobs screen`: a job ended before what was waited for; `minimize test`: a filter fails its test |
 /// | 2 | `hook`: the tool call is blocked |
-/// | 124 | `run`: the deadline ended the command; `jobs wait`: not in that time |
+/// | 124 | `run`: the deadline ended the command; `jobs wait`, `jobs screen`: not in that time |
 /// | 125 | bashd failed, or the request or the usage is bad |
 /// | 126 | `run`, `check`: a rule denied the command |
 /// | 130 | `run`: Ctrl-C ended the command |

@@ -20,6 +20,8 @@ pub enum NoticeKind {
     Request,
     /// Output of this stream is missing though nobody asked for that. Told in every profile.
     OutputLost(Stream),
+    /// A terminal was asked for, and there is none; the text is why. Data where the profile has room for that, never text.
+    NoTerminal,
 }
 
 impl Notice {
@@ -28,6 +30,14 @@ impl Notice {
         Self {
             kind: NoticeKind::Request,
             text: text.into(),
+        }
+    }
+
+    /// A notice that there is no terminal, and why.
+    pub fn no_terminal(reason: impl Into<String>) -> Self {
+        Self {
+            kind: NoticeKind::NoTerminal,
+            text: reason.into(),
         }
     }
 

@@ -30,6 +30,7 @@ impl Jobs {
             Some(JobsAction::Show(show)) => &show.everywhere,
             Some(JobsAction::Output(output)) => &output.everywhere,
             Some(JobsAction::Follow(follow)) => &follow.everywhere,
+            Some(JobsAction::Screen(screen)) => &screen.everywhere,
             Some(JobsAction::Wait(wait)) => &wait.everywhere,
             Some(JobsAction::Send(send)) => &send.everywhere,
             Some(JobsAction::Kill(kill)) => &kill.everywhere,
@@ -44,6 +45,7 @@ pub(crate) enum JobsAction {
     Show(JobsShow),
     Output(JobsOutput),
     Follow(JobsFollow),
+    Screen(JobsScreen),
     Wait(JobsWait),
     Send(JobsSend),
     Kill(JobsKill),
@@ -105,6 +107,33 @@ pub(crate) struct JobsFollow {
     everywhere: Everywhere,
 }
 
+/// Print what the terminal of a job shows, now or once it shows something.
+///
+/// Exits with status 0 when that came true, 1 when the job ended before it did, 124 after --timeout.
+#[derive(Debug, Args)]
+pub(crate) struct JobsScreen {
+    /// Its id, its short name (`bg_1`) or the name it was given.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Wait until the screen shows something that matches this regular expression.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) regex: Option<String>,
+    /// Wait until nothing was written for so many milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub(crate) silent: Option<u64>,
+    /// Wait so many seconds at most; without it, 30.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Also the last so many lines that scrolled away.
+    #[arg(long, value_name = "LINES", default_value_t = 0)]
+    pub(crate) scrollback: usize,
+    /// Print one JSON object: lines, cursor, title, size and the job.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
 /// Wait until jobs end, say something, answer, or fall silent.
 ///
 /// Exits with status 0 when that came true, 1 when a job ended before it did, 124 after --timeout.
@@ -138,9 +167,10 @@ pub(crate) struct JobsWait {
     everywhere: Everywhere,
 }
 
-/// Send input, the end of it, or a signal to a job.
+/// Send input, keys, the end of input, or a signal to a job.
 ///
-/// Input needs a job that was started with `--stdin-open`.
+/// Input needs a job that was started with `--stdin-open` or `--pty`. What is given is sent in this order: text,
+/// paste, Enter, keys.
 #[derive(Debug, Args)]
 pub(crate) struct JobsSend {
     /// Its id, its short name (`bg_1`) or the name it was given.
@@ -149,9 +179,15 @@ pub(crate) struct JobsSend {
     /// The text, as it is; `-` reads it from stdin.
     #[arg(value_name = "TEXT")]
     pub(crate) text: Option<String>,
-    /// A newline after the text.
+    /// Text as a paste, for programs that tell it from typing.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) paste: Option<String>,
+    /// A newline after the text; at a terminal the key Enter.
     #[arg(long)]
     pub(crate) enter: bool,
+    /// A key by name, as often as there are keys: `Enter`, `Up`, `F1`, `C-c`, `M-x`, `S-Tab`.
+    #[arg(long = "key", value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
     /// The end of the input after that.
     #[arg(long)]
     pub(crate) close: bool,

@@ -34,8 +34,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: Paint) {
     let skipped = lines.len().saturating_sub(usize::from(above.height));
     let lines = lines.iter().skip(skipped).map(|line| line_of(line, paint));
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), above);
-    let state = if app.is_running() { "running" } else { "ready" };
-    let place = format!("[{state}] {}  {}", app.remark(), app.place());
+    let state = if app.runs().is_running() {
+        "running"
+    } else {
+        "ready"
+    };
+    let place = format!("[{state}] {}  {}", app.remark(), app.runs().place());
     let style = style_of(Tone::Faint, paint).add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(place).style(style), remark);
     draw_prompt(frame, app, prompt);
@@ -44,15 +48,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: Paint) {
     } else if let Some(pager) = app.pager() {
         let area = frame.area();
         let title = format!(" {} ", pager.title);
-        let footer = format!(" {} lines · q closes ", pager.lines.len());
-        let block = Block::bordered().title(title).title_bottom(footer);
-        let inner = block.inner(area);
-        let rows = pager
-            .lines
-            .iter()
-            .skip(pager.top)
-            .take(usize::from(inner.height));
-        let rows: Vec<_> = rows.map(|line| line_of(line, paint)).collect();
+        let block = Block::bordered().title(title).title_bottom(pager.footer());
+        let rows = pager.visible(usize::from(block.inner(area).height));
+        let rows: Vec<_> = rows.iter().map(|line| line_of(line, paint)).collect();
         frame.render_widget(Clear, area);
         frame.render_widget(Paragraph::new(rows).block(block), area);
     }
@@ -95,7 +93,8 @@ fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: Paint) {
         "" => " Console ".to_owned(),
         title => format!(" Console · {title} "),
     };
-    let footer = " esc esc ends it · ctrl-t hides · input goes to the terminal ";
+    let end_key = overlay.ends_by().label();
+    let footer = format!(" {end_key} ends it · ctrl-t hides · input goes to the terminal ");
     let block = Block::bordered().title(title).title_bottom(footer);
     let inner = block.inner(area);
     let rows = (0..size.rows()).map(|row| {

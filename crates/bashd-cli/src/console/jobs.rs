@@ -2,9 +2,10 @@
 //! be done to them.
 
 use crate::for_people;
-use bashd::jobs::{AfterInput, Jobs, OutputQuery, State, Whose};
+use bashd::Error;
+use bashd::jobs::{Job, JobKind, JobTerminal, Jobs, OutputQuery, State, Typing, Whose};
 use bashd::render::{self, Line, Tone};
-use bashd::screen::keys::{Key, KeyModes};
+use bashd::screen::keys::Key;
 
 /// Lines of a job's output that are shown.
 const LINES: u64 = 500;
@@ -31,35 +32,58 @@ pub(super) enum Deed {
     Kill(String),
     /// Send it text or keys.
     Send(String, String),
+    /// Look at it: at its terminal, if it has one, or at its output.
+    Open(String),
+}
+
+/// A page as it is now.
+pub(super) struct Seen {
+    pub(super) lines: Vec<Line>,
+    /// For each line of a list the id of what it stands for.
+    pub(super) targets: Vec<String>,
 }
 
 /// The page as it is now.
-pub(super) async fn page(jobs: &Jobs, page: &Page) -> Vec<Line> {
+pub(super) async fn page(jobs: &Jobs, page: &Page) -> Seen {
     match page {
-        Page::List => list(jobs),
-        Page::Output(name) => output(jobs, name).await,
+        Page::List => list(jobs).await,
+        Page::Output(name) => Seen {
+            lines: output(jobs, name).await,
+            targets: Vec::new(),
+        },
     }
 }
 
-fn list(jobs: &Jobs) -> Vec<Line> {
-    let line = |job: &bashd::jobs::Job| {
-        let age = for_people::duration(job.age_ms);
-        let name = job.name.as_ref().unwrap_or(&job.alias);
-        let state = job.state.name().replace('_', " ");
-        Line::new(tone(job.state), format!("{state:<17}"))
-            .and(Tone::Plain, format!(" {name:<10}"))
-            .and(Tone::Faint, format!(" {age:>6}  "))
-            .and(Tone::Command, for_people::one_line(&job.command))
-            .and(
-                Tone::Faint,
-                format!("  {}", for_people::one_line(&job.last_line)),
-            )
-    };
-    let lines: Vec<_> = jobs.list(ALL).iter().rev().map(line).collect();
-    if lines.is_empty() {
-        return vec![Line::new(Tone::Faint, "there is no job")];
+/// Runs whose calls wait, then jobs, the newest first.
+async fn list(jobs: &Jobs) -> Seen {
+    let mut all = jobs.list(ALL);
+    all.extend(jobs.running().await);
+    let lines = all.iter().rev().map(line).collect();
+    let targets: Vec<_> = all.iter().rev().map(|job| job.id.clone()).collect();
+    if targets.is_empty() {
+        let nothing = "nothing has been running for longer than a second, and there is no job";
+        return Seen {
+            lines: vec![Line::new(Tone::Faint, nothing)],
+            targets,
+        };
     }
-    lines
+    Seen { lines, targets }
+}
+
+fn line(job: &Job) -> Line {
+    let age = for_people::duration(job.age_ms);
+    let name: &str = match (&job.name, job.kind) {
+        (Some(name), _) => name,
+        (None, JobKind::Foreground) => "call",
+        (None, JobKind::Background | JobKind::Survivors) => &job.alias,
+    };
+    let state = job.state.name().replace('_', " ");
+    let last = for_people::one_line(&render::plain(&job.last_line));
+    Line::new(tone(job.state), format!("{state:<17}"))
+        .and(Tone::Plain, format!(" {name:<8}"))
+        .and(Tone::Faint, format!(" {age:>6}  "))
+        .and(Tone::Command, for_people::one_line(&job.command))
+        .and(Tone::Faint, format!("  {last}"))
 }
 
 fn tone(state: State) -> Tone {
@@ -89,37 +113,53 @@ async fn output(jobs: &Jobs, name: &str) -> Vec<Line> {
     }
 }
 
-/// Does it; the answer is for the line of remarks.
-pub(super) async fn act(jobs: &Jobs, deed: &Deed) -> String {
-    let done = match deed {
-        Deed::Kill(name) => match jobs.find(ALL, name) {
-            Ok(job) => jobs.kill(&job).await.map(|_| format!("{name} was ended")),
-            Err(error) => Err(error),
-        },
-        Deed::Send(name, what) => match jobs.find(ALL, name) {
-            Ok(job) => {
-                let sent = jobs.send(&job, &bytes(what), AfterInput::StayOpen).await;
-                sent.map(|()| format!("sent to {name}"))
-            }
-            Err(error) => Err(error),
-        },
-    };
-    done.unwrap_or_else(|error| error.to_string())
+/// Ends one; the answer is for the line of remarks.
+pub(super) async fn kill(jobs: &Jobs, name: &str) -> Result<String, Error> {
+    let job = jobs.find(ALL, name)?;
+    jobs.kill(&job).await?;
+    Ok(format!("{} was ended", called(&job)))
+}
+
+/// Sends something; the answer is for the line of remarks.
+pub(super) async fn send(jobs: &Jobs, name: &str, what: &str) -> Result<String, Error> {
+    let job = jobs.find(ALL, name)?;
+    jobs.type_at(&job, &typing(what)).await?;
+    Ok(format!("sent to {}", called(&job)))
+}
+
+/// What can be opened: a live one's terminal, or else its output.
+pub(super) async fn open(jobs: &Jobs, name: &str) -> Result<Opened, Error> {
+    let job = jobs.find(ALL, name)?;
+    if job.terminal.is_some() && job.state.is_alive() {
+        let terminal = jobs.terminal(&job).await?;
+        return Ok(Opened::Terminal(Box::new(job), Box::new(terminal)));
+    }
+    Ok(Opened::Output(Box::new(job)))
+}
+
+/// How to look at a job.
+pub(super) enum Opened {
+    Terminal(Box<Job>, Box<JobTerminal>),
+    Output(Box<Job>),
+}
+
+/// What people call it.
+pub(super) fn called(job: &Job) -> &str {
+    match (&job.name, job.kind) {
+        (Some(name), _) => name,
+        (None, JobKind::Foreground) => "the command",
+        (None, JobKind::Background | JobKind::Survivors) => &job.alias,
+    }
 }
 
 /// Names of keys (`C-c Up Enter`), or else a line of text.
-fn bytes(what: &str) -> Vec<u8> {
-    let named = |word: &str| Key::named(word).filter(|_| word.chars().count() > 1);
-    let keys: Option<Vec<Key>> = what.split_whitespace().map(named).collect();
-    match keys {
-        Some(keys) if !keys.is_empty() => {
-            let pressed = keys
-                .into_iter()
-                .flat_map(|key| key.bytes(KeyModes::default()));
-            pressed.collect()
-        }
-        _ => format!("{what}\n").into_bytes(),
-    }
+fn typing(what: &str) -> Typing {
+    let is_key = |word: &str| word.chars().count() > 1 && Key::named(word).is_some();
+    let words = || what.split_whitespace();
+    let keys = Typing::default().keys(words()).ok();
+    let is_all_keys = !what.trim().is_empty() && words().all(is_key);
+    keys.filter(|_| is_all_keys)
+        .unwrap_or_else(|| Typing::text(format!("{what}\n")))
 }
 
 #[cfg(test)]
@@ -128,11 +168,13 @@ mod tests {
 
     #[test]
     fn keys_are_told_from_text() {
-        assert_eq!(bytes("C-c"), b"\x03");
-        assert_eq!(bytes("Up Enter"), b"\x1b[A\r");
-        assert_eq!(bytes("yes"), b"yes\n");
-        assert_eq!(bytes("Up the hill"), b"Up the hill\n");
-        assert_eq!(bytes("y"), b"y\n");
-        assert_eq!(bytes(""), b"\n");
+        for keys in ["C-c", "Up Enter", "F1"] {
+            let typed = typing(keys);
+            assert_eq!(typed.keys.len(), keys.split(' ').count(), "{keys}");
+            assert!(typed.text.is_empty(), "{keys}");
+        }
+        for text in ["yes", "Up the hill", "y", ""] {
+            assert_eq!(typing(text).text, format!("{text}\n").into_bytes());
+        }
     }
 }

@@ -1,17 +1,20 @@
 //! `bashd console`: a terminal UI for people, to run commands, to watch them and to step in.
 //!
 //! `screen` takes and gives back the terminal, `app` holds what is known and what a key does, `draw` shows
-//! it, `prompt` is the line below, `overlay` the terminal of a command, `history` what ran before,
-//! `jobs` what goes on elsewhere. One
+//! it, `prompt` is the line below, `runs` what runs here, `overlay` the terminal of a command and `end_key`
+//! what ends it there, `pager` a page of lines, `history` what ran before, `jobs` what goes on elsewhere. One
 //! loop hears keys, events of the run and time.
 
 mod app;
 mod complete;
 mod draw;
+mod end_key;
 mod history;
 mod jobs;
 mod overlay;
+mod pager;
 mod prompt;
+mod runs;
 mod screen;
 
 use crate::exit_status::ExitStatus;
@@ -23,6 +26,8 @@ use app::App;
 use bashd::exec::TerminalGuardian;
 use bashd::{CancellationToken, Engine, KeeperSource};
 use crossterm::event;
+use end_key::EndKey;
+use runs::Runs;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -57,12 +62,17 @@ pub(crate) fn console(
     let cwd = surroundings.cwd.clone();
     let home = settings.places.home.clone();
     let ledger = bashd::ledger::Ledger::new(settings.config.ledger, settings.config.ledger_dir());
+    let profile = settings.profile(&settings.config.profile)?;
+    let configured = settings.config.console_end_key.as_deref();
+    let end_key = EndKey::of(configured, profile.terminal.end_key)
+        .map_err(|problem| Failure::new(Kind::Usage, problem))?;
     let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
-    let mut app = App::new(engine, ledger, cwd, home);
+    let runs = Runs::new(engine, profile, cwd, home, end_key);
+    let mut app = App::new(runs, ledger);
     let mut screen = screen::Taken::take(paint(printer)).map_err(failed)?;
     let (app, drawn) = (&mut app, &mut screen);
     let (done, signal) = serve::until_done(move |token| run(app, drawn, token))?;
-    screen.give_back();
+    drop(screen);
     done.map_err(failed)?;
     Ok(signal.unwrap_or(ExitStatus::Success))
 }
@@ -91,7 +101,7 @@ async fn run(
     });
     let mut ticks = tokio::time::interval(TICK);
     while !app.is_leaving() {
-        app.attend().await;
+        app.attend(screen.size()).await;
         screen.draw(app)?;
         tokio::select! {
             biased;
@@ -100,7 +110,7 @@ async fn run(
                 Some(event) => app.input(&event, screen.size()),
                 None => break,
             },
-            event = app.next_event() => app.happened(event),
+            happened = app.next() => app.happened(happened),
             _ = ticks.tick() => {}
         }
     }

@@ -1,13 +1,11 @@
 //! The terminal of a running command: its screen, and the keys that go to it.
 
+use super::end_key::{EndKey, Ending};
 use bashd::Keyboard;
 use bashd::screen::keys::{self, Code, Key, Modifiers};
 use bashd::screen::{Screen, Size};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use std::time::{Duration, Instant};
-
-/// Two Esc within this time end the command; a single one is the program's.
-const TWICE: Duration = Duration::from_millis(500);
+use std::time::Instant;
 
 /// Rows that one turn of the wheel scrolls.
 const WHEEL: usize = 3;
@@ -27,16 +25,16 @@ pub(super) enum Wish {
 pub(super) struct Overlay {
     screen: Screen,
     keyboard: Keyboard,
-    last_escape: Option<Instant>,
+    ending: Ending,
 }
 
 impl Overlay {
     /// The terminal of a command, of this size.
-    pub(super) fn new(keyboard: Keyboard, size: Size) -> Self {
+    pub(super) fn new(keyboard: Keyboard, size: Size, ends: EndKey) -> Self {
         Self {
             screen: Screen::new(size),
             keyboard,
-            last_escape: None,
+            ending: Ending::by(ends),
         }
     }
 
@@ -46,15 +44,20 @@ impl Overlay {
         Size::new(columns.saturating_sub(2), (rows * 4 / 5).saturating_sub(2))
     }
 
+    /// The key that ends the command.
+    pub(super) fn ends_by(&self) -> EndKey {
+        self.ending.key()
+    }
+
     /// The command's screen.
     pub(super) fn screen(&self) -> &Screen {
         &self.screen
     }
 
     /// The command wrote something; says whether it is a picture now.
-    pub(super) fn output(&mut self, text: &str) -> bool {
+    pub(super) fn output(&mut self, bytes: &[u8]) -> bool {
         let was = self.screen.is_alternate();
-        self.screen.feed(text.as_bytes());
+        self.screen.feed(bytes);
         !was && self.screen.is_alternate()
     }
 
@@ -71,18 +74,15 @@ impl Overlay {
         if event.code == KeyCode::Char('t') && event.modifiers == KeyModifiers::CONTROL {
             return Wish::Hide;
         }
-        let last = self.last_escape.take();
-        if event.code == KeyCode::Esc {
-            if last.is_some_and(|last| now.duration_since(last) < TWICE) {
-                return Wish::End;
-            }
-            self.last_escape = Some(now);
+        let Some(key) = key_of(event) else {
+            return Wish::Nothing;
+        };
+        if self.ending.is_asked_for(key, now) {
+            return Wish::End;
         }
         self.screen.look_back(0);
-        if let Some(key) = key_of(event) {
-            let bytes = key.bytes(self.screen.key_modes());
-            self.keyboard.type_bytes(bytes);
-        }
+        let bytes = key.bytes(self.screen.key_modes());
+        self.keyboard.type_bytes(bytes);
         Wish::Nothing
     }
 

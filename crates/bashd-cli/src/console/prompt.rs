@@ -26,6 +26,8 @@ pub(super) enum Line {
     Run(String),
     /// `!!command`: recorded, and kept out of it.
     RunApart(String),
+    /// `{"command": …}`: a call as an agent would make it.
+    Call(String),
     /// `/search text` and the like.
     Word(String, String),
     /// Text that is no command.
@@ -44,6 +46,8 @@ impl Line {
             run(command, Self::RunApart)
         } else if let Some(command) = text.strip_prefix('!') {
             run(command, Self::Run)
+        } else if text.starts_with('{') {
+            Self::Call(text.to_owned())
         } else if let Some(word) = text.strip_prefix('/') {
             let (word, rest) = word.split_once(char::is_whitespace).unwrap_or((word, ""));
             Self::Word(word.to_owned(), rest.trim().to_owned())
@@ -177,6 +181,7 @@ mod tests {
         assert_eq!(Line::parse("!"), Line::Blank);
         assert_eq!(Line::parse("  "), Line::Blank);
         assert_eq!(Line::parse("ls"), Line::Text);
+        assert_eq!(Line::parse(" {\"a"), Line::Call("{\"a".to_owned()));
         let search = Line::Word("log".to_owned(), "git push".to_owned());
         assert_eq!(Line::parse("/log  git push"), search);
         assert_eq!(

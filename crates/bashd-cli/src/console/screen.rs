@@ -13,13 +13,16 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use std::io::{self, Stdout, Write};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The terminal while it is ours.
 pub(super) struct Taken {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     paint: Paint,
-    is_ours: bool,
 }
+
+/// Whether the terminal is ours: it is given back once, by whoever comes first.
+static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 impl Taken {
     /// Takes the terminal. A panic gives it back before it tells why.
@@ -32,6 +35,7 @@ impl Taken {
                 tell(panic);
             }));
         });
+        IS_OURS.store(true, Ordering::Relaxed);
         enable_raw_mode()?;
         let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
         let entered = execute!(
@@ -47,7 +51,6 @@ impl Taken {
             Ok(terminal) => Ok(Self {
                 terminal,
                 paint: colors,
-                is_ours: true,
             }),
             Err(error) => {
                 give_back();
@@ -69,23 +72,19 @@ impl Taken {
             .draw(|frame| draw::draw(frame, app, paint))
             .map(drop)
     }
-
-    /// Gives the terminal back.
-    pub(super) fn give_back(&mut self) {
-        if std::mem::take(&mut self.is_ours) {
-            give_back();
-        }
-    }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.give_back();
+        give_back();
     }
 }
 
 /// Takes every mode back. Who can't be told can't be told that either.
 fn give_back() {
+    if !IS_OURS.swap(false, Ordering::Relaxed) {
+        return;
+    }
     let mut out = io::stdout();
     let _ = out.write_all(LEAVE_SCREEN.as_bytes());
     let _ = out.flush();

@@ -2,6 +2,7 @@
 //!
 //! Everything is read from the state directory: no engine, and no keeper of our own.
 
+mod screen;
 mod show;
 mod wait;
 
@@ -13,7 +14,7 @@ use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use crate::settings::Settings;
 use bashd::Stream;
-use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery, Whose, signal_number};
+use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery, Typing, Whose, signal_number};
 use regex::Regex;
 use std::io::Read;
 
@@ -75,6 +76,7 @@ async fn perform(
         }
         JobsAction::Output(output) => print_output(output, desk, printer).await?,
         JobsAction::Follow(follow) => follow_output(follow, desk, printer).await?,
+        JobsAction::Screen(screen) => return screen::screen(screen, desk, printer).await,
         JobsAction::Wait(wait) => return wait::wait(wait, desk, printer).await,
         JobsAction::Send(send) => send_to(send, desk, printer).await?,
         JobsAction::Kill(kill) => end(kill, desk, printer).await?,
@@ -180,7 +182,7 @@ async fn follow_output(
 
 async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
     let job = desk.find(&arguments.id)?;
-    let mut bytes = match arguments.text.as_deref() {
+    let bytes = match arguments.text.as_deref() {
         Some("-") => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().read_to_end(&mut bytes);
@@ -190,20 +192,24 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
         Some(text) => text.as_bytes().to_vec(),
         None => Vec::new(),
     };
-    if arguments.enter {
-        bytes.push(b'\n');
-    }
-    if bytes.is_empty() && !arguments.close && arguments.signal.is_none() {
-        let text = "there is nothing to send: give TEXT, --enter, --close or --signal";
-        return Err(Failure::new(Kind::Usage, text));
-    }
-    if !bytes.is_empty() || arguments.close {
-        let then = if arguments.close {
+    let enter = arguments.enter.then_some("Enter");
+    let keys = arguments.keys.iter().map(String::as_str);
+    let typing = Typing::text(bytes)
+        .paste(arguments.paste.clone())
+        .keys(enter.into_iter().chain(keys))
+        .map_err(|problem| Failure::new(Kind::Usage, problem))?
+        .then(if arguments.close {
             AfterInput::Close
         } else {
             AfterInput::StayOpen
-        };
-        desk.jobs.send(&job, &bytes, then).await?;
+        });
+    if typing.is_empty() && arguments.signal.is_none() {
+        let text =
+            "there is nothing to send: give TEXT, --paste, --enter, --key, --close or --signal";
+        return Err(Failure::new(Kind::Usage, text));
+    }
+    if !typing.is_empty() {
+        desk.jobs.type_at(&job, &typing).await?;
     }
     if let Some(name) = &arguments.signal {
         let number = signal_number(name)

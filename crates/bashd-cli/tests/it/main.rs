@@ -8,6 +8,7 @@
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
+//! | `jobs_screen` | `jobs screen`, and keys by `jobs send`: vim, less, top, a password |
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
@@ -44,6 +45,7 @@ mod doctor;
 mod documents;
 mod hook;
 mod jobs;
+mod jobs_screen;
 mod ledger;
 mod log;
 mod mcp;

@@ -80,6 +80,8 @@ pub const JOBS_OUTPUT_BYTES: &str = "BASHD_JOBS_OUTPUT_BYTES";
 pub const ASYNC_ENABLED: &str = "BASHD_ASYNC_ENABLED";
 /// Overrides `bash.virtualTerminal`.
 pub const BASH_VIRTUAL_TERMINAL: &str = "BASHD_BASH_VIRTUAL_TERMINAL";
+/// Overrides `console.end_key`.
+pub const CONSOLE_END_KEY: &str = "BASHD_CONSOLE_END_KEY";
 /// Overrides `bash.autoBackground.enabled`.
 pub const BASH_AUTO_BACKGROUND_ENABLED: &str = "BASHD_BASH_AUTO_BACKGROUND_ENABLED";
 /// Overrides `bash.autoBackground.thresholdMs`.

@@ -209,6 +209,7 @@ pub const KEYS: &[Key] = &[
     now("urls.memory_dir", env_vars::URLS_MEMORY_DIR, Kind::Path),
     now("urls.rules_dir", env_vars::URLS_RULES_DIR, Kind::Path),
     now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
+    now("console.end_key", env_vars::CONSOLE_END_KEY, Kind::Text),
     now(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,

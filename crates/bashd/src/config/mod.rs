@@ -92,6 +92,8 @@ pub struct Config {
     pub auto_background: Option<Duration>,
     /// Whether a call may ask for a terminal.
     pub virtual_terminal: bool,
+    /// The key that ends a command at whose terminal somebody types, by its name; `None` for the profile's.
+    pub console_end_key: Option<String>,
     /// Where internal URLs lead.
     pub urls: UrlPlaces,
 }
@@ -262,6 +264,7 @@ impl Config {
                 .transpose()?
                 .map(Duration::from_millis),
             virtual_terminal: values.text("bash.virtualTerminal")? == "on",
+            console_end_key: values.optional("console.end_key")?.map(str::to_owned),
             urls: UrlPlaces {
                 local: directory("urls.local_dir")?
                     .or_else(|| Some(sources.state_dir.join("local"))),

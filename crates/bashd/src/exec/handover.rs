@@ -3,18 +3,21 @@
 //! The engine claims a short name, asks the keeper to become a job, and answers with the job only when
 //! the keeper has said that it is one. What ends meanwhile is an ordinary ending.
 
-use super::keeper::job_messages::{Detach, Detached};
+use super::keeper::job_messages::{Announce, Detach, Detached};
 use super::keeper::protocol::End;
 use super::{Call, EndedBy, Heard};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::claim;
-use crate::jobs::directory::{self, JobKind};
+use crate::jobs::directory::{self, JobKind, Spec};
 use crate::output::spool::SpoolReader;
 use crate::plan::{Otherwise, Plan, Streams};
 use crate::reply::{LeftBehind, LeftReason};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// How long a run may take before it can be seen by others.
+const SEEN_AFTER: Duration = Duration::from_secs(1);
 
 /// How long a keeper may take to make survivors a job before the reply goes out without.
 const SURVIVORS_BOUND: Duration = Duration::from_secs(2);
@@ -45,6 +48,8 @@ pub(super) struct Turn {
     started: Option<Instant>,
     /// The short name, once the keeper was asked.
     alias: Option<String>,
+    /// Whether it will be announced.
+    announces: bool,
 }
 
 impl Turn {
@@ -53,6 +58,7 @@ impl Turn {
             after: plan.handover.map(|handover| handover.after),
             started: None,
             alias: None,
+            announces: true,
         }
     }
 
@@ -62,6 +68,7 @@ impl Turn {
             after: None,
             started: None,
             alias: None,
+            announces: false,
         }
     }
 
@@ -83,6 +90,16 @@ impl Turn {
         }
     }
 
+    /// Comes when the run is to be announced, which is once, and never for one that is a job before.
+    pub(super) async fn takes_long(&self) {
+        match self.started {
+            Some(started) if self.announces && !self.is_at_once() => {
+                tokio::time::sleep_until(started + SEEN_AFTER).await;
+            }
+            _ => std::future::pending().await,
+        }
+    }
+
     fn give_up(&mut self) {
         self.after = None;
     }
@@ -98,22 +115,46 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Has the keeper show the run to whoever looks, since it takes its time.
+    pub(super) async fn announce(&mut self) {
+        self.turn.announces = false;
+        let announce = Announce {
+            directory: live_directory(&self.plan.directory),
+            spec: self.spec(JobKind::Foreground),
+        };
+        let _ = self.connection.send(&announce, &[]).await;
+    }
+
+    /// Clears away what a lost keeper left to be seen.
+    pub(super) fn withdraw_announcement(&self) {
+        if !self.turn.announces {
+            let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
+        }
+    }
+
+    fn spec(&self, kind: JobKind) -> Spec {
+        Spec {
+            kind,
+            streams: self.plan.streams,
+            terminal: self.plan.terminal,
+            ..self.plan.job.spec.clone()
+        }
+    }
+
     /// Claims a short name and sends the message.
     async fn detach(&self, kind: JobKind) -> Result<String, String> {
         let job = &self.plan.job;
         let alias = claim::claim(&self.plan.directory, &job.spec.owner, job.limits)
             .map_err(|error| error.to_string())?;
-        let mut spec = job.spec.clone();
+        let mut spec = self.spec(kind);
         spec.alias.clone_from(&alias);
-        spec.kind = kind;
-        spec.streams = self.plan.streams;
         let detach = Detach {
             directory: self.plan.directory.clone(),
             spec,
             // Survivors keep what the call had: nobody asked for more.
             head_bytes: match kind {
                 JobKind::Background => job.head_bytes,
-                JobKind::Survivors => 0,
+                JobKind::Survivors | JobKind::Foreground => 0,
             },
             end_lines: job
                 .end_lines
@@ -212,4 +253,10 @@ impl Call<'_> {
             }
         }
     }
+}
+
+/// Where a run is seen, by the directory that it would have as a job.
+fn live_directory(directory: &Path) -> PathBuf {
+    let runs = directory.parent().unwrap_or(directory);
+    directory::live(runs).join(directory.file_name().unwrap_or_default())
 }

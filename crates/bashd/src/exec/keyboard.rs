@@ -46,13 +46,19 @@ impl Keyboard {
 impl Strokes {
     /// Passes on what is typed, for as long as somebody asks.
     pub(super) async fn pass_on(strokes: Option<Self>, connection: &Connection) -> Infallible {
-        if let Some(Self(mut strokes)) = strokes {
-            while let Some(stroke) = strokes.recv().await {
-                let _ = match stroke {
-                    Stroke::Typed(bytes) => connection.send(&Typed { bytes }, &[]).await,
-                    Stroke::Resized(size) => connection.send(&Resize { size }, &[]).await,
-                };
-            }
+        match strokes {
+            Some(mut strokes) => strokes.pass_all_on(connection).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The same, for whoever asks again and again.
+    pub(crate) async fn pass_all_on(&mut self, connection: &Connection) -> Infallible {
+        while let Some(stroke) = self.0.recv().await {
+            let _ = match stroke {
+                Stroke::Typed(bytes) => connection.send(&Typed { bytes }, &[]).await,
+                Stroke::Resized(size) => connection.send(&Resize { size }, &[]).await,
+            };
         }
         std::future::pending().await
     }

@@ -235,6 +235,7 @@ pub(crate) async fn run(
                     keepers.forget_server();
                 }
                 call.kill_keeper();
+                call.withdraw_announcement();
                 keepers.end_orphans();
             }
             Err(Failure::Failed(error, call.abandon().map(Box::new)))
@@ -401,6 +402,10 @@ impl Call<'_> {
                     continue;
                 }
                 () = &mut overdue => return Err(no_answer()),
+                () = self.turn.takes_long() => {
+                    self.announce().await;
+                    continue;
+                }
                 () = self.turn.comes() => {
                     self.ask_for_handover().await?;
                     continue;

@@ -9,6 +9,7 @@ use crate::exec::keeper::job_messages::{Attach, Attached, Done, Input, Signal};
 use crate::exec::keeper::protocol::{End, Exited, Frame, Grown, Message, Query, Spilled};
 use crate::output::Source;
 use crate::output::spool::SpoolReader;
+use crate::screen::Size;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -20,6 +21,8 @@ use std::path::Path;
 pub(super) struct Control {
     connection: Connection,
     id: String,
+    /// The size of its terminal when we attached, if it has one.
+    pub(super) terminal: Option<Size>,
 }
 
 /// What an attached keeper tells next.
@@ -47,6 +50,7 @@ impl Control {
         Ok(Self {
             connection: Connection::new(socket).map_err(not_there)?,
             id: job.id.clone(),
+            terminal: job.terminal,
         })
     }
 
@@ -55,6 +59,7 @@ impl Control {
         self.say(&Attach {}).await?;
         let frame = self.answer::<Attached>().await?;
         let attached: Attached = frame.body().map_err(|error| self.broken(error))?;
+        self.terminal = attached.terminal.or(self.terminal);
         let mut fds = frame.fds.into_iter();
         let mut readers = Vec::new();
         for (has_head, has_ring) in attached.streams {
@@ -78,7 +83,7 @@ impl Control {
     }
 
     /// Waits for more output than so much, or for the end.
-    pub(super) async fn more_than(&mut self, out: u64, err: u64, readers: &[SpoolReader]) -> Told {
+    pub(super) async fn more_than(&self, out: u64, err: u64, readers: &[SpoolReader]) -> Told {
         if self.say(&Query { out, err }).await.is_err() {
             return Told::Gone;
         }
@@ -113,6 +118,11 @@ impl Control {
 
     pub(super) async fn end(&mut self) -> Result<()> {
         self.ask(&End::CANCEL).await
+    }
+
+    /// The connection, for what needs no answer.
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     async fn ask(&mut self, message: &impl Message) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::exec::{EndedBy, Exit};
 use crate::output::spool::Segment;
 use crate::plan::Streams;
 use crate::reply::LeftBehind;
+use crate::screen::Size;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -17,7 +18,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Version of what is written here; a reader takes older ones, and says so of newer ones.
@@ -62,6 +63,9 @@ pub(crate) struct Spec {
     /// What ends it at the latest, in milliseconds after its start.
     pub(crate) limit_ms: u64,
     pub(crate) stdin_open: bool,
+    /// The size of its terminal, if it has one.
+    #[serde(default)]
+    pub(crate) terminal: Option<Size>,
     pub(crate) streams: Streams,
     /// Filled in by the keeper: the boot in which it runs.
     pub(crate) boot: String,
@@ -81,6 +85,13 @@ pub enum JobKind {
     Background,
     /// Its shell ended, and left processes behind.
     Survivors,
+    /// It is none: its call still waits, and it can be seen meanwhile.
+    Foreground,
+}
+
+/// Where runs whose calls still wait are seen, beside the directory of jobs.
+pub(crate) fn live(runs: &Path) -> PathBuf {
+    runs.with_file_name("live")
 }
 
 /// How a job ended.
@@ -94,6 +105,9 @@ pub(crate) struct Status {
     pub(crate) ran_for_us: u64,
     /// For each stream, what it had and where that is in its file.
     pub(crate) streams: Vec<StoredStream>,
+    /// The last size of its terminal, if it has one.
+    #[serde(default)]
+    pub(crate) terminal: Option<Size>,
     /// What lived on; while the lock is held, these are the job.
     pub(crate) left_behind: Vec<LeftBehind>,
     /// Whether the kernel ended something of it for want of memory, where that is known.
@@ -173,7 +187,7 @@ pub(crate) fn write_whole(directory: &Path, name: &str, value: &impl Serialize) 
     fs::rename(aside(directory, name), directory.join(name))
 }
 
-fn aside(directory: &Path, name: &str) -> std::path::PathBuf {
+fn aside(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!(".{name}.{}", std::process::id()))
 }
 

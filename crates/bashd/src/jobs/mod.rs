@@ -13,8 +13,11 @@ pub(crate) mod directory;
 pub(crate) mod end_line;
 mod output;
 mod probe;
+mod running;
+mod screen;
 mod state;
 pub(crate) mod tool;
+mod typing;
 mod wait;
 
 pub use claim::JobLimits;
@@ -22,7 +25,9 @@ pub use completion::Completions;
 pub use directory::{JobKind, Sure, Waiting};
 pub use end_line::EndLines;
 pub use output::{Found, JobOutput, OutputQuery, Part};
+pub use screen::{JobScreen, JobTerminal, ScreenQuery};
 pub use state::{Job, State};
+pub use typing::Typing;
 pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
 
 use crate::config::Config;
@@ -59,7 +64,7 @@ pub enum Whose<'a> {
 impl Whose<'_> {
     fn may_see(self, job: &Job) -> bool {
         match self {
-            Self::Owner(owner) => job.owner == owner,
+            Self::Owner(owner) => job.owner == owner && job.kind != JobKind::Foreground,
             Self::Everybody(_) => true,
         }
     }
@@ -86,6 +91,7 @@ impl Jobs {
         let by_id = Some(self.runs.join(name))
             .filter(|_| is_plain)
             .and_then(|path| Job::read(&path))
+            .or_else(|| self.read_running(name).filter(|_| is_plain))
             .filter(|job| whose.may_see(job));
         if let Some(job) = by_id {
             return Ok(job);
@@ -134,7 +140,11 @@ impl Jobs {
                 return Err(Error::new(ErrorKind::Job, text).about(&job.id));
             }
         }
-        self.again(job)
+        match job.kind {
+            JobKind::Background | JobKind::Survivors => self.again(job),
+            // Nothing is kept of it: how it ended is told to its call.
+            JobKind::Foreground => Ok(job.clone()),
+        }
     }
 
     /// Waits until nothing of a job lives.
@@ -192,9 +202,10 @@ pub fn signal_number(name: &str) -> Option<i32> {
 }
 
 /// What comes after input that was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AfterInput {
     /// More may come.
+    #[default]
     StayOpen,
     /// The end of the input.
     Close,

@@ -4,6 +4,7 @@ use super::directory::{self, JobKind, Spec, Status, Waiting};
 use crate::exec::{EndedBy, Exit};
 use crate::output::text;
 use crate::reply::LeftBehind;
+use crate::screen::Size;
 use serde::Serialize;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -100,6 +101,8 @@ pub struct Job {
     pub output_file: PathBuf,
     /// Whether its stdin stays open.
     pub stdin_open: bool,
+    /// Columns and rows of its terminal, if it has one.
+    pub terminal: Option<Size>,
     /// What it waits for, in the state `waiting_for_input`.
     pub waiting: Option<Waiting>,
     /// What its shell left running, in the state `survivors`.
@@ -142,6 +145,7 @@ impl Job {
         let output_file = path.join(directory::OUTPUT);
         let size = fs::metadata(&output_file).map_or(0, |metadata| metadata.len());
         let exit = status.as_ref().map(|status| status.exit);
+        let last_size = status.as_ref().and_then(|status| status.terminal);
         let streams = status.as_ref().map(|status| &status.streams);
         let sum = |part: fn(&directory::StoredStream) -> u64| {
             streams.map(|streams| streams.iter().map(part).sum())
@@ -186,6 +190,7 @@ impl Job {
             pid: spec.pid,
             started_ms: spec.started_ms,
             stdin_open: spec.stdin_open,
+            terminal: last_size.or(spec.terminal),
             waiting,
             output_file,
             directory: path.to_owned(),

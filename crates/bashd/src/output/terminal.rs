@@ -39,13 +39,7 @@ impl TerminalText {
         size: Size,
         carriage_return: CarriageReturn,
     ) -> io::Result<Self> {
-        let mut text = Self {
-            head: Vec::new(),
-            tail: VecDeque::new(),
-            after_head: 0,
-            is_past_head: false,
-            lines: 0,
-        };
+        let mut text = Self::empty();
         if drew(source)? {
             let mut screen = Screen::new(size);
             for_each(source, |piece| {
@@ -71,6 +65,23 @@ impl TerminalText {
         parser.advance(&mut lines, decoder.finish().as_bytes());
         lines.flush();
         Ok(lines.text)
+    }
+
+    /// Just these words.
+    pub(crate) fn saying(words: &str) -> Self {
+        let mut text = Self::empty();
+        text.push(words.as_bytes());
+        text
+    }
+
+    fn empty() -> Self {
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            after_head: 0,
+            is_past_head: false,
+            lines: 0,
+        }
     }
 
     fn push(&mut self, bytes: &[u8]) {

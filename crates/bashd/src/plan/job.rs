@@ -48,6 +48,7 @@ pub(super) fn plan(
             started_ms: directory::now_ms(),
             limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
             stdin_open: request.stdin_open,
+            terminal: None,
             streams: profile.output.streams,
             boot: String::new(),
             pid: 0,

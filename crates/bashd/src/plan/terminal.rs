@@ -36,10 +36,10 @@ pub(super) fn decide(
     };
     let text = format!("a terminal was asked for, and there is none here: {reason}");
     let notice = match profile.terminal.fallback {
-        Fallback::Told => Some(Notice::request(text)),
-        Fallback::Silent => None,
+        Fallback::Told => Notice::request(text),
+        Fallback::Silent => Notice::no_terminal(reason),
     };
-    (None, notice)
+    (None, Some(notice))
 }
 
 /// Tells of the terminal, unless the call says otherwise; a size that was inherited is another's.

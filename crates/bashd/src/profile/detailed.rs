@@ -18,6 +18,7 @@ use super::shape::{self, Shaped};
 use super::texts::TruncationTexts;
 use crate::artifact::{self, Kept};
 use crate::exec::{EndedBy, Exit};
+use crate::notice::{Notice, NoticeKind};
 use crate::output::window::Window;
 use crate::output::{Captured, Extent};
 use crate::template::fill;
@@ -302,6 +303,10 @@ fn details(finished: &Finished, cut: &Cut<'_>) -> Value {
     }
     if let Some(terminal) = &finished.terminal {
         details.insert("terminalId".to_owned(), json!(terminal));
+    }
+    let no_terminal = |notice: &&Notice| notice.kind == NoticeKind::NoTerminal;
+    if let Some(notice) = finished.notices.iter().find(no_terminal) {
+        details.insert("ptyFallback".to_owned(), json!(notice.text));
     }
     if let Some(meta) = cut.meta() {
         details.insert("meta".to_owned(), meta);

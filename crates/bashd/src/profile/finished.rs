@@ -3,7 +3,7 @@
 use super::Profile;
 use super::minimized::minimized;
 use super::reply::{self, Ending, Finished, Handed};
-use super::rules::Artifacts;
+use super::rules::{Artifacts, StartFailure};
 use crate::artifact::{Kept, Kind, Output, Store, Writers};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
@@ -48,12 +48,40 @@ pub(crate) fn conclude(
             Err(error) => Ending::Failed(unreadable(error), None),
         },
         Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
+        Err(Failure::Failed(error, None)) if is_written(profile, plan, &error) => {
+            match never_started(profile, plan, accepted, &error) {
+                Ok(finished) => Ending::Ran(Box::new(finished)),
+                Err(_) => Ending::Failed(error, None),
+            }
+        }
         Err(Failure::Failed(error, partial)) => {
             let partial =
                 partial.and_then(|run| finished(profile, plan, &run, accepted, Some(means)).ok());
             Ending::Failed(error, partial.map(Box::new))
         }
     }
+}
+
+/// Whether the document wants this failure in the output.
+fn is_written(profile: &Profile, plan: &Plan, error: &Error) -> bool {
+    let wants = profile.terminal.start_failure == StartFailure::Written;
+    wants && plan.terminal.is_some() && error.kind() == ErrorKind::Spawn
+}
+
+/// A command in a terminal that could not be started, as the document tells it.
+fn never_started(
+    profile: &Profile,
+    plan: &Plan,
+    accepted: &Accepted,
+    error: &Error,
+) -> io::Result<Finished> {
+    let output = TerminalText::saying(&format!("PTY error: {error}\n"));
+    Ok(Finished {
+        timeout: plan.limits.timeout,
+        requested_timeout: accepted.requested_timeout,
+        notices: accepted.notices.clone(),
+        ..of_output(profile, &output, Exit::Unknown, None)?
+    })
 }
 
 fn finished(
@@ -200,14 +228,24 @@ pub(crate) fn of_job(
     exit: Exit,
     ended_by: Option<EndedBy>,
 ) -> io::Result<String> {
-    let captured = profile.output.capture(out, None, &mut || None)?;
-    let finished = Finished {
+    let finished = of_output(profile, out, exit, ended_by)?;
+    Ok(reply::reply(profile, &Ending::Ran(Box::new(finished)), Duration::ZERO).text)
+}
+
+/// A run of which only its output and its end are known.
+fn of_output(
+    profile: &Profile,
+    out: &dyn Source,
+    exit: Exit,
+    ended_by: Option<EndedBy>,
+) -> io::Result<Finished> {
+    Ok(Finished {
         exit,
         ended_by,
         timeout: Duration::from_secs(profile.limits.timeout_s),
         requested_timeout: None,
         ran_for: Duration::ZERO,
-        captured,
+        captured: profile.output.capture(out, None, &mut || None)?,
         hidden: Hidden::default(),
         minimized_by: None,
         written: Written::of(out, None),
@@ -217,8 +255,7 @@ pub(crate) fn of_job(
         left_behind: Vec::new(),
         terminal: None,
         session_reset: None,
-    };
-    Ok(reply::reply(profile, &Ending::Ran(Box::new(finished)), Duration::ZERO).text)
+    })
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.

@@ -192,6 +192,32 @@ pub struct TerminalRules {
     pub fallback: Fallback,
     /// What a carriage return inside a line does.
     pub carriage_return: CarriageReturn,
+    /// What a command comes to whose terminal or shell could not be started.
+    pub start_failure: StartFailure,
+    /// Which key ends a command at whose terminal somebody types.
+    pub end_key: EndKey,
+}
+
+/// What a command comes to whose terminal or shell could not be started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartFailure {
+    /// The call fails, as without a terminal.
+    #[default]
+    Fails,
+    /// The output says `PTY error: …`, and there is no exit status.
+    Written,
+}
+
+/// Which key ends a command at whose terminal somebody types.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndKey {
+    /// Esc twice within half a second: a single one is the program's.
+    #[default]
+    EscapeTwice,
+    /// A single Esc.
+    Escape,
 }
 
 /// When a command that asks for a terminal gets one.
@@ -212,7 +238,7 @@ pub enum Fallback {
     /// The reply says so.
     #[default]
     Told,
-    /// Nothing is said.
+    /// No word is said; it is data, where the profile's reply has room for that.
     Silent,
 }
 
@@ -331,7 +357,7 @@ pub struct JobToolRules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobToolKind {
-    /// One action a call: list, output, wait, send, signal, kill, rename.
+    /// One action a call: list, output, screen, wait, send, signal, kill, rename.
     Actions,
     /// `list`, `poll` and `cancel`, in the words of their document.
     Poll,

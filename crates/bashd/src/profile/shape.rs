@@ -271,13 +271,14 @@ pub(super) fn exit_text(texts: &OutcomeTexts, finished: &Finished) -> String {
 /// What is worth saying besides the outcome, as far as the profile has words for it.
 pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
     let texts = &profile.reply.texts;
-    let notices = finished.notices.iter().map(|notice| {
+    let notices = finished.notices.iter().filter_map(|notice| {
         let (template, stream) = match notice.kind {
             NoticeKind::OutputLost(stream) => (&texts.output_lost, stream),
             NoticeKind::Request => (&texts.notice, Stream::Err),
+            NoticeKind::NoTerminal => return None,
         };
         let line = fill(template, &[("notice", &notice.text)]);
-        Remark { stream, line }
+        Some(Remark { stream, line })
     });
     let listed = finished.left_behind.iter().take(LISTED_PROCESSES);
     let processes = listed.map(|process| left_text(texts, process));

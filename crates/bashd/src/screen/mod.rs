@@ -45,7 +45,7 @@ pub struct Screen {
 }
 
 /// Where the cursor is, counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Cursor {
     /// The row, from the top.
     pub row: u16,

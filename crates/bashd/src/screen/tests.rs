@@ -235,6 +235,28 @@ fn every_key_sends_what_its_program_expects() {
         let key = Key::named(&format!("C-{control}")).unwrap();
         assert_eq!(key.bytes(KeyModes::default()), [control as u8 - b'`']);
     }
+    // Every key that writes nothing, with everything that can be held: xterm's one rule for all.
+    let held = ["S-", "M-", "S-M-", "C-", "C-S-", "C-M-", "C-M-S-"];
+    let letters = "Up A Down B Right C Left D Home H End F F1 P F2 Q F4 S";
+    let numbers =
+        "Insert 2 Delete 3 PageUp 5 PageDown 6 F5 15 F6 17 F7 18 F8 19 F9 20 F10 21 F11 23 F12 24";
+    for (held, number) in held.iter().zip(2..) {
+        let words: Vec<_> = letters.split(' ').collect();
+        let other: Vec<_> = numbers.split(' ').collect();
+        let letters = words
+            .chunks(2)
+            .map(|pair| (pair[0], format!("\x1b[1;{number}{}", pair[1])));
+        let numbers = other
+            .chunks(2)
+            .map(|pair| (pair[0], format!("\x1b[{};{number}~", pair[1])));
+        for (name, expected) in letters.chain(numbers) {
+            let key = Key::named(&format!("{held}{name}")).unwrap();
+            for modes in [KeyModes::default(), application, kitty(1), kitty(9)] {
+                let sent = String::from_utf8(key.bytes(modes)).unwrap();
+                assert_eq!(sent, expected, "{held}{name} {modes:?}");
+            }
+        }
+    }
     for unknown in ["", "F0", "F13", "Foo", "C-", "X-a", "Ctrl"] {
         assert_eq!(Key::named(unknown), None, "{unknown}");
     }

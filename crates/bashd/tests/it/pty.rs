@@ -235,6 +235,7 @@ async fn jobs_are_controlled_by_keys() {
     // Before it goes on, it has the terminal: the key is for it.
     until_a_sleep_runs(&home).await;
     terminal.press(&["C-c"]);
+    terminal.until("^C").await;
     terminal.keyboard.type_bytes("echo $((6*7))\r");
     terminal.until("42").await;
     terminal.keyboard.type_bytes("exit 3\r");
@@ -296,8 +297,11 @@ async fn pi_has_a_terminal_only_where_somebody_watches() {
     let alone = pi.engine.run(request.clone()).await;
     assert!(!alone.output.contains("terminal"), "{}", alone.output);
     assert!(!alone.text.contains("asked for"), "{}", alone.text);
+    let told = |reply: &Reply| reply.result["details"]["ptyFallback"].clone();
+    assert_eq!(told(&alone), "nobody watches");
     request.ui = true;
     let watched = pi.engine.run(request).await;
+    assert!(told(&watched).is_null(), "{watched:?}");
     assert_eq!(watched.output, "terminal\na\nb\nxterm-256color\n");
 }
 
@@ -366,4 +370,60 @@ async fn a_hundred_terminals_at_once_each_have_their_own_output() {
         assert_eq!(reply.exit_code, Some(number));
     }
     // The home's leak check looks for descriptors and processes that are left.
+}
+
+#[tokio::test]
+async fn modes_of_the_terminal_are_the_programs_to_change() {
+    let home = Home::new();
+    let default = default(&home);
+    let script = "stty -a | grep -o ' icanon'; stty raw -echo; echo ready; head -c 1 | od -An -c; stty sane; \
+        stty -a | grep -o ' icanon'; stty cols 77 rows 11; stty size";
+    let mut terminal = Followed::new(&default.engine, default.request(script).pty());
+    terminal.until("ready").await;
+    // In raw mode Ctrl-C is a byte like any other, and nobody waits for Enter.
+    terminal.press(&["C-c"]);
+    terminal.until("003").await;
+    let reply = terminal.reply().await;
+    assert_eq!(reply.exit_code, Some(0), "{reply:?}");
+    let words: Vec<_> = reply.output.split_whitespace().collect();
+    assert_eq!(words, ["icanon", "ready", "003", "icanon", "11", "77"]);
+}
+
+#[tokio::test]
+async fn pi_writes_into_the_output_why_a_terminal_could_not_be_started() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let broken = home.workspace().join("bash");
+    std::fs::write(&broken, b"\x7fELF, or so it says").expect("written");
+    std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).expect("changed");
+    let reply_of = async |profile: &str| {
+        let mut config = Config::new(home.state());
+        config.shell = Some(broken.display().to_string());
+        config.profile = profile.to_owned();
+        config.snapshot = Some(false);
+        let surroundings = Surroundings {
+            cwd: home.workspace(),
+            env: home.env(),
+        };
+        let engine = Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine");
+        let mut request = Request::new("echo never").profile(profile).pty();
+        request.ui = true;
+        engine.run(request).await
+    };
+    let pi = reply_of("pi").await;
+    assert!(pi.output.starts_with("PTY error: "), "{pi:?}");
+    assert!(pi.output.contains("Exec format error"), "{pi:?}");
+    assert_eq!((pi.exit_code, pi.signal, &pi.error), (None, None, &None));
+    assert!(
+        pi.is_error && pi.text.ends_with("Command failed: missing exit status"),
+        "{}",
+        pi.text
+    );
+    let default = reply_of("default").await;
+    assert!(default.output.is_empty(), "{default:?}");
+    assert!(
+        default
+            .error
+            .is_some_and(|error| error.contains("could not be started"))
+    );
 }

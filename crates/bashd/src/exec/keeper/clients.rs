@@ -60,7 +60,13 @@ impl Client {
         self.has_ring = streams.iter().map(|(_, ring)| *ring).collect();
         self.is_attached = true;
         let exited = exited.cloned();
-        self.say(&Attached { streams, exited }, &fds);
+        let terminal = run.terminal_size();
+        let attached = Attached {
+            streams,
+            exited,
+            terminal,
+        };
+        self.say(&attached, &fds);
     }
 
     fn tell_growth(&mut self, run: &Run, now: Instant) {
@@ -172,6 +178,8 @@ impl Run {
             client.answer(sent);
         } else if let Ok(signal) = frame.body_if::<Signal>() {
             client.answer(signal_tree(&self.scope, signal.signal));
+        } else if self.obey_keyboard(frame) {
+            self.stirred(now);
         } else {
             let _ = protocol::refuse(&client.socket, &frame.name);
         }

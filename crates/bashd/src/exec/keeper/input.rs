@@ -20,6 +20,8 @@ pub(super) struct Input {
     is_ending: bool,
     /// What says the end of input where closing does not: at a terminal.
     end_mark: Option<u8>,
+    /// The terminal's name, where it is one.
+    terminal: Option<String>,
 }
 
 impl Input {
@@ -32,13 +34,16 @@ impl Input {
             waiting: VecDeque::new(),
             is_ending: false,
             end_mark: None,
+            terminal: None,
         };
         Ok((input, read))
     }
 
     /// What is typed at a terminal, of which this is our end.
     pub(super) fn at_terminal(ours: OwnedFd) -> Self {
+        let name = rustix::pty::ptsname(&ours, Vec::new()).ok();
         Self {
+            terminal: name.and_then(|name| name.into_string().ok()),
             pipe: Some(ours),
             waiting: VecDeque::new(),
             is_ending: false,
@@ -96,6 +101,10 @@ impl Input {
     /// could come.
     pub(super) fn link_if_read(&self) -> Option<String> {
         let pipe = self.pipe.as_ref()?;
+        if let Some(terminal) = &self.terminal {
+            // What was typed and is no line yet is nothing that could be read.
+            return self.waiting.is_empty().then(|| terminal.clone());
+        }
         let is_read = self.waiting.is_empty() && rustix::io::ioctl_fionread(pipe).ok()? == 0;
         if !is_read {
             return None;

@@ -6,7 +6,7 @@
 //! In between whoever finds the directory may connect (`clients`).
 
 use super::clients::Client;
-use super::job_messages::{Detach, Detached};
+use super::job_messages::{Announce, Detach, Detached};
 use super::life::{Custody, Phase, Run};
 use super::protocol::{self, Exited, Frame};
 use crate::exec::EndedBy;
@@ -52,6 +52,7 @@ pub(super) struct Job {
 impl Run {
     /// Becomes a job, and says so.
     pub(super) fn detach(&mut self, link: &OwnedFd, frame: &Frame) {
+        self.conceal();
         let done = frame.body::<Detach>().and_then(|detach| {
             let is_late = self.phase == Phase::Reported && detach.spec.kind == JobKind::Background;
             if is_late || matches!(self.phase, Phase::Ending { .. }) || self.job.is_some() {
@@ -120,16 +121,70 @@ impl Run {
             pump.spool.say_at_spill(spill_line(&spec.id));
         }
         fs::write(path.join(RESERVE), vec![b' '; RESERVED])?;
+        self.sign(spec);
+        // A file system without sockets costs the control of this job, not the job.
+        let listener = listen(path).ok();
+        directory::write_durably(path, directory::SPEC, spec)?;
+        Ok((lock, listener))
+    }
+
+    /// Lets itself be seen: whoever finds the directory may follow, answer and end the run. That its call
+    /// waits changes nothing of that.
+    pub(super) fn announce(&mut self, frame: &Frame) {
+        if self.phase != Phase::Running || self.job.is_some() {
+            return;
+        }
+        let Ok(Announce {
+            directory,
+            mut spec,
+        }) = frame.body()
+        else {
+            return;
+        };
+        match self.show_itself(&directory, &mut spec) {
+            Ok((lock, listener)) => {
+                self.job = Some(Box::new(Job {
+                    directory,
+                    kind: JobKind::Foreground,
+                    limit: Duration::from_millis(spec.limit_ms),
+                    end_lines: None,
+                    _lock: lock,
+                    listener: Some(listener),
+                    clients: Vec::new(),
+                    exited: None,
+                    is_final: false,
+                }));
+            }
+            // Nobody was promised to see it.
+            Err(_) => drop(fs::remove_dir_all(&directory)),
+        }
+    }
+
+    fn show_itself(&self, path: &Path, spec: &mut Spec) -> io::Result<(OwnedFd, OwnedFd)> {
+        spool::prepare_runs_directory(path)?;
+        let lock = directory::take_lock(path)?;
+        let listener = listen(path)?;
+        self.sign(spec);
+        directory::write_whole(path, directory::SPEC, spec)?;
+        Ok((lock, listener))
+    }
+
+    /// Fills in what only the keeper knows.
+    fn sign(&self, spec: &mut Spec) {
         spec.version = directory::VERSION;
         spec.boot = directory::boot_id();
         spec.pid = self.shell.as_raw_nonzero().get();
         spec.keeper = rustix::process::getpid().as_raw_nonzero().get();
         spec.stdin_open = self.input.is_some();
         spec.head_bytes = self.pumps.first().map_or(0, |pump| pump.spool.head_bytes());
-        // A file system without sockets costs the control of this job, not the job.
-        let listener = listen(path).ok();
-        directory::write_durably(path, directory::SPEC, spec)?;
-        Ok((lock, listener))
+    }
+
+    /// Can't be seen any more, if it could; a job stays one.
+    fn conceal(&mut self) {
+        let is_announced = |job: &mut Box<Job>| job.kind == JobKind::Foreground;
+        if let Some(job) = self.job.take_if(is_announced) {
+            let _ = fs::remove_dir_all(&job.directory);
+        }
     }
 
     /// A job may live for long: what only speed needs is given back.
@@ -144,6 +199,13 @@ impl Run {
         let Some(mut job) = self.job.take() else {
             return;
         };
+        if job.kind == JobKind::Foreground {
+            for client in &mut job.clients {
+                client.tell_exit(exited);
+            }
+            self.job = Some(job);
+            return self.conceal();
+        }
         if !job.is_final {
             let is_final = self.tree_is_empty || !self.asked.is_empty();
             let status = if is_final {
@@ -200,6 +262,7 @@ impl Run {
             ended_ms: directory::now_ms(),
             ran_for_us: exited.ran_for_us,
             streams: streams.collect(),
+            terminal: self.terminal_size(),
             left_behind: exited.left_behind.clone(),
             out_of_memory: false,
         }

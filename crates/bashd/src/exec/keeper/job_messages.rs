@@ -3,6 +3,7 @@
 use super::protocol::{Exited, Message};
 use crate::jobs::directory::Spec;
 use crate::jobs::end_line::EndLines;
+use crate::screen::Size;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -13,8 +14,15 @@ macro_rules! messages {
 }
 
 messages! {
-    Detach = "detach", Detached = "detached", Attach = "attach", Attached = "attached",
+    Announce = "announce", Detach = "detach", Detached = "detached", Attach = "attach", Attached = "attached",
     Input = "input", Signal = "signal", Done = "done",
+}
+
+/// Engine to keeper: let this run be seen in this directory, for as long as its call waits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Announce {
+    pub(crate) directory: PathBuf,
+    pub(crate) spec: Spec,
 }
 
 /// Engine to keeper: become a job in this directory, then say `detached`.
@@ -45,6 +53,9 @@ pub(crate) struct Attached {
     pub(crate) streams: Vec<(bool, bool)>,
     /// How the shell ended, if it did already.
     pub(crate) exited: Option<Exited>,
+    /// The size of its terminal, if it has one.
+    #[serde(default)]
+    pub(crate) terminal: Option<Size>,
 }
 
 /// Anybody to keeper: bytes for the command's stdin, then perhaps its end.

@@ -21,9 +21,9 @@
 use super::ending::{self, Reaped, Scope};
 use super::input::Input;
 use super::job::{Job, ended_later};
-use super::job_messages::Detach;
+use super::job_messages::{Announce, Detach};
 use super::prompt;
-use super::protocol::{self, End, Exited, Frame, Query, Release, Start, Typed};
+use super::protocol::{self, End, Exited, Frame, Query, Release, Start};
 use super::pty::Terminal;
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
@@ -135,7 +135,7 @@ pub(super) struct Run {
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
     /// Its terminal, if it has one.
-    terminal: Option<Terminal>,
+    pub(super) terminal: Option<Terminal>,
     /// Where output is kept.
     storage: Storage,
 }
@@ -348,6 +348,8 @@ impl Run {
             self.end(Some(end.by), now);
         } else if frame.is::<Detach>() {
             self.detach(link, frame);
+        } else if frame.is::<Announce>() {
+            self.announce(frame);
         } else if frame.is::<Release>() {
             if self.phase == Phase::Reported {
                 self.custody = Custody::Released;
@@ -358,15 +360,7 @@ impl Run {
                     self.keep_log(&release);
                 }
             }
-        } else if frame.is::<Typed>() && self.terminal.is_some() {
-            if let (Some(input), Ok(Typed { bytes })) = (&mut self.input, frame.body()) {
-                let _ = input.send(&bytes, false);
-            }
-        } else if !self
-            .terminal
-            .as_ref()
-            .is_some_and(|terminal| terminal.obey(frame))
-        {
+        } else if !self.obey_keyboard(frame) {
             let _ = protocol::refuse(link, &frame.name);
         }
     }

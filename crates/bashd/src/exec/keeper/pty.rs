@@ -1,4 +1,4 @@
-//! A run's terminal: both ends of a pseudoterminal, and its size. What is typed at it is `input`'s.
+//! A run's terminal: both ends of a pseudoterminal, its size, and who types at it. What waits to be read is `input`'s.
 //!
 //! The keeper holds the command's end open as well, as long as something lives: a program that closes
 //! its terminal and opens it again through `/dev/tty` must not find it gone, and our end must not tell
@@ -6,7 +6,8 @@
 //! terminal does; what was written before is still read, because a read of our end waits for what is
 //! under way between the two.
 
-use super::protocol::{Frame, Resize};
+use super::life::Run;
+use super::protocol::{Frame, Resize, Typed};
 use crate::screen::Size;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -18,6 +19,7 @@ pub(super) struct Terminal {
     ours: OwnedFd,
     /// The command's end.
     theirs: OwnedFd,
+    size: Size,
 }
 
 impl Terminal {
@@ -30,7 +32,7 @@ impl Terminal {
         let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
         // Only our end: the command's must block as any terminal does.
         rustix::io::ioctl_fionbio(&ours, true)?;
-        let terminal = Self { ours, theirs };
+        let mut terminal = Self { ours, theirs, size };
         terminal.resize(size)?;
         Ok(terminal)
     }
@@ -45,7 +47,13 @@ impl Terminal {
         self.ours.try_clone()
     }
 
-    fn resize(&self, size: Size) -> io::Result<()> {
+    /// Its size.
+    fn size(&self) -> Size {
+        self.size
+    }
+
+    fn resize(&mut self, size: Size) -> io::Result<()> {
+        self.size = size;
         let size = Winsize {
             ws_row: size.rows(),
             ws_col: size.columns(),
@@ -56,7 +64,7 @@ impl Terminal {
     }
 
     /// Obeys what is for the terminal; says whether it was.
-    pub(super) fn obey(&self, frame: &Frame) -> bool {
+    fn obey(&mut self, frame: &Frame) -> bool {
         if frame.is::<Resize>() {
             if let Ok(Resize { size }) = frame.body() {
                 let _ = self.resize(size);
@@ -64,5 +72,26 @@ impl Terminal {
             return true;
         }
         false
+    }
+}
+
+impl Run {
+    /// Obeys what is for the terminal; says whether it was.
+    pub(super) fn obey_keyboard(&mut self, frame: &Frame) -> bool {
+        let Some(terminal) = &mut self.terminal else {
+            return false;
+        };
+        if !frame.is::<Typed>() {
+            return terminal.obey(frame);
+        }
+        if let (Some(input), Ok(Typed { bytes })) = (&mut self.input, frame.body()) {
+            let _ = input.send(&bytes, false);
+        }
+        true
+    }
+
+    /// The size of the terminal, if there is one.
+    pub(super) fn terminal_size(&self) -> Option<Size> {
+        self.terminal.as_ref().map(Terminal::size)
     }
 }

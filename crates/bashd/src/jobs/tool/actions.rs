@@ -4,7 +4,7 @@ use super::Answer;
 use super::arguments::{Action, Arguments, compile};
 use super::texts;
 use crate::error::Result;
-use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, Part, Waited, Whose};
+use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, Part, Typing, Waited, Whose};
 use crate::profile::signal;
 use serde_json::{Value, json};
 
@@ -43,12 +43,18 @@ async fn perform(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<
     match arguments.action {
         Action::Wait => wait(jobs, arguments, found).await,
         Action::Kill => kill(jobs, found).await,
-        Action::List | Action::Output | Action::Send | Action::Signal | Action::Rename => {
+        Action::List
+        | Action::Output
+        | Action::Screen
+        | Action::Send
+        | Action::Signal
+        | Action::Rename => {
             let [job] = found.as_slice() else {
                 return Err("this is for one job at a time".to_owned());
             };
             match arguments.action {
                 Action::Output => output(jobs, arguments, job).await,
+                Action::Screen => screen(jobs, arguments, job).await,
                 Action::Send => send(jobs, arguments, job).await,
                 Action::Signal => send_signal(jobs, arguments, job).await,
                 _ => rename(jobs, arguments, job),
@@ -145,61 +151,27 @@ fn waited_text(waited: &Waited) -> String {
 }
 
 async fn send(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
-    let mut bytes = arguments.text.clone().unwrap_or_default().into_bytes();
-    let mut close = arguments.close;
-    let mut interrupts = false;
-    for key in &arguments.keys {
-        match pressed(key)? {
-            Pressed::Bytes(text) => bytes.extend_from_slice(text.as_bytes()),
-            Pressed::Interrupt => interrupts = true,
-            Pressed::EndOfInput => close = true,
-        }
-    }
-    if bytes.is_empty() && !close && !interrupts {
-        return Err("there is nothing to send: give text, keys or close".to_owned());
-    }
-    if !bytes.is_empty() || close {
-        let then = if close {
+    let typing = Typing::text(arguments.text.clone().unwrap_or_default())
+        .paste(arguments.paste.clone())
+        .keys(arguments.keys.iter().map(String::as_str))?
+        .then(if arguments.close {
             AfterInput::Close
         } else {
             AfterInput::StayOpen
-        };
-        jobs.send(job, &bytes, then)
-            .await
-            .map_err(|error| error.to_string())?;
+        });
+    if typing.is_empty() {
+        return Err("there is nothing to send: give text, paste, keys or close".to_owned());
     }
-    if interrupts {
-        let number = signal::number("INT").unwrap_or_default();
-        jobs.signal(job, number)
-            .await
-            .map_err(|error| error.to_string())?;
-    }
-    let text = format!("Sent {} bytes to {}.", bytes.len(), job.alias);
-    Ok(Answer::new(text, json!({ "sent_bytes": bytes.len() })))
+    let sent = jobs.type_at(job, &typing).await;
+    let sent = sent.map_err(|error| error.to_string())?;
+    let text = format!("Sent {sent} bytes to {}.", job.alias);
+    Ok(Answer::new(text, json!({ "sent_bytes": sent })))
 }
 
-/// What a key means to a command that has no terminal.
-enum Pressed {
-    Bytes(&'static str),
-    Interrupt,
-    EndOfInput,
-}
-
-fn pressed(key: &str) -> Result<Pressed, String> {
-    Ok(Pressed::Bytes(match key.to_ascii_lowercase().as_str() {
-        "enter" | "return" => "\n",
-        "tab" => "\t",
-        "escape" | "esc" => "\u{1b}",
-        "space" => " ",
-        "backspace" => "\u{7f}",
-        "up" => "\u{1b}[A",
-        "down" => "\u{1b}[B",
-        "right" => "\u{1b}[C",
-        "left" => "\u{1b}[D",
-        "ctrl-c" => return Ok(Pressed::Interrupt),
-        "ctrl-d" => return Ok(Pressed::EndOfInput),
-        _ => return Err(format!("there is no key `{key}`")),
-    }))
+async fn screen(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+    let shown = jobs.screen(job, &arguments.screen()?).await;
+    let shown = shown.map_err(|error| error.to_string())?;
+    Ok(Answer::new(texts::screen(&shown), to_json(&shown)))
 }
 
 async fn send_signal(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {

@@ -1,6 +1,6 @@
 //! What the job tool is asked: one action, and what belongs to it.
 
-use crate::jobs::{Condition, WaitFor};
+use crate::jobs::{Condition, ScreenQuery, WaitFor};
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,7 +44,11 @@ pub(super) struct Arguments {
     #[serde(default)]
     pub(super) text: Option<String>,
     #[serde(default)]
+    pub(super) paste: Option<String>,
+    #[serde(default)]
     pub(super) keys: Vec<String>,
+    #[serde(default)]
+    scrollback: usize,
     #[serde(default)]
     pub(super) close: bool,
     #[serde(default)]
@@ -59,6 +63,7 @@ pub(super) struct Arguments {
 pub(super) enum Action {
     List,
     Output,
+    Screen,
     Wait,
     Send,
     Signal,
@@ -77,12 +82,23 @@ impl Arguments {
         one.chain(self.jobs.iter().map(String::as_str)).collect()
     }
 
+    /// What is asked of the screen.
+    pub(super) fn screen(&self) -> Result<ScreenQuery, String> {
+        Ok(ScreenQuery {
+            until: self.regex.as_deref().map(on_screen).transpose()?,
+            silence: self.silent_ms.map(Duration::from_millis),
+            timeout: self.longest_wait(),
+            scrollback: self.scrollback,
+        })
+    }
+
+    fn longest_wait(&self) -> Duration {
+        let seconds = self.timeout.unwrap_or(DEFAULT_WAIT);
+        Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_WAIT))
+    }
+
     /// What is waited for.
     pub(super) fn wait(&self) -> Result<WaitFor, String> {
-        let seconds = self
-            .timeout
-            .unwrap_or(DEFAULT_WAIT)
-            .clamp(0.0, LONGEST_WAIT);
         let mut conditions = Vec::new();
         if let Some(pattern) = &self.regex {
             let pattern = compile(pattern)?;
@@ -99,7 +115,7 @@ impl Arguments {
         if !conditions.is_empty() {
             return Err("wait for one thing: regex, port, http or silent_ms".to_owned());
         }
-        let wait = WaitFor::new(condition, Duration::from_secs_f64(seconds));
+        let wait = WaitFor::new(condition, self.longest_wait());
         Ok(if self.any { wait.any() } else { wait })
     }
 }
@@ -107,6 +123,11 @@ impl Arguments {
 /// A pattern; the error says what is wrong with it.
 pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|error| error.to_string())
+}
+
+/// A pattern for a screen: lines begin and end where its rows do.
+pub(super) fn on_screen(pattern: &str) -> Result<Regex, String> {
+    compile(&format!("(?m:{pattern})"))
 }
 
 /// The JSON schema of [`Arguments`].
@@ -120,7 +141,7 @@ pub(super) fn schema() -> Value {
         "properties": {
             "action": {
                 "type": "string",
-                "enum": ["list", "output", "wait", "send", "signal", "kill", "rename"],
+                "enum": ["list", "output", "screen", "wait", "send", "signal", "kill", "rename"],
                 "description": "What to do.",
             },
             "job": text("The job: its id, its short name (bg_1) or the name given by rename. For all actions but list."),
@@ -133,14 +154,16 @@ pub(super) fn schema() -> Value {
             "tail": number("output: only the last so many lines."),
             "grep": text("output: only lines that match this regular expression."),
             "max_bytes": number("output: at most so many bytes, 32768 by default."),
-            "regex": text("wait: until a line of the output matches this regular expression."),
+            "regex": text("wait: until a line of the output matches this regular expression. screen: until the screen shows it."),
             "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "wait: until this TCP port of this machine listens."},
             "http": text("wait: until this http:// address answers."),
-            "silent_ms": number("wait: until nothing was written for so many milliseconds."),
+            "silent_ms": number("wait, screen: until nothing was written for so many milliseconds."),
             "any": {"type": "boolean", "description": "wait: for one of the jobs instead of all."},
-            "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait: seconds at most. The job goes on."},
-            "text": text("send: what the command reads, as it is (end it with a newline where Enter is meant). It must have been started with stdin_open."),
-            "keys": {"type": "array", "items": {"type": "string"}, "description": "send: keys after the text: enter, tab, escape, space, backspace, up, down, left, right, ctrl-c, ctrl-d."},
+            "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait, screen: seconds at most. The job goes on."},
+            "text": text("send: what the command reads, as it is (end it with a newline where Enter is meant). It must have been started with stdin_open or pty."),
+            "paste": text("send: text as a paste, after the text, for programs that tell it from typing."),
+            "keys": {"type": "array", "items": {"type": "string"}, "description": "send: keys after that, by name: Enter, Tab, Escape, Space, Backspace, Up, Down, Left, Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, with C- (ctrl), M- (alt) or S- (shift) before it, as in C-c; or a character."},
+            "scrollback": number("screen: also the last so many lines that scrolled away."),
             "close": {"type": "boolean", "description": "send: end of input after that."},
             "signal": text("signal: its name, such as INT, HUP or USR1; it goes to every process of the job."),
             "name": text("rename: the new name."),

@@ -1,7 +1,7 @@
 //! Jobs in words: short ones, since a model pays for each.
 
 use crate::exec::EndedBy;
-use crate::jobs::{Job, State};
+use crate::jobs::{Job, JobScreen, Met, State};
 use crate::profile::signal;
 use std::time::Duration;
 
@@ -84,4 +84,33 @@ pub(crate) fn line(job: &Job) -> String {
         line.push_str(&label(&job.last_line));
     }
     line
+}
+
+/// A job's screen, and a line about it.
+pub(crate) fn screen(shown: &JobScreen) -> String {
+    let mut text = shown.lines.join("\n");
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let (columns, rows) = (shown.size.columns(), shown.size.rows());
+    let cursor = shown.cursor;
+    let place = if cursor.is_visible { "at" } else { "hidden at" };
+    let mut parts = vec![
+        format!("screen of {columns}x{rows}"),
+        format!(
+            "cursor {place} row {}, column {}",
+            cursor.row + 1,
+            cursor.column + 1
+        ),
+    ];
+    if !shown.title.is_empty() {
+        parts.push(format!("title {:?}", shown.title));
+    }
+    match shown.met {
+        Met::Yes => {}
+        Met::NotYet => parts.push("not yet what was waited for".to_owned()),
+        Met::Ended => parts.push("ended before that".to_owned()),
+    }
+    let state = state(&shown.job);
+    format!("{text}[{}; {state}]", parts.join(", "))
 }

@@ -1,0 +1,218 @@
+//! A person's own commands: recorded, in a directory that stays, in terminals that are typed at.
+
+use super::tmux::Tmux;
+use bashd_testkit::{Home, loudly};
+use std::process::Command;
+use std::time::Duration;
+
+#[test]
+fn commands_run_stick_to_their_directory_and_are_recorded() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (80, 40)) else {
+        return;
+    };
+    std::fs::create_dir(home.workspace().join("below")).unwrap();
+    tmux.line("!seq 1 30; exit 3");
+    let shown = tmux.until("Exit: 3");
+    assert!(shown.contains("failed"), "{shown}");
+    assert!(
+        shown.contains("… 10 more lines (ctrl+o to expand)"),
+        "{shown}"
+    );
+    assert!(!shown.contains("\n10\n"), "{shown}");
+    tmux.keys(&["C-o"]);
+    tmux.until_gone("more lines");
+    tmux.line("!cd below");
+    tmux.until("workspace/below");
+    tmux.line("!!basename $PWD; git push --force 2>/dev/null; echo ran");
+    tmux.until("\nran\n");
+    assert!(tmux.shown().contains("\nbelow\n"), "{}", tmux.shown());
+    tmux.line("ls");
+    tmux.until("commands begin with !");
+    tmux.line("/log seq");
+    let shown = tmux.until("Log seq");
+    assert!(
+        shown.contains("exit 3") && shown.contains("seq 1 30; exit 3"),
+        "{shown}"
+    );
+    tmux.keys(&["q"]);
+    tmux.keys(&["Up", "Up"]);
+    tmux.until("› ls");
+    tmux.keys(&["C-c"]);
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+    let ledger: String = std::fs::read_dir(home.state().join("ledger"))
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default())
+        .collect();
+    assert_eq!(ledger.matches("\"kept_out\":true").count(), 1, "{ledger}");
+}
+
+#[test]
+fn programs_that_draw_get_a_terminal_and_keys() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (100, 30)) else {
+        return;
+    };
+    let numbers: Vec<_> = (1..=99).map(|number| format!("line {number}")).collect();
+    std::fs::write(home.workspace().join("numbers"), numbers.join("\n")).unwrap();
+    if Command::new("vim").arg("--version").output().is_ok() {
+        tmux.line("!vim -u NONE -i NONE new");
+        let shown = tmux.until("\"new\" [New");
+        assert!(
+            shown.contains("Console") && shown.contains("esc esc ends it"),
+            "{shown}"
+        );
+        tmux.text("ihello from vim");
+        tmux.until("hello from vim");
+        // A single Esc is vim's: it leaves the insert mode.
+        tmux.keys(&["Escape"]);
+        tmux.text(":");
+        tmux.until("│:");
+        tmux.line("wq");
+        tmux.until("done ⟨Wall");
+        let written = std::fs::read_to_string(home.workspace().join("new")).unwrap();
+        assert_eq!(written, "hello from vim\n");
+    } else {
+        loudly("vim is missing: vim in the console");
+    }
+    tmux.line("!less numbers");
+    tmux.until("│line 1 ");
+    tmux.run(&["resize-window", "-x", "90", "-y", "40"]);
+    tmux.until("│line 28 ");
+    tmux.keys(&["G"]);
+    tmux.until("│line 99 ");
+    tmux.keys(&["q"]);
+    tmux.until_gone("esc esc");
+    tmux.line("!top -d 60");
+    tmux.until("Ctrl-T");
+    tmux.keys(&["C-t"]);
+    tmux.until("PID USER");
+    tmux.keys(&["q"]);
+    tmux.until_gone("esc esc");
+    tmux.line("/quit");
+    tmux.is_given_back();
+}
+
+#[test]
+fn a_password_is_typed_unseen_and_a_command_can_be_ended() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (80, 24)) else {
+        return;
+    };
+    tmux.line("!read -rsp 'Password: ' secret; echo; echo length ${#secret}");
+    // Once in the command, once as the command's own words.
+    tmux.until_that("asked", |shown| shown.matches("Password:").count() > 1);
+    tmux.keys(&["C-t"]);
+    tmux.until("esc esc");
+    tmux.line("hidden");
+    let shown = tmux.until("length 6");
+    assert!(!shown.contains("hidden"), "{shown}");
+    tmux.line("!sleep 300");
+    tmux.until("[running]");
+    tmux.line("!echo second");
+    tmux.until("A bash command is already running. Press Esc to cancel it first.");
+    assert!(tmux.shown().contains("› !echo second"), "{}", tmux.shown());
+    tmux.keys(&["Escape"]);
+    tmux.until("cancelled");
+    tmux.keys(&["C-u"]);
+    tmux.line("!sleep 300");
+    tmux.until("[running]");
+    tmux.keys(&["C-t"]);
+    tmux.until("esc esc");
+    // A busy machine may take too long between the two.
+    tmux.until_that("ended", |shown| {
+        tmux.keys(&["Escape"]);
+        std::thread::sleep(Duration::from_millis(60));
+        tmux.keys(&["Escape"]);
+        !shown.contains("esc esc")
+    });
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+}
+
+#[test]
+fn lines_are_completed_continued_and_recalled() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (80, 24)) else {
+        return;
+    };
+    for name in ["alpha.txt", "alpine.txt", "with blank.txt"] {
+        std::fs::write(home.workspace().join(name), format!("in {name}\n")).unwrap();
+    }
+    tmux.text("!cat al");
+    tmux.keys(&["Tab"]);
+    let shown = tmux.until("alpha.txt  alpine.txt");
+    assert!(shown.contains("› !cat alp"), "{shown}");
+    tmux.text("h");
+    tmux.keys(&["Tab"]);
+    tmux.until("› !cat alpha.txt");
+    tmux.text("with");
+    tmux.keys(&["Tab"]);
+    tmux.until("with\\ blank.txt");
+    tmux.keys(&["M-Enter"]);
+    tmux.line("echo second line");
+    let shown = tmux.until("done ⟨Wall");
+    for line in [
+        "\nin alpha.txt\n",
+        "\nin with blank.txt\n",
+        "\nsecond line\n",
+    ] {
+        assert!(shown.contains(line), "{line:?}:\n{shown}");
+    }
+    tmux.line("!echo $((20+3))");
+    tmux.until("\n23\n");
+    tmux.keys(&["Up", "Up"]);
+    tmux.until("› !cat alpha.txt with\\ blank.txt\n  echo second line");
+    tmux.keys(&["Down"]);
+    tmux.until("› !echo $((20+3))");
+    tmux.keys(&["C-c", "C-d"]);
+    tmux.is_given_back();
+}
+
+#[test]
+fn the_key_that_ends_a_command_is_configured() {
+    let home = Home::new();
+    for (setting, label, key) in [
+        ("BASHD_CONSOLE_END_KEY=F12", "f12 ends it", "F12"),
+        ("BASHD_PROFILE=pi", "esc ends it", "Escape"),
+    ] {
+        let Some(tmux) = Tmux::shell(&home, (80, 24)) else {
+            return;
+        };
+        tmux.start_console(setting);
+        tmux.line("!sleep 300");
+        tmux.until("[running]");
+        tmux.keys(&["C-t"]);
+        let shown = tmux.until(label);
+        assert!(!shown.contains("esc esc"), "{shown}");
+        tmux.keys(&[key]);
+        tmux.until("cancelled ⟨Wall");
+        tmux.keys(&["C-d"]);
+        tmux.is_given_back();
+    }
+}
+
+#[test]
+fn a_call_is_shown_while_it_is_written_and_runs_as_an_agents() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (100, 40)) else {
+        return;
+    };
+    tmux.text(r#"{"command": "seq 1 30; echo $GREETING", "env": {"GREETING": "hel"#);
+    tmux.until("$ GREETING=\"hel\" seq 1 30; echo $GREETING\n• arriving");
+    tmux.text(r#"lo"}}"#);
+    tmux.until("GREETING=\"hello\" seq");
+    tmux.keys(&["Enter"]);
+    let shown = tmux.until("… (21 earlier lines, showing 10 of 31) (ctrl+o to expand)");
+    assert!(
+        shown.contains("\n22\n") && shown.contains("\nhello\n"),
+        "{shown}"
+    );
+    tmux.keys(&["C-o"]);
+    tmux.until("\n2\n");
+    tmux.line(r#"{"command": "git push --force"}"#);
+    tmux.until("✘ denied");
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+}

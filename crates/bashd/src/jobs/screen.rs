@@ -1,0 +1,305 @@
+//! A job's terminal as a person would see it: its screen now, or as it goes on.
+//!
+//! The screen is made anew from the spool by whoever looks, so that nobody has to have followed the job
+//! from its start. Of output that is too long to be read again and again the beginning, in which
+//! full-screen programs say what they want of a terminal, and the end are enough.
+
+use super::control::{Control, Told};
+use super::output::Reading;
+use super::state::Job;
+use super::wait::Met;
+use super::{Jobs, State};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Stream;
+use crate::exec::{Keyboard, Strokes};
+use crate::output::spool::SpoolReader;
+use crate::output::{Piece, Source};
+use crate::screen::{Cursor, Screen, Size};
+use regex::Regex;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Bytes that are read at once.
+const CHUNK: u64 = 256 * 1024;
+
+/// Bytes of the output's beginning that are always looked at.
+const BEGINNING: u64 = 64 * 1024;
+
+/// Bytes of its end that are.
+const ENDING: u64 = 8 * 1024 * 1024;
+
+/// What is asked of a job's screen.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ScreenQuery {
+    /// Wait until the screen shows this.
+    pub until: Option<Regex>,
+    /// Wait until nothing was written for so long.
+    pub silence: Option<Duration>,
+    /// Longest wait.
+    pub timeout: Duration,
+    /// Also the last so many lines that scrolled away.
+    pub scrollback: usize,
+}
+
+impl Default for ScreenQuery {
+    fn default() -> Self {
+        Self {
+            until: None,
+            silence: None,
+            timeout: Duration::from_secs(30),
+            scrollback: 0,
+        }
+    }
+}
+
+impl ScreenQuery {
+    /// The screen, once it shows this.
+    pub fn showing(pattern: Regex) -> Self {
+        Self {
+            until: Some(pattern),
+            ..Self::default()
+        }
+    }
+}
+
+/// What a job's terminal shows.
+#[derive(Debug, Clone, serde::Serialize)]
+#[non_exhaustive]
+pub struct JobScreen {
+    /// The screen's rows, without blanks at their ends and empty ones at the end; before them what scrolled
+    /// away, as far as it was asked for.
+    pub lines: Vec<String>,
+    /// How many of the lines scrolled away.
+    pub scrolled: usize,
+    /// Where the cursor is, counted from 0.
+    pub cursor: Cursor,
+    /// The title that the program gave its window.
+    pub title: String,
+    /// Whether it is the alternate screen, on which full-screen programs draw.
+    pub alternate: bool,
+    /// Columns and rows.
+    pub size: Size,
+    /// Whether what was waited for came true.
+    pub met: Met,
+    /// The job, after the look.
+    pub job: Job,
+}
+
+/// The terminal of a live job, for as long as somebody looks at it: what it writes, and a keyboard.
+pub struct JobTerminal {
+    control: Box<Control>,
+    readers: Vec<SpoolReader>,
+    offset: u64,
+    size: Size,
+    keyboard: Keyboard,
+    strokes: Strokes,
+}
+
+impl JobTerminal {
+    /// Its size when it was looked at first.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Types at it, and changes its size, while [`JobTerminal::next`] is waited for.
+    pub fn keyboard(&self) -> Keyboard {
+        self.keyboard.clone()
+    }
+
+    /// The next bytes that were written to it, first those of the past; `None` at its end. May be
+    /// dropped and asked again at any time.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
+        let mut is_over = false;
+        loop {
+            let spool = self.readers.first()?;
+            let end = spool.readable_end();
+            if self.offset < end {
+                let upto = end.min(self.offset + CHUNK);
+                let pieces = spool.read(self.offset..upto).ok()?;
+                self.offset = upto;
+                return Some(kept(pieces));
+            }
+            if is_over {
+                return None;
+            }
+            tokio::select! {
+                told = self.control.more_than(self.offset, u64::MAX, &self.readers) => {
+                    is_over = matches!(told, Told::Exited | Told::Gone);
+                }
+                never = self.strokes.pass_all_on(self.control.connection()) => match never {},
+            }
+        }
+    }
+}
+
+impl Jobs {
+    /// The terminal of a job that lives, to be followed and typed at.
+    pub async fn terminal(&self, job: &Job) -> Result<JobTerminal> {
+        let mut control = Control::open(job).await?;
+        let readers = control.attach().await?;
+        let size = control.terminal.ok_or_else(|| no_terminal(job))?;
+        let (keyboard, strokes) = Keyboard::new();
+        Ok(JobTerminal {
+            control: Box::new(control),
+            readers,
+            offset: 0,
+            size,
+            keyboard,
+            strokes,
+        })
+    }
+
+    /// What a job's terminal shows, now or as soon as it shows what is waited for.
+    pub async fn screen(&self, job: &Job, query: &ScreenQuery) -> Result<JobScreen> {
+        let size = job.terminal.ok_or_else(|| no_terminal(job))?;
+        let mut look = Look {
+            screen: Screen::new(size),
+            offset: 0,
+        };
+        let looked = tokio::time::timeout(query.timeout, look.until(self, job, query)).await;
+        let met = looked.unwrap_or(Ok(Met::NotYet))?;
+        let Look { mut screen, .. } = look;
+        let mut lines = match query.scrollback {
+            0 => Vec::new(),
+            _ => screen.scrollback(),
+        };
+        lines.drain(..lines.len().saturating_sub(query.scrollback));
+        let scrolled = lines.len();
+        let text = screen.text();
+        lines.extend(text.split('\n').map(str::to_owned));
+        Ok(JobScreen {
+            lines,
+            scrolled,
+            cursor: screen.cursor(),
+            title: screen.title().to_owned(),
+            alternate: screen.is_alternate(),
+            size: screen.size(),
+            met,
+            job: self.again(job).unwrap_or_else(|_| job.clone()),
+        })
+    }
+
+    /// How the program at a job's terminal wants its keys.
+    pub(super) async fn key_modes(&self, job: &Job) -> Result<crate::screen::keys::KeyModes> {
+        let mut look = Look {
+            screen: Screen::new(job.terminal.unwrap_or_default()),
+            offset: 0,
+        };
+        let reading = Reading::open(self, job, Stream::Out).await?;
+        look.catch_up(&reading)?;
+        Ok(look.screen.key_modes())
+    }
+}
+
+/// A screen, and how much of the output it has seen.
+struct Look {
+    screen: Screen,
+    offset: u64,
+}
+
+impl Look {
+    /// Looks on until what is waited for came true, or the job ended.
+    async fn until(&mut self, jobs: &Jobs, job: &Job, query: &ScreenQuery) -> Result<Met> {
+        let mut reading = Reading::open(jobs, job, Stream::Out).await?;
+        if let Reading::Live(control, _) = &reading {
+            // Somebody may have changed its size since it was started.
+            self.screen.resize(control.terminal.unwrap_or_default());
+        }
+        loop {
+            self.catch_up(&reading)?;
+            let shows = |pattern: &Regex| pattern.is_match(&self.screen.text());
+            let is_shown = query.until.as_ref().is_none_or(shows);
+            if is_shown && query.silence.is_none() {
+                return Ok(Met::Yes);
+            }
+            let Reading::Live(control, readers) = &mut reading else {
+                return Ok(if is_shown { Met::Yes } else { Met::Ended });
+            };
+            let more = control.more_than(self.offset, u64::MAX, readers);
+            let silence = query.silence.filter(|_| is_shown);
+            let told = tokio::time::timeout(silence.unwrap_or(query.timeout), more).await;
+            match told {
+                Ok(Told::Grown) => {}
+                Err(_) if silence.is_some() => return Ok(Met::Yes),
+                Err(_) => return Ok(Met::NotYet),
+                Ok(Told::Exited | Told::Gone) => {
+                    // What it wrote last is in its files, or will not change any more.
+                    let job = jobs.again(job)?;
+                    if !matches!(job.state, State::Running | State::WaitingForInput) {
+                        self.catch_up(&Reading::open(jobs, &job, Stream::Out).await?)?;
+                        let is_shown = query
+                            .until
+                            .as_ref()
+                            .is_none_or(|pattern| pattern.is_match(&self.screen.text()));
+                        return Ok(if is_shown { Met::Yes } else { Met::Ended });
+                    }
+                    reading = Reading::open(jobs, &job, Stream::Out).await?;
+                }
+            }
+        }
+    }
+
+    /// Shows the screen what was written since the last look.
+    fn catch_up(&mut self, reading: &Reading) -> Result<()> {
+        let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
+        let Some(source) = reading.source(Stream::Out) else {
+            return Ok(());
+        };
+        let end = match reading {
+            Reading::Live(_, readers) => readers.first().map_or(0, SpoolReader::readable_end),
+            Reading::Stored(..) => source.len(),
+        };
+        for range in worth_a_look(self.offset, end) {
+            let mut at = range.start;
+            while at < range.end {
+                let upto = range.end.min(at + CHUNK);
+                let pieces = source.read(at..upto).map_err(unreadable)?;
+                self.screen.feed(&kept(pieces));
+                at = upto;
+            }
+        }
+        self.offset = self.offset.max(end);
+        Ok(())
+    }
+}
+
+/// What a screen needs to see of this range.
+fn worth_a_look(from: u64, upto: u64) -> [Range<u64>; 2] {
+    let beginning = from..upto.min(from.max(BEGINNING));
+    let ending = beginning.end.max(upto.saturating_sub(ENDING))..upto;
+    [beginning, ending]
+}
+
+fn kept(pieces: Vec<Piece>) -> Vec<u8> {
+    let bytes = pieces.into_iter().map(|piece| match piece {
+        Piece::Kept(bytes) => bytes,
+        Piece::Dropped(_) => Vec::new(),
+    });
+    bytes.flatten().collect()
+}
+
+fn no_terminal(job: &Job) -> Error {
+    let text = format!("job {} has no terminal: look at its output", job.alias);
+    Error::new(ErrorKind::Job, text).about(&job.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_flood_the_beginning_and_the_end_are_looked_at() {
+        assert_eq!(worth_a_look(0, 10), [0..10, 10..10]);
+        assert_eq!(worth_a_look(4, 10), [4..10, 10..10]);
+        let flood = 100 * ENDING;
+        assert_eq!(
+            worth_a_look(0, flood),
+            [0..BEGINNING, flood - ENDING..flood]
+        );
+        assert_eq!(
+            worth_a_look(flood, flood + 5),
+            [flood..flood, flood..flood + 5]
+        );
+    }
+}

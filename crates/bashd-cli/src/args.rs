@@ -4,6 +4,7 @@
 //! users.
 
 mod jobs;
+mod parse;
 
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use jobs::{
@@ -207,6 +208,10 @@ pub(crate) struct Mcp {
     /// A name by which clients may call the server, besides its address; may be repeated.
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
+    /// Answer a call after so many seconds unless it says otherwise; what still runs goes on as a job. For
+    /// profiles that know such a wait; many clients give up on a request after a minute.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
+    pub(crate) wait_max: Duration,
     #[command(flatten)]
     pub(crate) serving: Serving,
     #[command(flatten)]
@@ -542,5 +547,18 @@ mod tests {
     #[test]
     fn the_command_line_holds_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn over_mcp_a_call_waits_50_seconds_unless_said_otherwise() {
+        for (arguments, seconds) in [
+            (&["bashd", "mcp"][..], 50),
+            (&["bashd", "mcp", "--wait-max", "7"], 7),
+        ] {
+            let Subcommand::Mcp(mcp) = Cli::parse_from(arguments).subcommand else {
+                panic!("{arguments:?}");
+            };
+            assert_eq!(mcp.wait_max, Duration::from_secs(seconds));
+        }
     }
 }

@@ -66,8 +66,9 @@ impl Engine {
         let keepers = Keepers::new(source, config.storage())?.with_warm_shells(config.warm_shells);
         let sessions = Sessions::new(config.sessions);
         let snapshots = Snapshots::new(config.shells_dir());
-        let profiles = Library::new(config.profiles_dir.clone());
-        let ledger = Ledger::new(config.ledger, config.ledger_dir());
+        let profiles =
+            Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
+        let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
         let artifacts = Store::of(&config);
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);
@@ -268,6 +269,9 @@ impl Shared {
             // A large future, and callers hold it on their stack.
             Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
         };
+        if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
+            directory.clone_into(&mut entry.cwd);
+        }
         Ok(conclude(profile, &plan, run, &accepted, self.means()))
     }
 
@@ -282,6 +286,7 @@ impl Shared {
         entry.profile.clone_from(&profile.name);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
+        entry.hide(&request.env);
         entry.is_kept_out = request.by == By::PersonApart;
         let accepted = request::validate(profile, &request).map_err(Ending::Refused)?;
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;

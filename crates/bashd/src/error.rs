@@ -31,6 +31,8 @@ pub enum ErrorKind {
     /// No shell of the profile's list is on this machine, or not the program that is to run
     /// without one.
     Shell,
+    /// The shell that the configuration names is not there.
+    ShellConfigured,
     /// The shell could not be started (fork, exec, limits).
     Spawn,
     /// The keeper died or went silent before it told how the command ended.

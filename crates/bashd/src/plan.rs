@@ -6,14 +6,17 @@ pub(crate) mod environment;
 mod globs;
 mod job;
 mod session;
+mod shell;
 mod steps;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
 use self::client_environment::Guarded;
 pub use self::session::{Overlap, SessionKey, SessionPlan};
+use self::shell::Place;
+pub use self::shell::{Shell, shell_for};
 use crate::config::{Config, Surroundings};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::guard::safe_mode::Form;
 use crate::guard::safe_mode::environment::scrub;
 use crate::notice::Notice;
@@ -27,14 +30,10 @@ use crate::run_id::RunId;
 use crate::screen::Size;
 use crate::script::Shape;
 pub use job::JobPlan;
-use rustix::fs::Access;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
-
-/// Where programs are looked for when the environment has no `PATH`.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A run with nothing undecided: `exec` only carries it out.
 #[derive(Debug)]
@@ -134,17 +133,6 @@ impl Plan {
         let is_run = |(name, _): &&(OsString, OsString)| name == environment::RUN_VARIABLE;
         self.env.iter().filter(move |variable| !is_run(variable))
     }
-}
-
-/// The shell of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shell {
-    /// Absolute path of the program.
-    pub program: PathBuf,
-    /// What the shell sees as `$0`'s origin: `argv[0]`.
-    pub name: OsString,
-    /// Arguments before the script, the last of which takes it (`-c`, `-lc`), or all there are.
-    pub args: Vec<OsString>,
 }
 
 /// A directory by path and by descriptor.
@@ -279,8 +267,7 @@ pub(crate) fn resolve(
     // A shell that lives on has no terminal: what asks for one runs in a shell of its own.
     let text = text.filter(|_| terminal.is_none());
     let (session, notes) = session_or_notes(wish, text, &shell, &cwd);
-    // What may become a job has a shell of its own, unless the caller named a session.
-    let session = session.filter(|plan| plan.is_asked_for || accepted.handover.is_none());
+    let session = session.and_then(|plan| plan.settled(accepted, lifted));
     // A shell that lives on can't become a job: its command ends at the timeout.
     let handover = accepted.handover.filter(|_| session.is_none());
     if session.is_some() {
@@ -335,17 +322,33 @@ fn shell_and_script(
 ) -> Result<(Shell, Option<String>)> {
     Ok(match wish.setting.form {
         Form::AsWritten => {
-            let shell = find_shell(wish.profile, wish.setting.config, env, &cwd.path)?;
+            let place = Place {
+                env,
+                cwd: &cwd.path,
+            };
+            let Setting {
+                config,
+                surroundings,
+                ..
+            } = wish.setting;
+            let shell = shell::find(wish.profile, config, surroundings, place)?;
             (shell, Some(text))
         }
         Form::Program { name, arguments } => {
-            let program = find_program(name, search_path(env), &cwd.path);
-            (without_shell(program, name, arguments)?, None)
+            let place = Place {
+                env,
+                cwd: &cwd.path,
+            };
+            (shell::none(name, arguments, place)?, None)
         }
         Form::Steps(list) => {
             *env = scrub(std::mem::take(env), &cwd.path);
             let script = steps::script(list, &cwd.path)?;
-            (plain_bash(env, &cwd.path)?, Some(script))
+            let place = Place {
+                env,
+                cwd: &cwd.path,
+            };
+            (shell::plain_bash(place)?, Some(script))
         }
     })
 }
@@ -478,6 +481,7 @@ fn plan_session(
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
         is_asked_for: request.session.is_some(),
+        runs_where_it_is: request.cwd.is_none(),
         key: SessionKey {
             name: name.to_owned(),
             program: shell.program.clone(),
@@ -488,7 +492,7 @@ fn plan_session(
         home: surroundings.cwd.clone(),
         text: session::text(text, &own, explicit),
         directory: session::directory_after(explicit),
-        overlap: profile.session.overlap,
+        overlap: profile.session.overlap_of(request),
     }))
 }
 
@@ -498,61 +502,6 @@ struct Wish<'a> {
     profile: &'a Profile,
     request: &'a Request,
     setting: Setting<'a>,
-}
-
-fn find_shell(
-    profile: &Profile,
-    config: &Config,
-    env: &[(OsString, OsString)],
-    cwd: &Path,
-) -> Result<Shell> {
-    let find = |program: &str| find_program(program, search_path(env), cwd);
-    let configured = match profile.shell.choice {
-        ShellChoice::Configurable => config.shell.as_deref(),
-        ShellChoice::Fixed => None,
-    };
-    let found = match configured {
-        Some(program) => find(program).map(|found| Shell {
-            program: found,
-            name: program.into(),
-            args: vec!["-c".into()],
-        }),
-        None => profile.shell.first_found(find),
-    };
-    found.ok_or_else(|| {
-        let candidates = profile
-            .shell
-            .candidates
-            .iter()
-            .map(|shell| shell.program.as_str());
-        let names =
-            configured.map_or_else(|| candidates.collect::<Vec<_>>().join(", "), Into::into);
-        Error::new(ErrorKind::Shell, format!("no such shell: {names}")).about(names)
-    })
-}
-
-/// The program itself, where a command runs without a shell.
-fn without_shell(found: Option<PathBuf>, name: &str, arguments: &[String]) -> Result<Shell> {
-    let program = found.ok_or_else(|| {
-        Error::new(ErrorKind::Shell, format!("no such program: {name}")).about(name)
-    })?;
-    Ok(Shell {
-        program,
-        name: name.into(),
-        args: arguments.iter().map(Into::into).collect(),
-    })
-}
-
-/// A bash that reads no file of its own before the script.
-fn plain_bash(env: &[(OsString, OsString)], cwd: &Path) -> Result<Shell> {
-    let found = find_program("bash", search_path(env), cwd);
-    let program =
-        found.ok_or_else(|| Error::new(ErrorKind::Shell, "no such shell: bash").about("bash"))?;
-    Ok(Shell {
-        program,
-        name: "bash".into(),
-        args: ["--norc", "--noprofile", "-c"].map(Into::into).to_vec(),
-    })
 }
 
 /// One word for a shell, whatever it holds.
@@ -566,23 +515,4 @@ pub(crate) fn quote(text: &mut Vec<u8>, word: &[u8]) {
         }
     }
     text.push(b'\'');
-}
-
-fn search_path(env: &[(OsString, OsString)]) -> Option<&OsStr> {
-    let path = env.iter().find(|(name, _)| name == "PATH");
-    path.map(|(_, value)| value.as_os_str())
-}
-
-/// A program as the shell would find it: by its path, or by name in `PATH`.
-fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
-    let is_executable = |candidate: &Path| {
-        candidate.is_file() && rustix::fs::access(candidate, Access::EXEC_OK).is_ok()
-    };
-    if program.contains('/') {
-        return Some(cwd.join(program)).filter(|candidate| is_executable(candidate));
-    }
-    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
-    std::env::split_paths(path)
-        .map(|directory| cwd.join(directory).join(program))
-        .find(|candidate| is_executable(candidate))
 }

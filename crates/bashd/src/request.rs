@@ -10,6 +10,7 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Ends, Handover, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
+use crate::plan::Overlap;
 use crate::screen::Size;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// How long the command may run; `None` means the profile's default.
     pub timeout: Option<Duration>,
+    /// The timeout in seconds as it was given, where no duration can say it: one below 0.
+    pub(crate) timeout_as_given: Option<f64>,
     /// What the command reads on stdin; `None` means `/dev/null`.
     pub stdin: Option<Vec<u8>>,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.
@@ -46,6 +49,9 @@ pub struct Request {
     pub tools: Vec<String>,
     /// The session in whose shell the command runs; `None` means as the profile says.
     pub session: Option<String>,
+    /// What happens while another call of its session runs; `None` means as the profile says, and that a
+    /// person never waits.
+    pub overlap: Option<Overlap>,
     /// Whether the call returns at once, and the command goes on as a job.
     pub background: bool,
     /// What happens when the limit comes; `None` means that it ends the command.

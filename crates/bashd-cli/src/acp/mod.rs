@@ -2,11 +2,13 @@
 //!
 //! The text of a prompt is run as one command, in a terminal of the client's where it offers them,
 //! else here. The client sees a tool call with its terminal or its output, and the reply's text as
-//! the agent's message. `prompt` is one turn, `terminal` the client's terminals.
+//! the agent's message. `prompt` is one turn, `permission` what its user is asked, `terminal` the
+//! client's terminals.
 //!
 //! Handlers of the protocol's crate hold up its dispatch: none of them waits for the client, and
 //! what takes time is spawned.
 
+mod permission;
 mod prompt;
 mod terminal;
 
@@ -15,7 +17,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use crate::serve::lines::{self, Line, Outbox};
-use crate::serve::{self, Server};
+use crate::serve::{self, Server, asking};
 use crate::settings::Settings;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -122,6 +124,8 @@ pub(crate) fn acp(
 ) -> Result<ExitStatus, Failure> {
     let mut server = Server::start(&arguments.serving, settings)?;
     server.set_front_end("acp");
+    // Nobody has spoken for this engine before.
+    let _ = server.engine.ask(asking::approver());
     let shared = Arc::new(Shared {
         server,
         timeout: arguments.timeout,

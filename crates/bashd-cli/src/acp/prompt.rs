@@ -1,7 +1,9 @@
 //! One turn: a prompt's text as a command, and what the client sees of it.
 
 use super::Shared;
+use super::permission::Asked;
 use super::terminal::Terminals;
+use crate::serve::asking;
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, PromptRequest, PromptResponse, SessionId, SessionNotification,
     SessionUpdate, StopReason, Terminal, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus,
@@ -74,6 +76,16 @@ impl Turn {
         let command = command(request)?;
         self.announce(&command);
         let call = self.call(command, cwd).cancel_by(token);
+        let client = Arc::new(Asked {
+            connection: self.connection.clone(),
+            session: self.session.clone(),
+            tool_call: self.tool_call.clone(),
+        });
+        asking::on_behalf_of(Some(client), self.follow(call)).await
+    }
+
+    /// Runs a call, and shows the client what happens.
+    async fn follow(&self, call: Call) -> Result<PromptResponse, Error> {
         let mut running = self.shared.server.engine.stream(call);
         let mut shown = Shown::default();
         while let Some(event) = running.next().await {

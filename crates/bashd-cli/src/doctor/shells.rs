@@ -3,8 +3,11 @@
 use super::check::Check;
 use crate::settings::Settings;
 use crate::surroundings;
+use bashd::Surroundings;
+use bashd::plan::shell_for;
 use bashd::snapshot::{Standing, standing};
 use rustix::fs::Access;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Real bash is what commands are written for.
@@ -48,12 +51,15 @@ pub(super) fn snapshot(settings: &Settings) -> Check {
     const NAME: &str = "snapshot of ~/.bashrc";
     const TAKEN: &str = "shells of `pi` have its aliases, functions, options and PATH";
     const NONE: &str = "shells of `pi` start without aliases and functions of yours";
-    let surroundings = surroundings::for_commands(None).ok();
-    let (Some(bash), Some(surroundings)) = (find("bash"), surroundings) else {
+    let Some((shell, surroundings)) = shell_of_pi(settings) else {
         return Check::weaker(NAME, "there is no bash to read it", NONE);
     };
+    if shell.file_name() != Some(OsStr::new("bash")) {
+        let finding = format!("the shell of `pi` is {}", shell.display());
+        return Check::weaker(NAME, finding, NONE);
+    }
     let directory = settings.config.shells_dir();
-    match standing(&directory, &bash, &surroundings.env) {
+    match standing(&directory, &shell, &surroundings.env) {
         Standing::Ready(path) => Check::good(NAME, path.display().to_string(), TAKEN),
         Standing::NotMade => Check::good(
             NAME,
@@ -71,6 +77,14 @@ pub(super) fn snapshot(settings: &Settings) -> Check {
             "there is nothing to take over",
         ),
     }
+}
+
+/// The shell that `pi` starts: the configured one, the user's own, or a bash.
+fn shell_of_pi(settings: &Settings) -> Option<(PathBuf, Surroundings)> {
+    let surroundings = surroundings::for_commands(None).ok()?;
+    let profile = settings.profile("pi").ok()?;
+    let shell = shell_for(&profile, &settings.config, &surroundings).ok()?;
+    Some((shell.program, surroundings))
 }
 
 fn find(name: &str) -> Option<PathBuf> {

@@ -31,11 +31,6 @@ use handler::{Handler, Shared};
 use load::Load;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long a call waits for its command, where the profile lets the rest go on as a job: clients give up
-/// on a request after a minute.
-const LONGEST_WAIT: Duration = Duration::from_secs(50);
 
 /// Serves until the client is gone, or a signal ends it.
 pub(crate) fn mcp(
@@ -45,7 +40,7 @@ pub(crate) fn mcp(
 ) -> Result<ExitStatus, Failure> {
     let mut server = Server::start(&arguments.serving, settings)?;
     server.set_front_end("mcp");
-    server.defaults.wait_max = Some(LONGEST_WAIT);
+    server.defaults.wait_max = Some(arguments.wait_max);
     let (outcome, signal) = match arguments.http {
         Some(address) => {
             let access = Access::of(arguments, address)?;

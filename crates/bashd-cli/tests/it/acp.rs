@@ -3,6 +3,7 @@
 use crate::mcp::{node, packages, scripts};
 use bashd_testkit::Home;
 use serde_json::{Value, json};
+use std::fs;
 
 const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
 
@@ -13,6 +14,8 @@ struct Seen {
     /// The fields of the tool call, each as told last.
     tool_call: Value,
     message: String,
+    /// What its user was asked.
+    asked: Value,
 }
 
 /// Runs a scenario of the client on the official SDK; none without its packages.
@@ -27,6 +30,7 @@ fn sdk(home: &Home, scenario: &str, command: &str, arguments: &[&str]) -> Option
             log: Vec::new(),
             tool_call: Value::Null,
             message: String::new(),
+            asked: Value::Null,
         });
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -57,6 +61,7 @@ fn sdk(home: &Home, scenario: &str, command: &str, arguments: &[&str]) -> Option
         log,
         tool_call,
         message,
+        asked: seen["asked"].clone(),
     })
 }
 
@@ -156,6 +161,50 @@ fn a_terminal_that_is_denied_and_a_command_that_is_denied_are_said() {
     );
     assert!(seen.log.is_empty());
     assert!(!home.workspace().join("X").exists());
+}
+
+/// A rule that wants to be asked about one program.
+const ASKING: &str = "[[rules]]\nname = 'ask-touch'\ncommand = 'touch'\ndecision = 'ask'\nmessage = 'May it touch?'\n";
+
+#[test]
+fn what_a_rule_asks_the_clients_user_decides() {
+    let home = Home::new();
+    fs::write(home.config().join("config.toml"), ASKING).unwrap();
+    let Some(seen) = sdk(&home, "permit", "touch permitted", &[]) else {
+        return;
+    };
+    let [asked] = seen.asked.as_array().unwrap().as_slice() else {
+        panic!("{}", seen.asked)
+    };
+    let question = asked["toolCall"]["content"][0]["content"]["text"].as_str();
+    let question = question.unwrap();
+    assert!(
+        question.starts_with("May it touch? (ask-touch)\n\n"),
+        "{question}"
+    );
+    assert!(question.ends_with("touch permitted"), "{question}");
+    assert_eq!(
+        asked["toolCall"]["toolCallId"],
+        seen.tool_call["toolCallId"]
+    );
+    let kinds = asked["options"].as_array().unwrap().iter();
+    let kinds: Vec<_> = kinds.map(|option| option["kind"].clone()).collect();
+    assert_eq!(kinds, [json!("allow_once"), json!("reject_once")]);
+    assert_eq!(seen.tool_call["status"], "completed");
+    assert!(home.workspace().join("permitted").exists());
+    // A no, a client that asks nobody, and one that cancels meanwhile.
+    for scenario in ["forbid", "no_permission"] {
+        let seen = sdk(&home, scenario, "touch refused", &[]).unwrap();
+        assert_eq!(
+            seen.tool_call["rawOutput"]["denied"]["rule"], "ask-touch",
+            "{scenario}"
+        );
+        assert_eq!(seen.tool_call["status"], "failed");
+        assert_eq!(seen.log, ["permission"], "no terminal: {scenario}");
+    }
+    let seen = sdk(&home, "abort_permission", "touch refused", &[]).unwrap();
+    assert_eq!(seen.log, ["permission"]);
+    assert!(!home.workspace().join("refused").exists());
 }
 
 #[test]

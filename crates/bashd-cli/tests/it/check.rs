@@ -85,6 +85,19 @@ fn safe_mode_interceptor_and_profile_can_be_chosen() {
             ],
             126,
         ),
+        (&["--profile", "pi", "--tools", "read", "cat f"], 126),
+        (
+            &[
+                "--set",
+                "bashInterceptor.enabled=false",
+                "--profile",
+                "pi",
+                "--tools",
+                "read",
+                "cat f",
+            ],
+            0,
+        ),
     ] {
         let (code, verdict) = answer(&home, arguments);
         assert_eq!(code, Some(status), "{arguments:?}: {verdict}");

@@ -35,6 +35,7 @@ fn every_value_is_shown_with_its_origin() {
     snapshot = "profile"                           # default
     survivors = "profile"                          # default
     safe_mode = "profile"                          # default
+    head_bytes = "profile"                         # default
     sessions.limit = 16                            # default
     sessions.idle_seconds = 1800                   # default
     sessions.warm_shells = 0                       # default
@@ -61,7 +62,7 @@ fn every_value_is_shown_with_its_origin() {
     bash.virtualTerminal = "on"                    # default
     bash.autoBackground.enabled = false            # default
     bash.autoBackground.thresholdMs = 60000        # default
-    bashInterceptor.enabled = false                # default
+    bashInterceptor.enabled = "profile"            # default
     bashInterceptor.patterns = []                  # default
     shellMinimizer.enabled = true                  # default
     shellMinimizer.settingsPath = ""               # default

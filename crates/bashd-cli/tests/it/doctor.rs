@@ -65,3 +65,33 @@ fn a_state_directory_that_can_not_be_is_weaker_and_nothing_is_made() {
     );
     assert!(!home.state().exists());
 }
+
+#[test]
+fn a_snapshot_that_failed_is_told_and_one_of_the_users_own_bash_is_found() {
+    const NAME: &str = "snapshot of ~/.bashrc";
+    for (rc, verdict, finding) in [
+        ("alias greet='echo hello'", "good", "snapshot-bash-"),
+        ("exit 0", "weaker", "it ended the shell"),
+    ] {
+        let home = Home::new();
+        std::fs::write(home.home().join(".bashrc"), rc).unwrap();
+        let bash = home.workspace().join("bash");
+        std::os::unix::fs::symlink("/bin/bash", &bash).unwrap();
+        let run = |arguments: &[&str]| bashd(&home, arguments).env("SHELL", &bash);
+        let report = || -> Value {
+            serde_json::from_slice(&run(&["doctor", "--json"]).run().stdout).unwrap()
+        };
+        let before = report();
+        assert_eq!(find(&before, NAME)["finding"], "not made yet");
+        let request = "{\"id\": \"1\", \"type\": \"bash\", \"command\": \"true\"}\n";
+        let served = run(&["rpc", "--profile", "pi"]).stdin(request).run();
+        assert_eq!(served.code(), Some(0));
+        let after = report();
+        let check = find(&after, NAME);
+        assert_eq!(check["verdict"], verdict, "{check}");
+        assert!(
+            check["finding"].as_str().unwrap().contains(finding),
+            "{check}"
+        );
+    }
+}

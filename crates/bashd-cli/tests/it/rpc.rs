@@ -52,6 +52,22 @@ fn the_older_documents_requests_get_its_replies() {
 }
 
 #[test]
+fn in_pi_commands_share_a_shell_and_run_beside_each_other() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["--profile", "pi"]);
+    let bash = |id: &str, command: &str| json!({"id": id, "type": "bash", "command": command});
+    client.ask(&bash("set", "x=1; mkfifo gate"));
+    client.say(&bash("first", ": > ready; cat gate"));
+    wait_for(&home.workspace().join("ready"));
+    let beside = client.ask(&bash("beside", "echo \"[$x]\"; echo open > gate"));
+    assert_eq!(beside["data"]["output"], "[]\n");
+    assert_eq!(client.response("first")["data"]["output"], "open\n");
+    let after = client.ask(&bash("after", "echo \"[$x]\""));
+    assert_eq!(after["data"]["output"], "[1]\n");
+    assert_eq!(client.close().0.code(), Some(0));
+}
+
+#[test]
 fn abort_bash_ends_all_of_them() {
     let home = Home::new();
     let mut client = Client::start(&home, &[]);

@@ -17,6 +17,7 @@ type Terminal = { child: ChildProcess; output: string; exit: Promise<Exit>; exit
 
 const [scenario, cwd, command, bashd, ...bashdArguments] = process.argv.slice(2);
 const log: string[] = [];
+const asked: unknown[] = [];
 const updates: { sessionUpdate: string }[] = [];
 const terminals = new Map<string, Terminal>();
 const never = new Promise<never>(() => {});
@@ -79,6 +80,19 @@ const app = client({ name: "bashd-test" })
   .onRequest(methods.client.terminal.release, ({ params }: any) =>
     answer("release", () => (kill(of(params.terminalId)), {})) as any,
   )
+  .onRequest(methods.client.session.requestPermission, ({ params, agent }: any) =>
+    answer("permission", () => {
+      asked.push(params);
+      if (scenario === "no_permission") fail("this client asks nobody");
+      if (scenario === "abort_permission") {
+        agent.notify(methods.agent.session.cancel, { sessionId: params.sessionId });
+        return { outcome: { outcome: "cancelled" } };
+      }
+      const wanted = scenario === "permit" ? "allow_once" : "reject_once";
+      const { optionId } = params.options.find(({ kind }: any) => kind === wanted);
+      return { outcome: { outcome: "selected", optionId } };
+    }) as any,
+  )
   .onNotification(methods.client.session.update, ({ params }: any) => void updates.push(params.update));
 
 await app.connectWith(stream, async (connection: any) => {
@@ -94,7 +108,7 @@ await app.connectWith(stream, async (connection: any) => {
   // The SDK hands notifications on in turns of their own, after the answer that came behind them.
   const isTold = () => updates.some((update) => update.sessionUpdate === "agent_message_chunk");
   for (let waited = 0; !isTold() && !("error" in result) && waited < 6000; waited++) await sleep(5);
-  console.log(JSON.stringify({ result, log, updates }));
+  console.log(JSON.stringify({ result, log, updates, asked }));
 });
 for (const terminal of terminals.values()) kill(terminal);
 agent.stdin!.end();

@@ -34,6 +34,8 @@ pub const SNAPSHOT: &str = "BASHD_SNAPSHOT";
 pub const SURVIVORS: &str = "BASHD_SURVIVORS";
 /// Overrides `safe_mode`.
 pub const SAFE_MODE: &str = "BASHD_SAFE_MODE";
+/// Overrides `head_bytes`.
+pub const HEAD_BYTES: &str = "BASHD_HEAD_BYTES";
 /// Overrides `sessions.limit`.
 pub const SESSIONS_LIMIT: &str = "BASHD_SESSIONS_LIMIT";
 /// Overrides `sessions.idle_seconds`.

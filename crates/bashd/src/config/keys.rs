@@ -57,6 +57,20 @@ pub enum Kind {
     List,
     /// A list of tables, each a rule of the interceptor.
     Rules,
+    /// True or false, or the word `profile`: as the profile says.
+    ProfileOrSwitch,
+    /// A number of bytes up to this, or the word `profile`: as the profile says.
+    ProfileOrSize {
+        /// The greatest.
+        max: u64,
+    },
+}
+
+impl Kind {
+    /// Whether the word `profile` is a value.
+    pub(super) fn leaves_it_to_profiles(self) -> bool {
+        matches!(self, Self::ProfileOrSwitch | Self::ProfileOrSize { .. })
+    }
 }
 
 /// Whether a key acts yet.
@@ -73,6 +87,8 @@ pub enum Effect {
 const LEAST_SPOOL: u64 = 4 << 10;
 /// Above this, a size is a slip of the pen rather than a wish.
 const MOST_SPOOL: u64 = 1 << 40;
+/// Above this, what is shown is no window any more.
+const MOST_SHOWN: u64 = 1 << 30;
 /// A century: keeps arithmetic on dates far from its limits.
 const MOST_DAYS: u64 = 36_500;
 /// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
@@ -138,6 +154,12 @@ pub const KEYS: &[Key] = &[
         "safe_mode",
         env_vars::SAFE_MODE,
         Kind::Choice(&["profile", "off", "compat", "strict"]),
+    )
+    .or("profile"),
+    now(
+        "head_bytes",
+        env_vars::HEAD_BYTES,
+        Kind::ProfileOrSize { max: MOST_SHOWN },
     )
     .or("profile"),
     now(
@@ -234,9 +256,9 @@ pub const KEYS: &[Key] = &[
     now(
         "bashInterceptor.enabled",
         env_vars::BASH_INTERCEPTOR_ENABLED,
-        Kind::Switch,
+        Kind::ProfileOrSwitch,
     )
-    .or("false"),
+    .or("profile"),
     now(
         "bashInterceptor.patterns",
         env_vars::BASH_INTERCEPTOR_PATTERNS,
@@ -343,7 +365,7 @@ mod tests {
         for (slip, meant) in [
             ("ledger.enable", Some("ledger.enabled")),
             ("spool.headBytes", Some("spool.head_bytes")),
-            ("head_bytes", Some("spool.head_bytes")),
+            ("ring_bytes", Some("spool.ring_bytes")),
             (
                 "bash.autobackground.enabled",
                 Some("bash.autoBackground.enabled"),

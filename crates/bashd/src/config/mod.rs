@@ -52,6 +52,8 @@ pub struct Config {
     pub quota: Quota,
     /// How much stored output is kept in all.
     pub retention: Retention,
+    /// Overrides how much profiles show of the start of a long output, where they let it be set.
+    pub head_bytes: Option<u64>,
     /// What is recorded of calls.
     pub ledger: LedgerSettings,
     /// Name of the profile that holds when a call names none.
@@ -80,8 +82,8 @@ pub struct Config {
     pub rules: Vec<UserRule>,
     /// Overrides what profiles say about safe mode.
     pub safe_mode: Option<SafeMode>,
-    /// Whether commands are turned back for which the caller has a better tool, whatever the profile.
-    pub interceptor: bool,
+    /// Overrides what profiles say about turning commands back for which the caller has a better tool.
+    pub interceptor: Option<bool>,
     /// The interceptor's rules; none means its defaults.
     pub interceptor_rules: Vec<InterceptorRule>,
     /// Whether a call may ask to run in the background.
@@ -186,8 +188,8 @@ impl Config {
         if request.by.is_person() {
             return Gate::default();
         }
-        let profile_intercepts = profile.guard.interceptor || self.interceptor;
-        let intercepts = request.interceptor.unwrap_or(profile_intercepts);
+        let intercepts = request.interceptor.or(self.interceptor);
+        let intercepts = intercepts.unwrap_or(profile.guard.interceptor);
         let mode = request.safe_mode.or(self.safe_mode);
         Gate {
             guard: self.guard(profile),
@@ -219,6 +221,7 @@ impl Config {
                 total: unless_zero(values.number("spool.total_bytes")?),
                 max_age: unless_zero(values.number("spool.max_age_days")?).map(days),
             },
+            head_bytes: values.number_unless_profile("head_bytes")?,
             ledger: LedgerSettings {
                 enabled: values.switch("ledger.enabled")?,
                 retention: unless_zero(values.number("ledger.retention_days")?).map(days),
@@ -254,7 +257,7 @@ impl Config {
             guard_disable: rule_names(values, "guard.disable")?,
             rules: Vec::new(),
             safe_mode: SafeMode::from_name(values.text("safe_mode")?),
-            interceptor: values.switch("bashInterceptor.enabled")?,
+            interceptor: values.switch_unless_profile("bashInterceptor.enabled")?,
             interceptor_rules: values.rules("bashInterceptor.patterns")?.to_vec(),
             async_enabled: values.switch("async.enabled")?,
             minimizer: MinimizerSettings::from_values(values)?,

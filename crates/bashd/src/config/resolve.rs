@@ -237,6 +237,23 @@ impl Values {
         }
     }
 
+    /// A switch; `None` where it is left to the profile.
+    pub(super) fn switch_unless_profile(&self, name: &str) -> Result<Option<bool>> {
+        match self.get(name) {
+            Some(Value::Switch(truth)) => Ok(Some(*truth)),
+            Some(Value::Text(_)) => Ok(None),
+            other => Err(no_default(name, other)),
+        }
+    }
+
+    /// A number; `None` where it is left to the profile.
+    pub(super) fn number_unless_profile(&self, name: &str) -> Result<Option<u64>> {
+        match self.get(name) {
+            Some(Value::Text(_)) => Ok(None),
+            _ => self.number(name).map(Some),
+        }
+    }
+
     pub(super) fn list(&self, name: &str) -> Result<&[String]> {
         match self.get(name) {
             Some(Value::List(items)) => Ok(items),

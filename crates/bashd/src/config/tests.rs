@@ -186,7 +186,7 @@ fn unknown_keys_are_reported_with_what_was_probably_meant() {
         ("BASHD_RUN".into(), "1".into()),
         ("PATH".into(), "/bin".into()),
     ];
-    sources.flags = vec!["head_bytes=3".into()];
+    sources.flags = vec!["ring_bytes=3".into()];
     let (config, report) = resolve(&sources).unwrap();
     assert!(config.ledger.enabled);
     let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
@@ -196,7 +196,7 @@ fn unknown_keys_are_reported_with_what_was_probably_meant() {
             "unknown key `ledger.enable` (/etc/me/config.toml:2); did you mean ledger.enabled?",
             "unknown key `colours` (/etc/me/config.toml:3)",
             "unknown variable BASHD_SPOOL_HEAD_BYTE; did you mean BASHD_SPOOL_HEAD_BYTES?",
-            "unknown key `head_bytes` (--set); did you mean spool.head_bytes?",
+            "unknown key `ring_bytes` (--set); did you mean spool.ring_bytes?",
         ]
     );
 }

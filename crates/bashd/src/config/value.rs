@@ -26,6 +26,9 @@ pub enum Value {
     Rules(Vec<InterceptorRule>),
 }
 
+/// The word by which a key leaves it to the profile.
+const PROFILE: &str = "profile";
+
 /// A value that its key can't take: what was found instead, for a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unfit(pub(super) String);
@@ -34,7 +37,12 @@ impl Value {
     /// Reads what a file says.
     pub(super) fn from_toml(kind: Kind, found: &DeValue<'_>) -> Result<Self, Unfit> {
         let unfit = || Unfit(describe(found));
+        if kind.leaves_it_to_profiles() && found.as_str() == Some(PROFILE) {
+            return Ok(Self::Text(PROFILE.to_owned()));
+        }
         match kind {
+            Kind::ProfileOrSwitch => Self::from_toml(Kind::Switch, found),
+            Kind::ProfileOrSize { max } => Self::from_toml(Kind::Size { min: 0, max }, found),
             Kind::Switch => found.as_bool().map(Self::Switch).ok_or_else(unfit),
             Kind::Number { .. } => {
                 let number = whole_number(found).ok_or_else(unfit)?;
@@ -80,7 +88,12 @@ impl Value {
     /// Reads what a flag or a variable says; no quotes are needed there.
     pub(super) fn from_text(kind: Kind, text: &str) -> Result<Self, Unfit> {
         let unfit = || Unfit(format!("{text:?}"));
+        if kind.leaves_it_to_profiles() && text.trim() == PROFILE {
+            return Ok(Self::Text(PROFILE.to_owned()));
+        }
         match kind {
+            Kind::ProfileOrSwitch => Self::from_text(Kind::Switch, text),
+            Kind::ProfileOrSize { max } => Self::from_text(Kind::Size { min: 0, max }, text),
             Kind::Switch => switch(text).map(Self::Switch).ok_or_else(unfit),
             Kind::Number { .. } => {
                 let number = text.trim().parse().map_err(|_| unfit())?;
@@ -158,6 +171,11 @@ impl fmt::Display for Kind {
                     formatter,
                     "a size from {min} to {max} such as 1048576 or \"64MiB\""
                 )
+            }
+            Self::ProfileOrSwitch => write!(formatter, "true, false or \"{PROFILE}\""),
+            Self::ProfileOrSize { max } => {
+                let size = Self::Size { min: 0, max: *max };
+                write!(formatter, "\"{PROFILE}\" or {size}")
             }
             Self::Text => write!(formatter, "a text"),
             Self::Path => write!(formatter, "a path as text"),

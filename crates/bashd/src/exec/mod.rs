@@ -20,6 +20,7 @@ pub mod terminal;
 mod warm;
 mod watch;
 
+use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::spool::SpoolReader;
 use crate::plan::{Limits, Plan, Stdin, Streams};
@@ -43,6 +44,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -96,17 +98,16 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Where it ran, if in a terminal of the client's.
     pub terminal: Option<ClientRun>,
+    /// Where the session's shell was when the call began.
+    pub(crate) began_in: Option<PathBuf>,
+    /// Who may still write to the spools.
+    pub(crate) writers: Writers,
     /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
     /// and not that of the engine's thread.
     link: Option<Connection>,
 }
 
 impl Run {
-    /// Whether nobody writes to the spools any more: nothing outlived the run, and its keeper said so.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.left_behind.is_empty() && self.link.is_some()
-    }
-
     /// A run that goes on, as far as it is now.
     pub(crate) fn so_far(out: SpoolReader, err: Option<SpoolReader>, ran_for: Duration) -> Self {
         Self {
@@ -119,6 +120,8 @@ impl Run {
             session_reset: None,
             notes: Vec::new(),
             terminal: None,
+            began_in: None,
+            writers: Writers::Left,
             link: None,
         }
     }
@@ -131,6 +134,19 @@ pub(crate) enum Outcome {
     Ended(Run),
     /// It goes on as a job.
     HandedOver(HandedOver),
+}
+
+impl Outcome {
+    /// Where the command began, if its session knew that and not the plan.
+    pub(crate) fn began_in(&self, plan: &Plan) -> Option<&Path> {
+        let session = plan.session.as_ref();
+        match self {
+            Self::Ended(run) if session.is_some_and(|session| session.runs_where_it_is) => {
+                run.began_in.as_deref()
+            }
+            Self::Ended(_) | Self::HandedOver(_) => None,
+        }
+    }
 }
 
 /// What there is to say about a run in a client's terminal.
@@ -207,6 +223,7 @@ pub(crate) async fn run(
         turn: Turn::new(plan),
         pid: 0,
         place: Place::Alone,
+        began_in: None,
     };
     if call.turn.is_at_once() {
         call.ask_for_handover().await?;
@@ -372,6 +389,8 @@ struct Call<'a> {
     pid: i32,
     /// Whether the keeper is this call's alone.
     place: Place,
+    /// Where the session's shell was when the call began.
+    began_in: Option<PathBuf>,
 }
 
 /// Whether a call has a keeper of its own.
@@ -463,6 +482,8 @@ impl Call<'_> {
         }
         self.keeper = fds.next();
         self.pid = started.pid;
+        let directory = started.directory.map(OsString::from_vec);
+        self.began_in = directory.map(PathBuf::from);
         self.turn.begin();
         if let Some(watch) = &mut self.watch {
             watch.begin(started.pid);
@@ -511,6 +532,12 @@ impl Call<'_> {
                 "the keeper ended a run that it had not started",
             )
         })?;
+        // Something that outlived the run may open a pipe again by its path.
+        let writers = if exited.is_closed && exited.left_behind.is_empty() {
+            Writers::Gone
+        } else {
+            Writers::Left
+        };
         Ok(Run {
             exit: exited.exit,
             ended_by: exited.ended_by,
@@ -521,6 +548,8 @@ impl Call<'_> {
             session_reset: None,
             notes: Vec::new(),
             terminal: None,
+            began_in: self.began_in,
+            writers,
             link: None,
         })
     }

@@ -309,6 +309,7 @@ impl Turn {
             turn: Handover::never(),
             pid: 0,
             place: CallPlace::Session,
+            began_in: None,
         };
         let heard = tokio::select! {
             biased;

@@ -4,6 +4,7 @@
 //! itself as cancelled, so that there is one record per call in that case too.
 
 use super::record::Minimized;
+use super::secrets::Secrets;
 use super::{Ledger, Outcome, Record};
 use crate::exec::{EndedBy, Exit};
 use crate::profile::Profile;
@@ -11,8 +12,12 @@ use crate::profile::reply::{Ending, Finished};
 use crate::reply::Reply;
 use crate::run_id::RunId;
 use jiff::Timestamp;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
+
+/// Bytes behind the longest command of a record in which the end of a secret may lie.
+const SECRET_AT_THE_CUT: usize = 64 << 10;
 
 /// What is known of a call so far.
 pub(crate) struct Entry<'a> {
@@ -29,6 +34,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) cwd: PathBuf,
     /// Whether no agent is to be told of it.
     pub(crate) is_kept_out: bool,
+    /// What the call's own variables hold that is not to be written.
+    secrets: Option<Secrets>,
     is_closed: bool,
 }
 
@@ -44,7 +51,17 @@ impl<'a> Entry<'a> {
             command: raw_text.to_owned(),
             cwd: PathBuf::new(),
             is_kept_out: false,
+            secrets: None,
             is_closed: false,
+        }
+    }
+
+    /// Keeps what these variables of the call hold out of the record, where their names say so.
+    pub(crate) fn hide(&mut self, env: &[(OsString, OsString)]) {
+        if !env.is_empty() {
+            let mut secrets = self.ledger.secrets.clone();
+            secrets.add(env);
+            self.secrets = Some(secrets);
         }
     }
 
@@ -61,7 +78,8 @@ impl<'a> Entry<'a> {
         record.exit_code = reply.exit_code;
         record.signal = reply.signal;
         let denial = reply.denied.as_ref().map(|denied| denied.message.clone());
-        record.error = reply.error.clone().or(denial);
+        let error = reply.error.clone().or(denial);
+        record.error = error.map(|error| self.hidden(&error));
         record.wall_ms = reply.wall_ms;
         record.ran_ms = ran(ending).map(|finished| finished.ran_for.as_millis() as u64);
         record.output_bytes = reply.output_bytes;
@@ -76,11 +94,20 @@ impl<'a> Entry<'a> {
         self.ledger.record(&record)
     }
 
+    fn hidden(&self, text: &str) -> String {
+        let secrets = self.secrets.as_ref().unwrap_or(&self.ledger.secrets);
+        secrets.hide(text).into_owned()
+    }
+
     fn record(&mut self, outcome: Outcome) -> Record {
         let mut record = Record::new(self.id.as_str(), self.time, outcome);
         record.profile = std::mem::take(&mut self.profile);
-        record.command = std::mem::take(&mut self.command);
-        record.cwd = self.cwd.display().to_string();
+        // More than is written, so that a secret at the cut is seen whole.
+        let most = self.ledger.settings.max_command_bytes + SECRET_AT_THE_CUT;
+        let command = super::record::cut(&self.command, most);
+        record.command_truncated = command.len() < self.command.len();
+        record.command = self.hidden(command);
+        record.cwd = self.hidden(&self.cwd.display().to_string());
         record.kept_out = self.is_kept_out;
         record.wall_ms = self.begun.elapsed().as_millis() as u64;
         record

@@ -13,6 +13,7 @@ mod month;
 mod read;
 mod record;
 mod reverse_lines;
+mod secrets;
 
 pub(crate) use entry::Entry;
 pub use jiff::Timestamp;
@@ -21,6 +22,8 @@ pub use record::{Minimized, Outcome, Record};
 
 use month::Month;
 use rustix::fs::{FileType, Mode, OFlags};
+use secrets::Secrets;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -46,6 +49,8 @@ pub struct LedgerSettings {
 pub struct Ledger {
     settings: LedgerSettings,
     directory: PathBuf,
+    /// What is never written.
+    secrets: Secrets,
     failure_said: AtomicBool,
 }
 
@@ -55,8 +60,15 @@ impl Ledger {
         Self {
             settings,
             directory: directory.into(),
+            secrets: Secrets::default(),
             failure_said: AtomicBool::new(false),
         }
+    }
+
+    /// The same, that never writes the values which variables with secret names have here.
+    pub(crate) fn hiding(mut self, env: &[(OsString, OsString)]) -> Self {
+        self.secrets = Secrets::of(env);
+        self
     }
 
     /// Appends a record, unless the ledger is switched off. Takes microseconds.

@@ -162,7 +162,7 @@ impl Record {
 }
 
 /// The longest beginning of at most `limit` bytes that ends between two characters.
-fn cut(text: &str, limit: usize) -> &str {
+pub(super) fn cut(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }
 

@@ -12,6 +12,7 @@ use super::{Capture, Extent, Omitted, Source};
 use crate::artifact::{self, Kept};
 use crate::template;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::io;
 
 /// How much of a text is shown, and what stands in for the rest.
@@ -27,12 +28,26 @@ pub struct Window {
     pub head: usize,
     /// and at most the last so many bytes. `head + tail` is at most `max`.
     pub tail: usize,
-    /// Their arrangement. Placeholders: `{head}`, `{tail}`, `{got}` and `{max}` (sizes for people,
-    /// `195kB`), `{omitted_bytes}`, `{omitted_lines}`, `{artifact}`.
+    /// Their arrangement. Placeholders: `{head}`, `{head_lines}` (the same with a newline at its end),
+    /// `{tail}`, `{got}` and `{max}` (sizes for people, `195kB`), `{omitted_bytes}`, `{omitted_lines}`,
+    /// `{elided_lines}` and `{elided_size}` (the same as `1,234 lines` and `11.7KB`), `{artifact}`.
     pub template: String,
     /// What `{artifact}` is when all of the output was stored: `{address}`. Else it is empty.
     #[serde(default)]
     pub artifact: String,
+    /// What holds where a setting says how much of the start is shown; none where no setting may.
+    #[serde(default)]
+    pub settable_head: Option<SettableHead>,
+}
+
+/// The arrangements of a window whose head is set, in place of its template and with the same placeholders.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettableHead {
+    /// Start and end are shown.
+    pub both_ends: String,
+    /// Only the end is.
+    pub end_only: String,
 }
 
 /// Stores the output of the run that is being shown, if that is wanted and possible. A window that
@@ -40,14 +55,31 @@ pub struct Window {
 pub(crate) type Keep<'a> = dyn FnMut() -> Option<Kept> + 'a;
 
 impl Window {
+    /// Shows at most so many bytes of the start, where the profile lets that be set. The end keeps at least
+    /// half of the room: that is where a command says how it went.
+    pub(crate) fn set_head(&mut self, bytes: u64) {
+        if let Some(settable) = &self.settable_head {
+            let most = self.max / 2;
+            self.head = usize::try_from(bytes).map_or(most, |bytes| bytes.min(most));
+            self.tail = self.max - self.head;
+            self.template = match self.head {
+                0 => settable.end_only.clone(),
+                _ => settable.both_ends.clone(),
+            };
+        }
+    }
+
     /// The placeholders that a template may have.
-    pub(crate) const PLACEHOLDERS: [&'static str; 7] = [
+    pub(crate) const PLACEHOLDERS: [&'static str; 10] = [
         "head",
+        "head_lines",
         "tail",
         "got",
         "max",
         "omitted_bytes",
         "omitted_lines",
+        "elided_lines",
+        "elided_size",
         "artifact",
     ];
 
@@ -57,11 +89,14 @@ impl Window {
             &self.template,
             &[
                 ("head", parts.head),
+                ("head_lines", &ended(parts.head)),
                 ("tail", parts.tail),
                 ("got", &size_for_people(parts.got)),
                 ("max", &size_for_people(self.max as u64)),
                 ("omitted_bytes", &parts.omitted.bytes.to_string()),
                 ("omitted_lines", &parts.omitted.lines.to_string()),
+                ("elided_lines", &counted_lines(parts.omitted.lines)),
+                ("elided_size", &decimal_size(parts.omitted.bytes)),
                 ("artifact", &self.artifact_text(kept)),
             ],
         )
@@ -248,6 +283,52 @@ fn render(segments: &[Segment]) -> Shown {
         }
     }
     shown
+}
+
+/// A text of whole lines.
+fn ended(text: &str) -> Cow<'_, str> {
+    if text.is_empty() || text.ends_with('\n') {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{text}\n"))
+    }
+}
+
+/// `1,234 lines`, `1 line`.
+pub(crate) fn counted_lines(count: u64) -> String {
+    let noun = if count == 1 { "line" } else { "lines" };
+    format!("{} {noun}", grouped(count))
+}
+
+/// A number with its digits in groups of three.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A size with one decimal: `12B`, `1.5KB`, `50.0KB`, `3.2MB`.
+pub(crate) fn decimal_size(bytes: u64) -> String {
+    const UNITS: [&str; 3] = ["KB", "MB", "GB"];
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = UNITS.first().copied().unwrap_or_default();
+    for next in UNITS.into_iter().skip(1) {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    format!("{value:.1}{unit}")
 }
 
 /// A size as people write it: `4095B`, `128kB`, `3MB`.

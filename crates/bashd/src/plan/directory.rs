@@ -29,20 +29,12 @@ pub(super) fn wanted(
 ) -> Wanted {
     let here = &surroundings.cwd;
     match (&request.cwd, lifted) {
-        (Some(cwd), _) => Wanted {
-            path: match profile.input.cwd {
-                CwdSpelling::Path => here.join(cwd),
-                CwdSpelling::Shorthands => {
-                    let is_root = |part| part == Component::RootDir;
-                    let is_slashes = cwd.has_root() && cwd.components().all(is_root);
-                    if is_slashes {
-                        here.clone()
-                    } else {
-                        here.join(without_tilde(cwd, home))
-                    }
-                }
+        (Some(cwd), _) => match profile.input.cwd {
+            CwdSpelling::Path => Wanted {
+                path: here.join(cwd),
+                by_shell: false,
             },
-            by_shell: false,
+            CwdSpelling::Shorthands => shorthand(cwd, here, home),
         },
         (None, Some(cd)) => Wanted {
             path: as_cd_goes(&here.join(without_tilde(Path::new(&cd.directory), home))),
@@ -52,6 +44,21 @@ pub(super) fn wanted(
             path: here.clone(),
             by_shell: false,
         },
+    }
+}
+
+/// A directory as people write it. In a session the shell goes there by `cd`; outside of one it looks the
+/// same.
+fn shorthand(cwd: &Path, here: &Path, home: Option<&Path>) -> Wanted {
+    let is_root = |part| part == Component::RootDir;
+    let is_slashes = cwd.has_root() && cwd.components().all(is_root);
+    Wanted {
+        path: if is_slashes {
+            here.to_owned()
+        } else {
+            here.join(without_tilde(cwd, home))
+        },
+        by_shell: !is_slashes,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The environment of a run: what is inherited, what the profile sets, what the call sets.
 
-use super::{Shell, find_program};
+use super::shell::{Shell, find_program};
 use crate::config::Surroundings;
 use crate::profile::Profile;
 use crate::request::Request;

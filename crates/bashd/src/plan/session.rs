@@ -2,6 +2,7 @@
 
 use super::{Shell, quote};
 use crate::exec::keeper::session::Directory;
+use crate::request::Accepted;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -49,6 +50,20 @@ pub struct SessionPlan {
     pub overlap: Overlap,
     /// Whether the caller named it, and so should hear when it can't have it.
     pub is_asked_for: bool,
+    /// Whether the command runs wherever the shell is, and not in a directory of the plan's.
+    pub runs_where_it_is: bool,
+}
+
+impl SessionPlan {
+    /// The session in which a call runs after all, whose text begins with this `cd`. What may become a job
+    /// has a shell of its own, unless the caller named a session.
+    pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
+        let stays = self.is_asked_for || accepted.handover.is_none();
+        stays.then_some(Self {
+            runs_where_it_is: self.runs_where_it_is && lifted.is_empty(),
+            ..self
+        })
+    }
 }
 
 /// What a session is known by. The call's own variables are not part of it.

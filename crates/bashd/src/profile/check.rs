@@ -115,6 +115,11 @@ fn check_window(window: &Window) -> Result<(), String> {
         return Err("output.window: head + tail must not be more than max".to_owned());
     }
     placeholders("output.window.artifact", &window.artifact, &["address"])?;
+    if let Some(settable) = &window.settable_head {
+        let (key, allowed) = ("output.window.settable_head", &Window::PLACEHOLDERS);
+        placeholders(key, &settable.both_ends, allowed)?;
+        placeholders(key, &settable.end_only, allowed)?;
+    }
     placeholders(
         "output.window.template",
         &window.template,

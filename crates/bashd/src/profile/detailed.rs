@@ -19,11 +19,10 @@ use super::texts::TruncationTexts;
 use crate::artifact::{self, Kept};
 use crate::exec::{EndedBy, Exit};
 use crate::notice::{Notice, NoticeKind};
-use crate::output::window::Window;
+use crate::output::window::{self, Window};
 use crate::output::{Captured, Extent};
 use crate::template::fill;
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 
 /// Shapes a run that came to its end, whatever that was.
 pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
@@ -213,13 +212,13 @@ impl<'a> Cut<'a> {
                 ("total", &self.total_lines.to_string()),
                 ("shown", &self.shown_lines().to_string()),
                 ("omitted_lines", &middle_lines(middle)),
-                ("omitted_size", &size(bytes)),
+                ("omitted_size", &window::decimal_size(bytes)),
             ],
         );
         if matches!(self.shown, Ranges::Middle(..)) || !self.by_window {
             return sentence;
         }
-        let limit = size(self.window.max as u64);
+        let limit = window::decimal_size(self.window.max as u64);
         sentence + &fill(&texts.by_bytes, &[("limit", &limit)])
     }
 
@@ -285,9 +284,12 @@ impl<'a> Cut<'a> {
 
 fn details(finished: &Finished, cut: &Cut<'_>) -> Value {
     let mut details = Map::new();
-    details.insert("timeoutSeconds".to_owned(), seconds(finished.timeout));
+    details.insert(
+        "timeoutSeconds".to_owned(),
+        seconds(finished.timeout.as_secs_f64()),
+    );
     if let Some(requested) = finished.requested_timeout
-        && requested != finished.timeout
+        && (requested - finished.timeout.as_secs_f64()).abs() > f64::EPSILON
     {
         details.insert("requestedTimeoutSeconds".to_owned(), seconds(requested));
     }
@@ -339,42 +341,16 @@ fn summary(finished: &Finished, cut: &Cut<'_>) -> Value {
 }
 
 /// A whole number of seconds as such, another one as a fraction.
-fn seconds(duration: Duration) -> Value {
-    if duration.subsec_nanos() == 0 {
-        json!(duration.as_secs())
+fn seconds(number: f64) -> Value {
+    if number.fract() == 0.0 {
+        json!(number as i64)
     } else {
-        json!(duration.as_secs_f64())
+        json!(number)
     }
 }
 
 /// `1,234 middle lines`, `1 middle line`.
 fn middle_lines(count: u64) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
     let noun = if count == 1 { "line" } else { "lines" };
-    format!("{grouped} middle {noun}")
-}
-
-/// A size with one decimal: `12B`, `1.5KB`, `50.0KB`, `3.2MB`.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 3] = ["KB", "MB", "GB"];
-    if bytes < 1024 {
-        return format!("{bytes}B");
-    }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = UNITS.first().copied().unwrap_or_default();
-    for next in UNITS.into_iter().skip(1) {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = next;
-    }
-    format!("{value:.1}{unit}")
+    format!("{} middle {noun}", window::grouped(count))
 }

@@ -4,7 +4,7 @@ use super::Profile;
 use super::minimized::minimized;
 use super::reply::{self, Ending, Finished, Handed};
 use super::rules::{Artifacts, StartFailure};
-use crate::artifact::{Kept, Kind, Output, Store, Writers};
+use crate::artifact::{Kept, Kind, Output, Store};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit, Failure, HandedOver, Outcome, Run};
@@ -184,11 +184,7 @@ fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store, kind: Kind) 
         out: &run.out,
         err: run.err.as_ref(),
         separator: &profile.output.separator,
-        writers: if run.is_settled() {
-            Writers::Gone
-        } else {
-            Writers::Left
-        },
+        writers: run.writers,
         kind,
     };
     store.keep(&plan.directory, &profile.name, &output).ok()

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Library {
     /// Where the user's own profiles are, `NAME.toml` each.
     directory: Option<PathBuf>,
+    /// How much of the start of a long output is shown, where profiles let that be set.
+    head_bytes: Option<u64>,
     read: Mutex<HashMap<String, Arc<Profile>>>,
 }
 
@@ -52,8 +54,16 @@ impl Library {
     pub fn new(directory: Option<PathBuf>) -> Self {
         Self {
             directory,
+            head_bytes: None,
             read: Mutex::default(),
         }
+    }
+
+    /// The same, with what the configuration says about what is shown.
+    #[must_use]
+    pub fn showing_of_the_start(mut self, head_bytes: Option<u64>) -> Self {
+        self.head_bytes = head_bytes;
+        self
     }
 
     /// The profile of that name. The user's own comes before a compiled-in one.
@@ -62,7 +72,11 @@ impl Library {
         if let Some(profile) = read.get(name) {
             return Ok(Arc::clone(profile));
         }
-        let profile = Arc::new(self.find(name)?);
+        let mut profile = self.find(name)?;
+        if let Some(bytes) = self.head_bytes {
+            profile.output.window.set_head(bytes);
+        }
+        let profile = Arc::new(profile);
         read.insert(name.to_owned(), Arc::clone(&profile));
         Ok(profile)
     }

@@ -64,8 +64,8 @@ pub struct Finished {
     pub ended_by: Option<EndedBy>,
     /// The limit that held, for texts like "timed out after 30s".
     pub timeout: Duration,
-    /// The limit that was asked for, where another held.
-    pub requested_timeout: Option<Duration>,
+    /// The limit that was asked for, in seconds, where another held.
+    pub requested_timeout: Option<f64>,
     /// From the shell's start to the end of its output.
     pub ran_for: Duration,
     /// The text.

@@ -10,9 +10,9 @@ use crate::plan::{Limits, Overlap, Shell, Streams, Survivors};
 use crate::request::Request;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Which shell runs the command.
@@ -46,10 +46,23 @@ pub enum ShellChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub struct ShellCandidate {
-    /// An absolute path, or a name to look up in `PATH`.
+    /// An absolute path, or a name to look up in `PATH`; `$SHELL` is the user's own, if it is kin to bash.
     pub program: String,
     /// What comes between the program and the script.
     pub args: Vec<String>,
+}
+
+impl ShellCandidate {
+    /// What stands for the user's own shell.
+    pub(crate) const OWN: &'static str = "$SHELL";
+
+    /// What the shell is called by: its own name where the list has only a word for it.
+    fn name_of(&self, program: &Path) -> OsString {
+        match (&*self.program, program.file_name()) {
+            (Self::OWN, Some(name)) => name.to_owned(),
+            (name, _) => name.into(),
+        }
+    }
 }
 
 impl TryFrom<Vec<String>> for ShellCandidate {
@@ -72,9 +85,10 @@ impl ShellRules {
     /// The first candidate that `find` can resolve to a program.
     pub fn first_found(&self, find: impl Fn(&str) -> Option<PathBuf>) -> Option<Shell> {
         self.candidates.iter().find_map(|candidate| {
+            let program = find(&candidate.program)?;
             Some(Shell {
-                program: find(&candidate.program)?,
-                name: candidate.program.clone().into(),
+                name: candidate.name_of(&program),
+                program,
                 args: candidate.args.iter().map(Into::into).collect(),
             })
         })
@@ -131,6 +145,15 @@ pub struct SessionRules {
 }
 
 impl SessionRules {
+    /// What happens to a call while another one of its session runs.
+    pub(crate) fn overlap_of(&self, request: &Request) -> Overlap {
+        match request.overlap {
+            Some(overlap) => overlap,
+            None if request.by.is_person() => Overlap::OneShot,
+            None => self.overlap,
+        }
+    }
+
     /// The name of a call's session, if it has one. Calls that name none share that of their owner, whose
     /// name may be empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {

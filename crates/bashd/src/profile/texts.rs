@@ -201,6 +201,9 @@ pub struct ErrorTexts {
     #[serde(default)]
     pub cwd_not_a_directory: String,
     pub shell: String,
+    /// Empty: `shell`.
+    #[serde(default)]
+    pub shell_configured: String,
     pub spawn: String,
     pub keeper: String,
     pub keeper_lost: String,
@@ -217,7 +220,10 @@ impl ErrorTexts {
                 &self.cwd_not_a_directory
             }
             ErrorKind::Cwd | ErrorKind::CwdMissing | ErrorKind::CwdNotADirectory => &self.cwd,
-            ErrorKind::Shell => &self.shell,
+            ErrorKind::ShellConfigured if !self.shell_configured.is_empty() => {
+                &self.shell_configured
+            }
+            ErrorKind::Shell | ErrorKind::ShellConfigured => &self.shell,
             ErrorKind::Spawn => &self.spawn,
             ErrorKind::Keeper => &self.keeper,
             ErrorKind::KeeperLost => &self.keeper_lost,

@@ -92,7 +92,10 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         Sets::Stdin => request.stdin = Some(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
         Sets::Session => request.session = Some(text()?),
-        Sets::Timeout => request.timeout = Some(seconds(name, value)?),
+        Sets::Timeout => {
+            request.timeout = Some(seconds(name, value)?);
+            request.timeout_as_given = value.as_f64().filter(|seconds| *seconds < 0.0);
+        }
         Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
         Sets::Background => request.background = truth(name, value)?,
         Sets::StdinOpen => request.stdin_open = truth(name, value)?,

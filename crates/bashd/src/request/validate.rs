@@ -11,13 +11,13 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 /// What the profile decided about a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Accepted {
     /// The limit: asked for, the mode's, or the profile's, within its range.
     pub timeout: Duration,
-    /// The limit that was asked for, where it is not the one that holds.
-    pub requested_timeout: Option<Duration>,
+    /// The limit that was asked for, in seconds, where it is not the one that holds.
+    pub requested_timeout: Option<f64>,
     /// What ends the command at the latest.
     pub ends: Ends,
     /// When the command goes on as a job, if it does.
@@ -114,7 +114,7 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
         refuse_bad_session(name)?;
     }
     let mode = mode_of(profile, request.mode.as_deref())?;
-    let mut accepted = settle_timeout(profile, mode, request.timeout)?;
+    let mut accepted = settle_timeout(profile, mode, request)?;
     let is_background_mode = mode.is_some_and(|mode| mode.runs == Runs::Background);
     settle_handover(profile, request, is_background_mode, &mut accepted);
     Ok(accepted)
@@ -212,10 +212,10 @@ fn mode_of<'a>(profile: &'a Profile, name: Option<&str>) -> Result<Option<&'a Mo
 fn settle_timeout(
     profile: &Profile,
     mode: Option<&Mode>,
-    asked: Option<Duration>,
+    request: &Request,
 ) -> Result<Accepted, Refusal> {
     let default = mode.map_or(profile.limits.timeout_s, |mode| mode.timeout_s);
-    let asked = asked.unwrap_or(Duration::from_secs(default));
+    let asked = request.timeout.unwrap_or(Duration::from_secs(default));
     let Some([least, most]) = profile.limits.timeout_range_s else {
         if asked.is_zero() {
             let detail = "the timeout must be more than 0";
@@ -224,11 +224,12 @@ fn settle_timeout(
         return Ok(Accepted::within(asked));
     };
     let timeout = asked.clamp(Duration::from_secs(least), Duration::from_secs(most));
-    let requested_timeout = Some(asked).filter(|asked| *asked != timeout);
-    let notice = requested_timeout.map(|asked| {
+    let as_given = request.timeout_as_given.unwrap_or(asked.as_secs_f64());
+    let requested_timeout = Some(as_given).filter(|_| asked != timeout);
+    let notice = requested_timeout.map(|requested| {
         let values = [
             ("seconds", timeout.as_secs_f64().to_string()),
-            ("requested", asked.as_secs_f64().to_string()),
+            ("requested", requested.to_string()),
             ("least", least.to_string()),
             ("most", most.to_string()),
         ];

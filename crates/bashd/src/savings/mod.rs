@@ -85,7 +85,7 @@ pub fn savings(
     count: &mut dyn FnMut(&str) -> u64,
 ) -> io::Result<Savings> {
     let store = Store::of(config);
-    let library = Library::new(config.profiles_dir.clone());
+    let library = Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
     let again = Again::new(config, &store, &library);
     let ledger = Ledger::new(config.ledger, config.ledger_dir());
     let mut records = ledger.read(filter)?;

@@ -210,26 +210,92 @@ fn where_nothing_can_be_stored_the_reply_is_the_same_but_for_the_address() {
 }
 
 #[tokio::test]
-async fn secrets_of_the_environment_are_in_no_file_name_and_not_in_the_ledger() {
-    let home = Home::new();
-    let secret = "hunter2-0123456789";
-    let contract = Contract::new(&home, "default");
-    let request = contract
-        .request("seq -w 1 10000; : $API_TOKEN")
-        .env("API_TOKEN", secret);
-    let reply = contract.engine.run(request).await;
-    assert!(reply.artifact.is_some());
+async fn of_a_session_too_the_spool_itself_is_kept_unless_the_shell_holds_its_pipe() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let engine = engine_with(&home, |config| {
+        config.quota = Quota {
+            head: 100 << 10,
+            ring: 2 << 20,
+        };
+    });
+    let in_session = |script: &str| {
+        let request = bashd::Request::new(script).session("one");
+        let engine = engine.clone();
+        async move { engine.run(request).await }
+    };
+    let expected = (hash_of(numbered(200_000, 6)), 0);
+    let reply = in_session("seq -w 1 200000").await;
+    let artifact = engine.artifacts().open(id_of(&reply)).expect("an artifact");
+    assert_eq!(hash(&artifact), expected);
+    // Nothing was copied: what the ring held is a file of its own.
+    let directory = home.state().join("artifacts/0");
+    assert!(directory.join("artifact.tail").exists(), "{directory:?}");
+    // A shell that goes on holding the pipe may write to the ring later.
+    let reply = in_session("exec 7>&1; seq -w 1 200000").await;
+    let artifact = engine.artifacts().open(id_of(&reply)).expect("an artifact");
+    assert_eq!(hash(&artifact), expected);
+    let directory = home.state().join("artifacts/1");
+    assert!(!directory.join("artifact.tail").exists(), "{directory:?}");
+    let later = in_session("seq -w 1 400000 >&7; exec 7>&-; echo done").await;
+    assert_eq!(later.output, "done\n");
+    let artifact = engine.artifacts().open(id_of(&reply)).expect("an artifact");
+    assert_eq!(hash(&artifact), expected);
+}
+
+/// All texts of the ledger, and the names of all files of the state directory.
+fn written(home: &Home) -> (String, Vec<String>) {
+    let (mut ledger, mut names) = (String::new(), Vec::new());
     let mut directories = vec![home.state()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).expect("a directory").flatten() {
             let path = entry.path();
-            assert!(!path.display().to_string().contains(secret), "{path:?}");
+            names.push(path.display().to_string());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 directories.push(path);
             } else if path.starts_with(home.state().join("ledger")) {
-                let text = fs::read_to_string(&path).expect("a month of records");
-                assert!(!text.contains(secret), "{text}");
+                ledger += &fs::read_to_string(&path).expect("a month of records");
             }
         }
     }
+    (ledger, names)
+}
+
+#[tokio::test]
+async fn secrets_of_the_environment_are_in_no_file_name_and_not_in_the_ledger() {
+    let home = Home::new();
+    let (inherited, own) = ("hunter2-0123456789", "correct horse \"battery\"");
+    let mut env = home.env();
+    env.push(("API_TOKEN".into(), inherited.into()));
+    let surroundings = Surroundings {
+        cwd: home.workspace(),
+        env,
+    };
+    let engine = Engine::new(Config::new(home.state()), surroundings, KeeperSource::Hook);
+    let contract = Contract::on(&engine.expect("an engine"), "default");
+    let command = format!("seq -w 1 10000; : {inherited} '{own}'; mkdir -p x; echo $API_TOKEN");
+    let request = contract.request(command).env("DB_PASSWORD", own);
+    let reply = contract.engine.run(request).await;
+    assert!(reply.artifact.is_some());
+    // The command got them, only nobody wrote them down.
+    assert!(reply.output.ends_with(&format!("{inherited}\n")));
+    // Calls that are denied or can't be read leave records with words of theirs.
+    contract
+        .run(format!("git push -f https://x:{inherited}@host"))
+        .await;
+    let input =
+        serde_json::json!({"command": "ls", "env": {"DB_PASSWORD": own}, "bogus": inherited});
+    contract.json(&input.to_string()).await;
+    contract
+        .json(&format!("{{\"command\": \"{inherited}"))
+        .await;
+    contract.run("A_SECRET=only-here true").await;
+    let (ledger, names) = written(&home);
+    assert_eq!(ledger.lines().count(), 5, "{ledger}");
+    for secret in [inherited, own, "battery", "only-here"] {
+        assert!(!ledger.contains(secret), "{secret}: {ledger}");
+        let told = names.iter().find(|name| name.contains(secret));
+        assert_eq!(told, None);
+    }
+    assert!(ledger.contains("[value of API_TOKEN]"), "{ledger}");
+    assert!(ledger.contains("[value of DB_PASSWORD]"), "{ledger}");
 }

@@ -22,6 +22,7 @@
 //! | `minimize_properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
+//! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
 //! | `pi_urls` | internal URLs on the real engine: paths that bash reads, directories made, refusals |
@@ -68,6 +69,7 @@ mod minimize_cases;
 mod minimize_properties;
 mod oracle;
 mod phoenix;
+mod pi_executor;
 mod pi_input;
 mod pi_output;
 mod pi_urls;

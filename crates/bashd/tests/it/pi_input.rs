@@ -8,6 +8,7 @@ use bashd_testkit::Home;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 const TOOLS: [&str; 5] = ["read", "search", "find", "edit", "write"];
 
@@ -210,6 +211,10 @@ async fn pi_clamps_the_timeout_and_says_so() {
             json!(0),
             Some("Timeout clamped to 1s (requested 0s; allowed range 1-3600s)."),
         ),
+        (
+            json!(-5),
+            Some("Timeout clamped to 1s (requested -5s; allowed range 1-3600s)."),
+        ),
         (json!(1.5), None),
         (json!(3600), None),
     ] {
@@ -338,4 +343,90 @@ async fn pi_pty_falls_back_silently() {
     let reply = pi(&home).json(&input.to_string()).await;
     assert_eq!((reply.output.as_str(), reply.exit_code), ("hi\n", Some(0)));
     assert!(!reply.text.contains("pty"), "{}", reply.text);
+    // Only as data.
+    assert_eq!(reply.result["details"]["ptyFallback"], "nobody watches");
+    let plain = pi(&home).run("echo hi").await;
+    assert_eq!(plain.result["details"].get("ptyFallback"), None);
+}
+
+/// Runs `echo $0` where `SHELL` is this, and the profile's own list would find `bash`.
+async fn shell_of(home: &Home, config: Config, shell: &str) -> Reply {
+    let engine = engine_with(home, config, &[("SHELL", shell)]);
+    Contract::on(&engine, "pi").run("echo $0").await
+}
+
+#[tokio::test]
+async fn pi_shell_the_configured_one_then_the_users_own_then_bash() {
+    let home = Home::new();
+    let bin = home.workspace().join("my shells");
+    fs::create_dir(&bin).expect("a directory");
+    for name in ["bash", "zsh-5", "fish"] {
+        let script = format!("#!/bin/sh\necho own {name}\n");
+        fs::write(bin.join(name), script).expect("a file");
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(bin.join(name), executable).expect("an executable file");
+    }
+    let own = |name: &str| bin.join(name).display().to_string();
+    let without_sessions = || {
+        let mut config = Config::new(home.state());
+        config.sessions.most = 0;
+        config
+    };
+    for (shell, output) in [
+        (own("bash"), "own bash\n"),
+        (own("zsh-5"), "own zsh-5\n"),
+        // No kin of bash, not there, not absolute: the list goes on.
+        (own("fish"), "bash\n"),
+        (own("no-bash"), "bash\n"),
+        ("bash".to_owned(), "bash\n"),
+        (String::new(), "bash\n"),
+    ] {
+        let reply = shell_of(&home, without_sessions(), &shell).await;
+        assert_eq!(reply.output, output, "{shell}: {reply:?}");
+    }
+    // What is configured comes first, and must be there.
+    let mut config = without_sessions();
+    config.shell = Some(own("fish"));
+    let reply = shell_of(&home, config, &own("bash")).await;
+    assert_eq!(reply.output, "own fish\n", "{reply:?}");
+    let mut config = without_sessions();
+    config.shell = Some("/no/bash".to_owned());
+    let reply = shell_of(&home, config, &own("bash")).await;
+    refused(
+        &reply,
+        "Custom shell path not found: /no/bash\nPlease update shell in bashd's configuration",
+    );
+}
+
+#[tokio::test]
+async fn pi_shell_a_zsh_of_the_users_runs_without_a_session_and_says_so() {
+    let home = Home::new();
+    let zsh = home.workspace().join("zsh");
+    std::os::unix::fs::symlink("/bin/bash", &zsh).expect("a link");
+    let engine = engine_with(
+        &home,
+        Config::new(home.state()),
+        &[("SHELL", &zsh.display().to_string())],
+    );
+    let pi = Contract::on(&engine, "pi");
+    pi.run("x=1").await;
+    let reply = pi.run("echo \"[$x]$SHELL\"").await;
+    assert_eq!(reply.output, format!("[]{}\n", zsh.display()));
+    assert!(reply.text.contains("sessions need bash"), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn pi_interceptor_can_be_switched_off() {
+    let home = Home::new();
+    fs::write(home.workspace().join("f"), "text\n").expect("a file");
+    for (switch, output) in [(None, ""), (Some(true), ""), (Some(false), "text\n")] {
+        let mut config = Config::new(home.state());
+        config.interceptor = switch;
+        let engine = engine_with(&home, config, &[]);
+        let mut request = Request::new("cat f").profile("pi");
+        request.tools = TOOLS.map(str::to_owned).to_vec();
+        let reply = engine.run(request).await;
+        assert_eq!(reply.output, output, "{switch:?}: {reply:?}");
+        assert_eq!(reply.denied.is_some(), output.is_empty(), "{switch:?}");
+    }
 }

@@ -155,6 +155,56 @@ async fn streaming_output_what_the_quota_dropped_is_not_called_full() {
     assert!(reply.text.ends_with(&sentence), "{}", reply.text);
 }
 
+fn showing_of_the_start(home: &Home, bytes: u64) -> Engine {
+    let mut config = Config::new(home.state());
+    config.head_bytes = Some(bytes);
+    let surroundings = Surroundings {
+        cwd: home.workspace(),
+        env: home.env(),
+    };
+    Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine")
+}
+
+#[tokio::test]
+async fn streaming_output_a_head_is_a_setting_with_a_marker_between_the_ends() {
+    let home = Home::new();
+    let engine = showing_of_the_start(&home, 600);
+    let reply = Contract::on(&engine, "pi").run("seq -w 1 20000").await;
+    let line = |number: u32| format!("{number:05}\n");
+    let head: String = (1..=100).map(line).collect();
+    let all: String = (1..=20_000).map(line).collect();
+    let (shown, tail) = reply.output.split_once("[… ").expect("a marker");
+    let (marker, tail) = tail.split_once(" …]\n").expect("its end");
+    assert_eq!(shown, head);
+    assert_eq!(tail.len(), 51_200 - 600);
+    assert!(all.ends_with(tail));
+    assert_eq!(marker, "11,466 lines elided (67.2KB)");
+    let truncation = &reply.result["details"]["meta"]["truncation"];
+    assert_eq!(truncation["direction"], "middle");
+    assert_eq!(truncation["elidedBytes"], 120_000 - 51_200);
+    // Not more than half, however much is asked for; and a head that ends inside of a line.
+    let engine = showing_of_the_start(&home, 1 << 30);
+    let reply = Contract::on(&engine, "pi").run("seq -w 1 20000").await;
+    let (head, tail) = reply.output.split_once("\n[… ").expect("a marker");
+    assert_eq!(head.len(), 25_600);
+    assert!(tail.ends_with("20000\n"));
+    // What fits is whole, and without a marker.
+    let reply = Contract::on(&engine, "pi").run("seq 3").await;
+    assert_eq!(reply.output, "1\n2\n3\n");
+    // In `default`, which shows both ends, it can be none.
+    let engine = showing_of_the_start(&home, 0);
+    let reply = Contract::on(&engine, "default").run("seq -w 1 20000").await;
+    assert!(
+        reply.output.starts_with("[bashd: 87232 bytes with "),
+        "{}",
+        reply.output
+    );
+    assert!(reply.output.ends_with("20000\n"));
+    // Where a document says what is shown, it goes on saying so.
+    let voice = Contract::on(&engine, "voice").run("seq -w 1 20000").await;
+    assert!(voice.output.starts_with("00001\n"));
+}
+
 /// Everything that could break a reader: sequences, progress, broken characters, NUL, long lines.
 fn hostile() -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -232,8 +282,7 @@ async fn live_snapshots_are_throttled_and_the_last_state_always_comes() {
     let home = Home::new();
     let pi = pi(&home);
     let begun = Instant::now();
-    let script =
-        "for i in 1 2 3 4 5 6 7 8 9 10; do printf '\\r%d%%' $i; sleep 0.02; done; echo; echo end";
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do printf '\\r%d%%' $i; sleep 0.02; done; echo; printf '\\033[31mend\\033[0m\\n'";
     let (snapshots, reply) = followed(&pi.engine, pi.request(script), Duration::ZERO).await;
     let last = snapshots.last().expect("a snapshot");
     assert_eq!((last.text.as_str(), last.lines), ("10%\nend\n", 2));

@@ -84,6 +84,24 @@ fn a_call_returns_after_its_longest_wait_with_a_job() {
 }
 
 #[test]
+fn without_a_word_a_call_returns_after_the_servers_longest_wait() {
+    let home = home();
+    let mut client = Client::connect(&home, &["--wait-max", "1"]);
+    let result = client.bash(&json!({"command": "echo so far; sleep 300"}));
+    let fields = &result["structuredContent"];
+    let id = fields["job"].as_str().unwrap_or_else(|| panic!("{result}"));
+    assert_eq!(fields["output"], "so far\n");
+    assert_eq!(result["isError"], false, "{result}");
+    job(&mut client, &json!({"action": "kill", "job": id}));
+    // The call's own word counts more, and profiles without such a wait hold the request open.
+    let result = client.bash(&json!({"command": "sleep 1.3; echo done", "wait_max": 60}));
+    assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
+    let mut client = Client::connect(&home, &["--wait-max", "1", "--profile", "phoenix"]);
+    let result = client.bash(&json!({"command": "sleep 1.3; echo done"}));
+    assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
+}
+
+#[test]
 fn cancelling_a_wait_leaves_the_job_alone() {
     let home = home();
     let mut client = Client::connect(&home, &[]);

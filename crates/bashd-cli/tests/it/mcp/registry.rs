@@ -2,16 +2,66 @@
 
 use serde_json::Value;
 
+const PAGE: &str = include_str!("../../../../../server.json");
+const README: &str = include_str!("../../../../../README.md");
+
+/// What the registry's schema requires of a page, and of each package and argument on it.
+const REQUIRED: [&str; 3] = ["name", "description", "version"];
+const OF_PACKAGE: [&str; 3] = ["registryType", "identifier", "transport"];
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    let text = value[name].as_str();
+    text.unwrap_or_else(|| panic!("no text `{name}` in {value}"))
+}
+
 #[test]
 fn the_registrys_page_says_what_is_true() {
-    let page = include_str!("../../../../../server.json");
-    let page: Value = serde_json::from_str(page).unwrap();
+    let page: Value = serde_json::from_str(PAGE).unwrap();
     assert_eq!(page["version"], env!("CARGO_PKG_VERSION"));
-    // The registry's own bounds.
-    assert!(page["description"].as_str().unwrap().len() <= 100);
     for package in page["packages"].as_array().unwrap() {
+        // What a release publishes: this crate.
+        assert_eq!(package["registryType"], "cargo");
+        assert_eq!(package["identifier"], env!("CARGO_PKG_NAME"));
         assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));
         assert_eq!(package["transport"]["type"], "stdio");
         assert_eq!(package["packageArguments"][0]["value"], "mcp");
+    }
+    // By this the registry knows that whoever publishes the package also wrote the page.
+    let mark = format!("mcp-name: {}", text(&page, "name"));
+    assert!(README.contains(&mark), "README.md has no `{mark}`");
+}
+
+#[test]
+fn the_registrys_page_keeps_to_the_schema() {
+    let page: Value = serde_json::from_str(PAGE).unwrap();
+    let schema = text(&page, "$schema");
+    assert!(schema.ends_with("/schemas/2025-12-11/server.schema.json"));
+    for name in REQUIRED {
+        assert!(!text(&page, name).is_empty(), "{name}");
+    }
+    let (space, name) = text(&page, "name").split_once('/').unwrap();
+    let is_plain = |text: &str, more: &str| {
+        !text.is_empty()
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    assert!(is_plain(space, ".-") && is_plain(name, "._-"));
+    assert!(text(&page, "description").chars().count() <= 100);
+    assert!(text(&page, "title").chars().count() <= 100);
+    for package in page["packages"].as_array().unwrap() {
+        for name in OF_PACKAGE {
+            assert!(!package[name].is_null(), "{name} in {package}");
+        }
+        // One version, no range.
+        assert!(
+            text(package, "version")
+                .split('.')
+                .all(|part| part.parse::<u32>().is_ok())
+        );
+        for argument in package["packageArguments"].as_array().unwrap() {
+            assert_eq!(argument["type"], "positional");
+            assert!(!text(argument, "value").is_empty());
+        }
     }
 }

@@ -134,6 +134,8 @@ pub(super) struct Run {
     pub(super) unsent: Option<Exited>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
+    /// Where the shell of a session was when the run began.
+    pub(super) directory: Option<Vec<u8>>,
     /// Its terminal, if it has one.
     pub(super) terminal: Option<Terminal>,
     /// Where output is kept.
@@ -169,6 +171,7 @@ impl Run {
             last_grown: None,
             unsent: None,
             linger_until: started,
+            directory: None,
             terminal: shell.terminal,
             storage,
         }
@@ -445,7 +448,7 @@ impl Run {
     }
 
     /// Whether nothing holds a pipe any more: what still lives has nothing to say here.
-    fn is_silent_for_good(&self) -> bool {
+    pub(super) fn is_silent_for_good(&self) -> bool {
         self.pumps.iter().all(|pump| pump.pipe().is_none())
     }
 

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 4;
+pub(crate) const MINOR: u16 = 5;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -213,6 +213,9 @@ pub(crate) struct Started {
     pub(crate) pid: i32,
     /// For each stream: whether there is a head file.
     pub(crate) heads: Vec<bool>,
+    /// Where the shell was when its call began, in a session.
+    #[serde(default, with = "serde_bytes")]
+    pub(crate) directory: Option<Vec<u8>>,
 }
 
 /// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
@@ -234,6 +237,9 @@ pub(crate) struct Exited {
     /// Bytes and newlines of each stream.
     pub(crate) counts: Vec<(u64, u64)>,
     pub(crate) left_behind: Vec<LeftBehind>,
+    /// Whether every writer of every stream is gone.
+    #[serde(default)]
+    pub(crate) is_closed: bool,
     /// Why the session's shell is gone, if this was a call in a session and it is.
     #[serde(default)]
     pub(crate) reset: Option<Reset>,
@@ -332,7 +338,7 @@ fn send_packet(
 
 /// Receives one message without waiting; `None` at the end of the stream.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
-    let mut buffer = vec![0; LARGEST_INLINE + 256];
+    let mut buffer = vec![0; next_length(&socket)?];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -362,11 +368,29 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
     unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
 }
 
+/// Bytes of the message that comes next: most are small, and room for the largest would be written
+/// with zeros for each of them.
+fn next_length(socket: impl AsFd) -> io::Result<usize> {
+    let flags = RecvFlags::PEEK | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+    let mut nowhere: [u8; 0] = [];
+    loop {
+        match rustix::net::recv(&socket, &mut nowhere[..], flags) {
+            Ok((_, length)) => return Ok(length),
+            // As below.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
     let (flag, rest) = packet
         .split_first()
         .ok_or_else(|| invalid("an empty packet"))?;
-    let end = memchr::memchr(0, rest).ok_or_else(|| invalid("a packet without a name"))?;
+    // Names are short: to ask the processor what it can do, as a search for long texts does once in
+    // every process, would take longer.
+    let end = rest.iter().position(|&byte| byte == 0);
+    let end = end.ok_or_else(|| invalid("a packet without a name"))?;
     let (name, body) = rest.split_at(end);
     let body = match *flag {
         INLINE => body.get(1..).unwrap_or_default().to_vec(),

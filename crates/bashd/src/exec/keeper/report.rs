@@ -33,6 +33,7 @@ impl Run {
         let started = Started {
             pid: self.shell.as_raw_nonzero().get(),
             heads,
+            directory: self.directory.clone(),
         };
         protocol::send(link, &started, &fds)
     }
@@ -57,6 +58,7 @@ impl Run {
                 .map(|pump| (pump.spool.total(), pump.spool.lines()))
                 .collect(),
             left_behind,
+            is_closed: self.is_silent_for_good(),
             reset: self.reset,
         };
         self.settle(&exited);

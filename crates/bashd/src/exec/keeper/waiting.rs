@@ -6,7 +6,7 @@ use super::session;
 use super::start::{self, Shell};
 use super::warm::WarmShell;
 use crate::exec::os::signals::SignalFd;
-use crate::output::spool::{self, SpoolWriter, Storage};
+use crate::output::spool::{SpoolWriter, Storage};
 use crate::plan::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
@@ -46,8 +46,6 @@ impl Keeper {
 
     /// Opens a spool ahead of the run.
     pub(crate) fn prepare(mut self, storage: Storage) -> Self {
-        // A directory that can't be made is told by the spool, with its reason.
-        let _ = spool::prepare_runs_directory(&storage.runs);
         let quota = storage.quota;
         let opened = SpoolWriter::create(&storage.runs, quota).ok();
         self.prepared = opened.map(|spool| (quota, spool));

@@ -5,6 +5,7 @@
 
 use super::transcript::Transcript;
 use super::{Host, NewTerminal, Patience, TerminalExit, TerminalOutput};
+use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{ClientRun, EndedBy, Exit, Failure, Run, Watch};
 use crate::plan::Plan;
@@ -72,6 +73,8 @@ pub(crate) async fn run(
             id: terminal.id.clone(),
             lost_output: is_incomplete,
         }),
+        began_in: None,
+        writers: Writers::Left,
         link: None,
     };
     match ended {

@@ -11,6 +11,7 @@ fn window(max: usize, head: usize, tail: usize) -> Window {
         tail,
         template: "{head}<{omitted_bytes},{omitted_lines}>{tail}".to_owned(),
         artifact: String::new(),
+        settable_head: None,
     }
 }
 

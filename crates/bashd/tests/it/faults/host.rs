@@ -31,6 +31,7 @@ pub(super) struct Job {
     cwd: PathBuf,
     env: Vec<(OsString, OsString)>,
     command: String,
+    profile: String,
     limit: Duration,
     aside: Aside,
 }
@@ -53,6 +54,7 @@ impl Job {
             cwd: home.workspace(),
             env: home.env(),
             command: command.into(),
+            profile: SWIFT.to_owned(),
             limit,
             aside: Aside::Nothing,
         }
@@ -67,6 +69,12 @@ impl Job {
     /// The same with its state elsewhere.
     pub(super) fn state(mut self, state: PathBuf) -> Self {
         self.state = state;
+        self
+    }
+
+    /// The same under another profile.
+    pub(super) fn profile(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.profile);
         self
     }
 
@@ -203,7 +211,9 @@ fn be_host(job: &Job) {
     };
     let runtime = runtime();
     let engine = Engine::new(config, surroundings, KeeperSource::Hook).expect("an engine");
-    let request = Request::new(&job.command).profile(SWIFT).timeout(job.limit);
+    let request = Request::new(&job.command)
+        .profile(&job.profile)
+        .timeout(job.limit);
     runtime.block_on(async {
         let mut running = engine.stream(request);
         while let Some(event) = running.next().await {

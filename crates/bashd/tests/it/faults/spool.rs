@@ -163,6 +163,11 @@ fn what_the_quota_drops_is_counted_to_the_byte() {
 ///
 /// Says loudly and returns nothing where mounting is refused.
 fn host_with_disk(home: &Home, options: &str, command: &str) -> Option<Host> {
+    host_on_disk(home, options, Job::new(home, command, PATIENCE))
+}
+
+/// The same for any job.
+fn host_on_disk(home: &Home, options: &str, job: Job) -> Option<Host> {
     let state = home.root().join("disk");
     fs::create_dir(&state).expect("a directory");
     let namespace = || {
@@ -186,7 +191,7 @@ fn host_with_disk(home: &Home, options: &str, command: &str) -> Option<Host> {
         ));
         return None;
     }
-    let job = Job::new(home, command, PATIENCE).state(state);
+    let job = job.state(state);
     let mut by = namespace();
     // This very program, by a descriptor: its path may be closed to this user.
     let program = fs::File::open("/proc/self/exe").expect("this program");
@@ -232,6 +237,42 @@ fn a_full_disk_is_told_and_the_command_goes_on() {
         assert!(output.ends_with("\n499999\n500000\n"), "the tail is there");
         host.leaves_nothing();
         host.ends_well();
+    });
+}
+
+#[test]
+fn a_disk_that_fills_up_while_an_artifact_is_saved_costs_only_the_artifact() {
+    const COMMAND: &str = "seq 20000; exit 3";
+    const BYTES: u64 = 9 * 2 + 90 * 3 + 900 * 4 + 9_000 * 5 + 10_001 * 6;
+    as_each_user(|| {
+        let mut kinds = Vec::new();
+        // The output has 27 pages. Then the artifact's number, its record and the ledger want theirs.
+        for pages in [27, 28, 29, 64] {
+            let home = Home::new();
+            let job = Job::new(&home, COMMAND, PATIENCE).profile("pi");
+            let options = format!("size={}k", 4 * pages);
+            let Some(mut host) = host_on_disk(&home, &options, job) else {
+                return;
+            };
+            let reply = host.reply();
+            assert_eq!(reply["error"], Value::Null, "{reply}");
+            assert_eq!(reply["exit_code"], 3, "{reply}");
+            assert_eq!(number(&reply, "output_bytes"), BYTES);
+            let output = reply["output"].as_str().expect("an output");
+            assert!(output.ends_with("\n19999\n20000\n"), "{reply}");
+            let text = reply["text"].as_str().expect("a text");
+            assert!(text.contains("[Showing lines "), "{text}");
+            let is_stored = reply["artifact"].is_string();
+            assert_eq!(text.contains("artifact://"), is_stored, "{text}");
+            kinds.push((is_stored, number(&reply, "dropped_bytes")));
+            host.leaves_nothing();
+            host.ends_well();
+        }
+        assert!(
+            kinds.contains(&(false, 0)),
+            "never full in between: {kinds:?}"
+        );
+        assert_eq!(kinds.last(), Some(&(true, 0)), "{kinds:?}");
     });
 }
 

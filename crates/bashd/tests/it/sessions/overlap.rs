@@ -4,6 +4,8 @@ use super::Session;
 use crate::engine_under_test::engine;
 use crate::profile_under_test::running;
 use bashd::exec::SessionLimits;
+use bashd::plan::Overlap;
+use bashd::request::By;
 use bashd::{Engine, Event, KeeperSource, Request, Surroundings};
 use bashd_testkit::Home;
 use std::time::Duration;
@@ -80,6 +82,26 @@ async fn in_pi_a_second_call_waits() {
     let (first, second) = tokio::join!(first, second);
     assert_eq!(first.exit_code, Some(0), "{first:?}");
     assert!(second.output.contains("done"), "{second:?}");
+}
+
+#[tokio::test]
+async fn in_pi_what_a_person_runs_does_not_wait() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let request = |command: &str| Request::new(command).profile("pi");
+    engine.run(request("x=1; mkfifo gate")).await;
+    let mut first = engine.stream(request("echo ready; cat gate; cat gate; x=2"));
+    while !matches!(first.next().await, Some(Event::Output { .. })) {}
+    let mut person = request("echo \"[$x]\"; echo open >gate");
+    person.by = By::Person;
+    let mut beside = request("echo \"[$x]\"; echo open >gate");
+    beside.overlap = Some(Overlap::OneShot);
+    for own in [person, beside] {
+        let reply = engine.run(own).await;
+        assert_eq!(reply.output, "[]\n", "{reply:?}");
+    }
+    while first.next().await.is_some() {}
+    assert_eq!(engine.run(request("echo $x")).await.output, "2\n");
 }
 
 #[tokio::test]

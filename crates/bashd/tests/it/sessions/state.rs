@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::engine_under_test::engine;
+use crate::profile_under_test::records;
 use bashd::Request;
 use bashd_testkit::Home;
 use std::fs;
@@ -225,4 +226,27 @@ async fn the_prefix_stands_before_every_command() {
         .run(Request::new("printenv PREFIXED").profile("voice"))
         .await;
     assert_eq!(voice.exit_code, Some(1), "{voice:?}");
+}
+
+#[tokio::test]
+async fn the_ledger_tells_where_the_session_was() {
+    let home = Home::new();
+    let session = Session::new(&home);
+    let place = |name: &str| home.workspace().join(name).display().to_string();
+    session.output("mkdir -p a/b; cd a").await;
+    session.output("cd b").await;
+    session.output("true").await;
+    let elsewhere = session.request("pwd").cwd(home.home());
+    session.engine.run(elsewhere).await;
+    session.output("true").await;
+    let places: Vec<_> = records(&home)
+        .into_iter()
+        .map(|record| record.cwd)
+        .collect();
+    let workspace = home.workspace().display().to_string();
+    let elsewhere = home.home().display().to_string();
+    assert_eq!(
+        places,
+        [workspace, place("a"), place("a/b"), elsewhere, place("a/b")]
+    );
 }

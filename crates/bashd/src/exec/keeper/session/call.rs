@@ -77,6 +77,7 @@ impl Current {
         };
         let own_pid = rustix::process::getpid().as_raw_nonzero().get();
         let line = driver::line(own_pid, fds, mark, message.directory);
+        let directory = shell.directory_before(message.number);
         let begun = Instant::now();
         shell
             .say(line.as_bytes())
@@ -90,6 +91,7 @@ impl Current {
         };
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
+        run.directory = directory;
         let open = frame.fds.into_iter().chain(writers).chain([report_writer]);
         Ok(Self {
             run,

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// Where the shell finds its script at first: the one descriptor that it inherits.
@@ -28,6 +28,8 @@ pub(super) struct SessionShell {
     script: Option<OwnedFd>,
     /// What the pipe is called in `/proc`.
     link: String,
+    /// Where it goes before its first call.
+    home: Vec<u8>,
 }
 
 impl SessionShell {
@@ -68,6 +70,7 @@ impl SessionShell {
             pid,
             script: Some(write),
             link: format!("pipe:[{inode}]"),
+            home: message.directory.clone(),
         };
         let line = opening_line(&message.directory, message.snapshot.as_deref());
         shell.say(&line).map_err(failed("speak to the shell"))?;
@@ -81,6 +84,16 @@ impl SessionShell {
             count if count == line.len() => Ok(()),
             _ => Err(io::ErrorKind::WriteZero.into()),
         }
+    }
+
+    /// Where the shell is before the call of this number; it may not have gone to the first one's yet.
+    pub(super) fn directory_before(&self, call: u64) -> Option<Vec<u8>> {
+        if call == 1 {
+            return Some(self.home.clone());
+        }
+        let link = format!("/proc/{}/cwd", self.pid.as_raw_nonzero());
+        let directory = std::fs::read_link(link).ok()?;
+        Some(directory.into_os_string().into_vec())
     }
 
     /// Lets the shell come to the end of its script.

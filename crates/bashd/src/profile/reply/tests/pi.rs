@@ -239,7 +239,7 @@ fn limits_that_were_asked_for_are_no_limit_of_bytes() {
 fn what_was_asked_for_and_what_held_are_both_there() {
     let mut run = ran("pi", "", "");
     run.finished.timeout = Duration::from_hours(1);
-    run.finished.requested_timeout = Some(Duration::from_secs(5000));
+    run.finished.requested_timeout = Some(5000.0);
     let details = reply_of(&run).result["details"].clone();
     assert_eq!(
         (
@@ -248,7 +248,12 @@ fn what_was_asked_for_and_what_held_are_both_there() {
         ),
         (&json!(3600), &json!(5000))
     );
-    run.finished.requested_timeout = Some(Duration::from_hours(1));
+    run.finished.requested_timeout = Some(-2.5);
+    assert_eq!(
+        reply_of(&run).result["details"]["requestedTimeoutSeconds"],
+        json!(-2.5)
+    );
+    run.finished.requested_timeout = Some(3600.0);
     assert_eq!(
         reply_of(&run).result["details"].get("requestedTimeoutSeconds"),
         None

@@ -1,0 +1,54 @@
+//! Asking the client's user whether a command may run, where a rule says so: `session/request_permission`.
+
+use crate::serve::asking::CanBeAsked;
+use agent_client_protocol::Client;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    SessionId, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+};
+use bashd::guard::{Answer, Approval};
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// What the user chooses to let the command run.
+const ALLOW: &str = "allow";
+
+/// What the user chooses to keep it from running.
+const REJECT: &str = "reject";
+
+/// The client of one turn.
+pub(super) struct Asked {
+    pub(super) connection: ConnectionTo<Client>,
+    pub(super) session: SessionId,
+    pub(super) tool_call: ToolCallId,
+}
+
+impl CanBeAsked for Asked {
+    /// A client that can't ask, answers something else or cancels the turn has not said yes.
+    fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+        let options = vec![
+            PermissionOption::new(ALLOW, "Run it this once", PermissionOptionKind::AllowOnce),
+            PermissionOption::new(REJECT, "Do not run it", PermissionOptionKind::RejectOnce),
+        ];
+        let objection = &approval.objection;
+        let question = format!(
+            "{} ({})\n\n{}",
+            objection.message, objection.rule, approval.command
+        );
+        let fields = ToolCallUpdateFields::new()
+            .status(ToolCallStatus::Pending)
+            .content(vec![question.into()]);
+        let tool_call = ToolCallUpdate::new(self.tool_call.clone(), fields);
+        let request = RequestPermissionRequest::new(self.session.clone(), tool_call, options);
+        let asked = self.connection.send_request(request);
+        Box::pin(async move {
+            match asked.block_task().await.map(|answer| answer.outcome) {
+                Ok(RequestPermissionOutcome::Selected(chosen)) if &*chosen.option_id.0 == ALLOW => {
+                    Answer::Approved
+                }
+                _ => Answer::Refused,
+            }
+        })
+    }
+}

@@ -1,0 +1,321 @@
+//! Keeps secrets out of records: the values of variables whose names say that they are secret.
+//!
+//! A name tells (`API_TOKEN`, `PGPASSWORD`, `AWS_SECRET_ACCESS_KEY`); nothing is guessed from values. Hidden is
+//! what such a variable of the environment or of the call holds, wherever it stands in a text, and what
+//! a text itself gives to such a name (`API_TOKEN=…`, `--password=…`, `"API_TOKEN": "…"`). Pure.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt;
+
+/// Values below this are no secrets, and stand in any text by chance.
+const SHORTEST: usize = 4;
+
+/// Values below this are hidden only where they stand alone.
+const LONG: usize = 8;
+
+/// What is found in variables with secret names and tells nothing.
+const HARMLESS: [&str; 5] = ["true", "false", "none", "null", "test"];
+
+/// Values that are not to be written down.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets {
+    /// Name and value, as they stand in a text.
+    known: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Secrets {
+    /// How many there are, and nothing more.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Secrets({})", self.known.len())
+    }
+}
+
+impl Secrets {
+    /// Those of these variables.
+    pub(crate) fn of(variables: &[(OsString, OsString)]) -> Self {
+        let mut secrets = Self::default();
+        secrets.add(variables);
+        secrets
+    }
+
+    /// Adds those of these variables.
+    pub(crate) fn add(&mut self, variables: &[(OsString, OsString)]) {
+        for (name, value) in variables {
+            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
+                continue;
+            };
+            let value = value.trim();
+            let tells = value.len() >= SHORTEST && !HARMLESS.contains(&value);
+            if !tells || !is_secret(name) {
+                continue;
+            }
+            self.known.push((name.to_owned(), value.to_owned()));
+            let quoted = serde_json::Value::from(value).to_string();
+            let escaped = quoted
+                .strip_prefix('"')
+                .and_then(|text| text.strip_suffix('"'));
+            let escaped = escaped.unwrap_or(value);
+            if escaped != value {
+                self.known.push((name.to_owned(), escaped.to_owned()));
+            }
+        }
+        // A value may be part of another.
+        self.known
+            .sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+    }
+
+    /// A text without them, and without what it gives to secret names itself.
+    pub(crate) fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for (name, value) in &self.known {
+            if text.contains(value) {
+                text = Cow::Owned(without(&text, name, value));
+            }
+        }
+        match without_assignments(&text) {
+            Some(hidden) => Cow::Owned(hidden),
+            None => text,
+        }
+    }
+}
+
+/// What stands in a value's place.
+fn mark(name: &str) -> String {
+    format!("[value of {name}]")
+}
+
+fn without(text: &str, name: &str, value: &str) -> String {
+    let mut hidden = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(value) {
+        hidden.push_str(before);
+        let touches = |character: Option<char>| character.is_some_and(char::is_alphanumeric);
+        let is_part = touches(before.chars().next_back()) || touches(after.chars().next());
+        if value.len() < LONG && is_part {
+            hidden.push_str(value);
+        } else {
+            hidden.push_str(&mark(name));
+        }
+        rest = after;
+    }
+    hidden.push_str(rest);
+    hidden
+}
+
+/// The text without what it gives to secret names; `None` if it gives them nothing.
+fn without_assignments(text: &str) -> Option<String> {
+    let mut hidden = String::new();
+    let (mut rest, mut found) = (text, false);
+    while let Some((before, name, after)) = next_name(rest) {
+        hidden.push_str(before);
+        hidden.push_str(name);
+        rest = after;
+        // Most names are given nothing; those are not looked at.
+        if after.starts_with(['=', '"'])
+            && is_secret(name)
+            && let Some((given, value, behind)) = given(after)
+        {
+            hidden.push_str(given);
+            hidden.push_str(&mark(name.trim_start_matches('-')));
+            (rest, found) = (behind, found || !value.is_empty());
+        }
+    }
+    hidden.push_str(rest);
+    found.then_some(hidden)
+}
+
+/// The next run of characters that could be a name, what stands before and what behind it.
+fn next_name(text: &str) -> Option<(&str, &str, &str)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let (before, from) = text.split_at_checked(text.find(is_part)?)?;
+    let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
+    let (name, after) = from.split_at_checked(end)?;
+    Some((before, name, after))
+}
+
+/// What gives a name its value, the value, and what follows; `None` if nothing is given, or only what
+/// the shell finds out.
+fn given(after: &str) -> Option<(&str, &str, &str)> {
+    let is_json = after.starts_with('"');
+    let sign = if is_json {
+        let colon = after.strip_prefix('"')?.trim_start();
+        let value = colon.strip_prefix(':')?.trim_start();
+        after.len() - value.strip_prefix('"').map(str::len)?
+    } else {
+        let value = after.strip_prefix('=')?;
+        after.len() - value.strip_prefix(['"', '\'']).unwrap_or(value).len()
+    };
+    let (given, from) = after.split_at_checked(sign)?;
+    let quote = given
+        .chars()
+        .next_back()
+        .filter(|c| matches!(c, '"' | '\''));
+    let mut is_escaped = false;
+    let end = from.find(|c: char| {
+        let was_escaped = is_escaped;
+        is_escaped = c == '\\' && !was_escaped && quote != Some('\'');
+        match quote {
+            _ if was_escaped => false,
+            Some(quote) => c == quote,
+            None => c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>' | '(' | ')'),
+        }
+    });
+    let (value, behind) = from.split_at_checked(end.unwrap_or(from.len()))?;
+    let tells = !value.is_empty() && !value.starts_with(['$', '`', '[']);
+    tells.then_some((given, value, behind))
+}
+
+/// Whether a variable of this name holds a secret.
+fn is_secret(name: &str) -> bool {
+    const PARTS: [&str; 7] = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "APIKEY",
+        "CREDENTIALS",
+    ];
+    /// Secret only behind something else: `MYSQL_PWD`, but not `PWD`.
+    const LAST: [&str; 4] = ["KEY", "PASS", "PAT", "PWD"];
+    /// What is about a secret.
+    const ABOUT: [&str; 8] = ["FILE", "PATH", "DIR", "ID", "NAME", "URL", "TYPE", "TTL"];
+    let name = name.to_ascii_uppercase();
+    let mut parts = name.split(['_', '-']).filter(|part| !part.is_empty());
+    let Some(last) = parts.next_back() else {
+        return false;
+    };
+    let before: Vec<&str> = parts.collect();
+    let is_one = |part: &str| PARTS.iter().any(|secret| part.ends_with(secret));
+    if ABOUT.contains(&last) {
+        return false;
+    }
+    is_one(last)
+        || before.iter().any(|part| is_one(part))
+        || !before.is_empty() && LAST.contains(&last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn secrets(variables: &[(&str, &str)]) -> Secrets {
+        let variables = variables.iter().map(|(n, v)| (n.into(), v.into()));
+        Secrets::of(&variables.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn names_tell() {
+        for name in [
+            "API_TOKEN",
+            "GITHUB_TOKEN",
+            "PGPASSWORD",
+            "AWS_SECRET_ACCESS_KEY",
+            "OPENAI_API_KEY",
+            "SECRET_KEY_BASE",
+            "MYSQL_PWD",
+            "GITHUB_PAT",
+            "--password",
+            "--api-key",
+            "db_passwd",
+            "npm_config__authToken",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in [
+            "PWD",
+            "OLDPWD",
+            "SSH_ASKPASS",
+            "SSH_AUTH_SOCK",
+            "KEY",
+            "AWS_ACCESS_KEY_ID",
+            "TOKEN_FILE",
+            "TOKENIZERS_PARALLELISM",
+            "PATH",
+            "COMPAT",
+            "--key",
+            "",
+            "_",
+        ] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_are_hidden_wherever_they_stand() {
+        let known = secrets(&[
+            ("API_TOKEN", "hunter2-0123456789"),
+            ("DB_PASSWORD", "abcd"),
+            ("MORE_TOKEN", "hunter2-0123456789-and-more"),
+            ("QUOTED_SECRET", "say \"friend\""),
+            ("USE_TOKEN", "true"),
+            ("HOME", "/home/somebody"),
+        ]);
+        for (text, hidden) in [
+            (
+                "curl -H 'X: hunter2-0123456789'",
+                "curl -H 'X: [value of API_TOKEN]'",
+            ),
+            ("xhunter2-0123456789y", "x[value of API_TOKEN]y"),
+            (
+                "echo hunter2-0123456789-and-more",
+                "echo [value of MORE_TOKEN]",
+            ),
+            (
+                "psql abcd; echo abcde",
+                "psql [value of DB_PASSWORD]; echo abcde",
+            ),
+            (
+                r#"{"x":"say \"friend\""}"#,
+                r#"{"x":"[value of QUOTED_SECRET]"}"#,
+            ),
+            ("true; ls /home/somebody", "true; ls /home/somebody"),
+        ] {
+            assert_eq!(known.hide(text), hidden, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_text_gives_to_a_secret_name_is_hidden() {
+        let none = Secrets::default();
+        for (text, hidden) in [
+            ("API_TOKEN=abc make", "API_TOKEN=[value of API_TOKEN] make"),
+            (
+                "export A_SECRET='x y';ls",
+                "export A_SECRET='[value of A_SECRET]';ls",
+            ),
+            (
+                "A_SECRET=\"x \\\" y\" ls",
+                "A_SECRET=\"[value of A_SECRET]\" ls",
+            ),
+            ("x --password=abc|y", "x --password=[value of password]|y"),
+            (
+                r#"{"env":{"A_TOKEN" : "x\"y"},"z":1}"#,
+                r#"{"env":{"A_TOKEN" : "[value of A_TOKEN]"},"z":1}"#,
+            ),
+            ("API_TOKEN=$OTHER make", "API_TOKEN=$OTHER make"),
+            ("API_TOKEN= make; echo token", "API_TOKEN= make; echo token"),
+            ("PATH=/x:$PATH ls --key=2", "PATH=/x:$PATH ls --key=2"),
+        ] {
+            assert_eq!(none.hide(text), hidden, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_long_value_stays(before in "\\PC*", value in "[a-zA-Z0-9/+]{8,40}", after in "\\PC*") {
+            let hidden = secrets(&[("A_TOKEN", &value)]);
+            let hidden = hidden.hide(&format!("{before}{value}{after}")).into_owned();
+            prop_assume!(!mark("A_TOKEN").contains(&value));
+            prop_assert!(!hidden.contains(&value), "{hidden}");
+        }
+
+        #[test]
+        fn any_text_is_read(text in "(\\PC|TOKEN|=|\"|'|:| ){0,60}") {
+            let once = Secrets::default().hide(&text).into_owned();
+            prop_assert_eq!(Secrets::default().hide(&once), once.as_str());
+        }
+    }
+}

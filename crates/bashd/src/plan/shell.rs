@@ -1,0 +1,135 @@
+//! Which program reads the script: the configured one, the user's own, or the first of the profile's list.
+
+use crate::config::{Config, Surroundings};
+use crate::error::{Error, ErrorKind, Result};
+use crate::profile::Profile;
+use crate::profile::rules::{ShellCandidate, ShellChoice};
+use rustix::fs::Access;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Where programs are looked for when the environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The shell of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shell {
+    /// Absolute path of the program.
+    pub program: PathBuf,
+    /// What the shell sees as `$0`'s origin: `argv[0]`.
+    pub name: OsString,
+    /// Arguments before the script, the last of which takes it (`-c`, `-lc`), or all there are.
+    pub args: Vec<OsString>,
+}
+
+/// Where a program is looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) env: &'a [(OsString, OsString)],
+    pub(super) cwd: &'a Path,
+}
+
+impl Place<'_> {
+    fn find(self, program: &str) -> Option<PathBuf> {
+        let path = self.env.iter().find(|(name, _)| name == "PATH");
+        find_program(program, path.map(|(_, value)| value.as_os_str()), self.cwd)
+    }
+}
+
+/// The shell that calls of a profile get which say nothing else.
+pub fn shell_for(profile: &Profile, config: &Config, surroundings: &Surroundings) -> Result<Shell> {
+    let place = Place {
+        env: &surroundings.env,
+        cwd: &surroundings.cwd,
+    };
+    find(profile, config, surroundings, place)
+}
+
+/// The shell of a call.
+pub(super) fn find(
+    profile: &Profile,
+    config: &Config,
+    surroundings: &Surroundings,
+    place: Place<'_>,
+) -> Result<Shell> {
+    match (profile.shell.choice, config.shell.as_deref()) {
+        (ShellChoice::Configurable, Some(program)) => find_configured(program, place),
+        (ShellChoice::Configurable, None) | (ShellChoice::Fixed, _) => {
+            find_listed(profile, surroundings, place)
+        }
+    }
+}
+
+fn find_configured(program: &str, place: Place<'_>) -> Result<Shell> {
+    let found = place.find(program).ok_or_else(|| {
+        let message = format!("no such shell: {program}");
+        Error::new(ErrorKind::ShellConfigured, message).about(program)
+    })?;
+    Ok(Shell {
+        program: found,
+        name: program.into(),
+        args: vec!["-c".into()],
+    })
+}
+
+fn find_listed(profile: &Profile, surroundings: &Surroundings, place: Place<'_>) -> Result<Shell> {
+    let find = |program: &str| match program {
+        ShellCandidate::OWN => own_shell(surroundings),
+        _ => place.find(program),
+    };
+    profile.shell.first_found(find).ok_or_else(|| {
+        let candidates = profile.shell.candidates.iter();
+        let names: Vec<_> = candidates.map(|shell| shell.program.as_str()).collect();
+        let names = names.join(", ");
+        Error::new(ErrorKind::Shell, format!("no such shell: {names}")).about(names)
+    })
+}
+
+/// The shell that the user's `SHELL` names, if it reads scripts as bash does, or nearly so.
+fn own_shell(surroundings: &Surroundings) -> Option<PathBuf> {
+    let mut variables = surroundings.env.iter();
+    let (_, shell) = variables.rfind(|(name, _)| name == "SHELL")?;
+    let shell = Path::new(shell);
+    let name = shell.file_name()?.to_str()?;
+    let is_kin = name.contains("bash") || name.contains("zsh");
+    (is_kin && shell.is_absolute() && is_executable(shell)).then(|| shell.to_owned())
+}
+
+/// The program itself, where a command runs without a shell.
+pub(super) fn none(name: &str, arguments: &[String], place: Place<'_>) -> Result<Shell> {
+    let program = place.find(name).ok_or_else(|| {
+        Error::new(ErrorKind::Shell, format!("no such program: {name}")).about(name)
+    })?;
+    Ok(Shell {
+        program,
+        name: name.into(),
+        args: arguments.iter().map(Into::into).collect(),
+    })
+}
+
+/// A bash that reads no file of its own before the script.
+pub(super) fn plain_bash(place: Place<'_>) -> Result<Shell> {
+    let found = place.find("bash");
+    let program =
+        found.ok_or_else(|| Error::new(ErrorKind::Shell, "no such shell: bash").about("bash"))?;
+    Ok(Shell {
+        program,
+        name: "bash".into(),
+        args: ["--norc", "--noprofile", "-c"].map(Into::into).to_vec(),
+    })
+}
+
+/// A program as the shell would find it: by its path, or by name in `PATH`.
+pub(super) fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(cwd.join(program)).filter(|candidate| is_executable(candidate));
+    }
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+    std::env::split_paths(path)
+        .map(|directory| cwd.join(directory).join(program))
+        .find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(program: &Path) -> bool {
+    rustix::fs::access(program, Access::EXEC_OK).is_ok() && program.is_file()
+}

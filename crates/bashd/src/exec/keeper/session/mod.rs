@@ -16,6 +16,7 @@ mod shell;
 pub(crate) use driver::Directory;
 
 use super::ending::{self, Reaped, Scope};
+use super::job_messages::Announce;
 use super::life::{Phase, Run};
 use super::protocol::{self, Call, End, Frame, Gone, Open, Query, Release};
 use super::pump::Pump;
@@ -118,6 +119,7 @@ impl Session {
                     current.hear(&mut self.shell, now);
                 }
                 current.look(&mut self.shell, now);
+                current.run.serve_clients(ready.job, now);
             }
             if ready.link || ready.engine {
                 self.listen(keeper, ready.engine, now);
@@ -168,6 +170,9 @@ impl Session {
         fds.extend(self.current.iter().flat_map(Current::pipes).map(watch));
         let earlier = self.earlier.iter().flat_map(|(_, run)| &run.pumps);
         fds.extend(earlier.filter_map(Pump::pipe).map(watch));
+        let job_at = fds.len();
+        let seen = self.current.iter();
+        fds.extend(seen.flat_map(|call| call.run.job_descriptors()).map(watch));
         poll(&mut fds, until)?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
@@ -178,6 +183,7 @@ impl Session {
             link: any(1, engine_at),
             engine: any(engine_at, report_at),
             report: any(report_at, pipes_at),
+            job: any(job_at, fds.len()),
         })
     }
 
@@ -260,6 +266,10 @@ impl Session {
         } else if frame.is::<End>() {
             if let (Some(current), Ok(End { by })) = (&mut self.current, frame.body()) {
                 current.run.end(Some(by), now);
+            }
+        } else if frame.is::<Announce>() {
+            if let Some(current) = &mut self.current {
+                current.run.announce(&frame);
             }
         } else if frame.is::<Release>() {
             // Of the call that was reported last, if something still writes to its pipes.
@@ -396,4 +406,5 @@ struct Ready {
     link: bool,
     engine: bool,
     report: bool,
+    job: bool,
 }

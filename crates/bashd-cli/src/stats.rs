@@ -19,7 +19,7 @@ const TOKENIZER: &str = "o200k_base";
 
 /// Show what minimizing output saved, by command.
 ///
-/// Tokens (of o200k_base) that calls showed, against those that they would have shown within their profile's window. What
+/// Tokens (of `o200k_base`) that calls showed, against those that they would have shown within their profile's window. What
 /// was read of the raw output afterwards is a cost; a loss is a negative number. Where the raw output is gone, the
 /// figures are estimated from bytes, and said to be (~).
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ pub(crate) mod idle;
 mod lines;
 mod many;
 mod mcp;
+mod minimize;
 mod one_shot;
 mod process;
 mod session;
@@ -114,6 +115,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "verdict",
         about: "the guard's verdict on scripts",
         run: verdict::run,
+    },
+    Workload {
+        name: "minimize",
+        about: "recorded outputs of real tools through the minimizer",
+        run: minimize::run,
     },
     Workload {
         name: "survivor",

@@ -1,7 +1,7 @@
 //! Keeping a run's output: the spool's files get names, and a record says what is in them.
 
 use super::record::{NAME, Part, Place, Record};
-use super::{Store, check_limit, counter, prepare};
+use super::{Kind, Store, check_limit, counter, prepare};
 use crate::output::joined::Joined;
 use crate::output::spool::{Ring, STEP, SpoolReader, link_descriptor};
 use crate::output::{Piece, Source};
@@ -22,6 +22,7 @@ pub(crate) struct Output<'a> {
     pub(crate) separator: &'a str,
     /// Who may still write to the spool.
     pub(crate) writers: Writers,
+    pub(crate) kind: Kind,
 }
 
 /// Who may still write to a spool whose run was reported.
@@ -68,6 +69,7 @@ impl Store {
             .map_or(output.out as &dyn Source, |joined| joined);
         let run = name.to_string_lossy().into_owned();
         let mut record = Record::new(run, profile, source.len(), source.lines());
+        record.kind = output.kind;
         let can_adopt = output.err.is_none()
             && (output.writers == Writers::Gone || output.out.places().ring.is_none());
         if !can_adopt || adopt(directory, output.out, &mut record).is_err() {

@@ -241,7 +241,6 @@ pub(crate) async fn run(
     match result {
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
-            keepers.refill_warm(plan);
             // The keeper of this run alone has nothing more to say that would be waited for.
             call.forget_claim();
             let mut run = call.finish(plan, *exited).await?;
@@ -465,6 +464,9 @@ impl Call<'_> {
             self.begin(frame).map_err(broken)?;
             // The next call's keeper is forked while this command runs.
             self.keepers.refill();
+            if self.place == Place::Alone {
+                self.keepers.refill_warm(self.plan);
+            }
             self.follow().await;
         } else if frame.is::<Spilled>() {
             let Spilled { stream } = frame.body().map_err(broken)?;

@@ -1,20 +1,19 @@
 //! One call of a session, from its message to its report.
 
-use super::driver::{self, Descriptors, Directory, Mark, Report};
+use super::ahead::{Begun, Form, Pipes, Place};
+use super::driver::{self, Directory, Mark, Report};
 use super::shell::SessionShell;
 use crate::exec::Exit;
 use crate::exec::keeper::ending::Scope;
 use crate::exec::keeper::life::{Phase, Run, Terms};
 use crate::exec::keeper::protocol::{Call, Failed, Frame};
-use crate::exec::keeper::start::{self, Shell, failed, missing};
+use crate::exec::keeper::start::{Shell, failed, missing};
 use crate::exec::keeper::waiting::Keeper;
 use crate::exec::{Reset, keeper::pump::Pump};
-use rustix::pipe::PipeFlags;
 use rustix::process::Pid;
-use std::ffi::OsStr;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -40,11 +39,14 @@ impl From<&Call> for Terms {
 /// The call that runs now.
 pub(super) struct Current {
     pub(super) run: Run,
+    pub(super) form: Form,
     mark: Mark,
     report: OwnedFd,
     heard: Vec<u8>,
     /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
     open: Vec<OwnedFd>,
+    /// The same, of a line that was passed over.
+    unused: Option<Pipes>,
     next_look: Instant,
     pause: Duration,
 }
@@ -53,62 +55,50 @@ impl Current {
     /// Has the shell begin with a call.
     pub(super) fn begin(
         keeper: &mut Keeper,
-        shell: &SessionShell,
+        place: &mut Place,
         scope: Scope,
         frame: Frame,
-        nonce: impl FnOnce(u64) -> u64,
-    ) -> Result<(Self, Directory), Failed> {
+    ) -> Result<Self, Failed> {
         let message: Call = frame.body().map_err(failed("understand the call"))?;
         let storage = keeper
             .storage
             .clone()
             .ok_or_else(|| missing("where output is kept"))?;
-        let prepared = keeper.prepared.take();
-        let (pumps, writers) =
-            start::open_streams(message.streams, message.quota, &storage.runs, prepared)
-                .map_err(failed("open the pipes"))?;
-        let (report, report_writer) = report_pipe().map_err(failed("open a pipe"))?;
-        let number_of = |fd: Option<&OwnedFd>| fd.map(AsRawFd::as_raw_fd);
-        let fds = Descriptors {
-            text: number_of(frame.fds.first()).ok_or_else(|| missing("the command"))?,
-            stdin: number_of(frame.fds.get(1)).filter(|_| message.stdin),
-            out: number_of(writers.first()).ok_or_else(|| missing("stdout"))?,
-            err: number_of(writers.get(1)),
-            report: report_writer.as_raw_fd(),
-        };
-        let mark = Mark {
-            number: message.number,
-            nonce: nonce(message.number),
-        };
-        let own_pid = rustix::process::getpid().as_raw_nonzero().get();
-        let line = driver::line(own_pid, fds, mark, message.directory);
-        let directory = shell.directory_before(message.number);
+        let text = frame.fds.first().ok_or_else(|| missing("the command"))?;
+        let stdin = frame.fds.get(1).filter(|_| message.stdin);
+        let form = Form::from(&message);
+        let directory = place.shell.directory_before(message.number);
         let begun = Instant::now();
-        shell
-            .say(line.as_bytes())
+        let Begun {
+            mark,
+            pipes,
+            unused,
+        } = place
+            .begin(form, text, stdin, &storage.runs)
             .map_err(failed("speak to the shell"))?;
-        let (pid, restrained) = (shell.pid, shell.restrained.clone());
+        let (pumps, report, theirs) = pipes.into_parts();
         let shell = Shell {
-            pid,
+            pid: place.shell.pid,
             pumps,
             terminal: None,
             input: None,
-            restrained,
+            restrained: place.shell.restrained.clone(),
         };
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         run.directory = directory;
-        let open = frame.fds.into_iter().chain(writers).chain([report_writer]);
-        let current = Self {
+        let open = frame.fds.into_iter().chain(theirs);
+        Ok(Self {
             run,
+            form,
             mark,
             report,
             heard: Vec::new(),
             open: open.collect(),
+            unused,
             next_look: begun + FIRST_LOOK,
             pause: FIRST_LOOK,
-        };
-        Ok((current, message.directory))
+        })
     }
 
     /// Its number within the session.
@@ -192,6 +182,7 @@ impl Current {
     /// Closes what only the shell needed, so that the pipes end with their last writer.
     fn let_go(&mut self) {
         self.open.clear();
+        self.unused = None;
     }
 
     fn read(&mut self) {
@@ -210,31 +201,35 @@ impl Current {
     }
 }
 
-/// Where a session's shell is between two calls, for the shell that comes after it.
+/// Where a session is between two calls, for the shell that comes after this one.
 pub(super) struct Whereabouts {
-    /// Where it was before the last call, unless that can be seen.
+    /// Where it was before the last call, if it returns there.
     before: Option<PathBuf>,
     /// What the last call does to it.
     directory: Directory,
 }
 
-impl Whereabouts {
-    /// A shell that is about to go there.
-    pub(super) fn at(directory: &[u8]) -> Self {
+impl Default for Whereabouts {
+    fn default() -> Self {
         Self {
-            before: Some(PathBuf::from(OsStr::from_bytes(directory))),
+            before: None,
             directory: Directory::Stays,
         }
     }
+}
 
-    /// A call begins. One that returns afterwards must not be asked for where it was.
-    pub(super) fn begin(&mut self, directory: Directory, shell: Pid) {
-        // After a call that returns, the shell may still be on its way back.
-        if self.directory == Directory::Stays && directory == Directory::Returns {
-            self.before = self.before.take().or_else(|| directory_of(shell));
-        }
-        if directory == Directory::Stays {
-            self.before = None;
+impl Whereabouts {
+    /// A call has begun.
+    pub(super) fn begin(&mut self, call: &Current) {
+        let directory = call.form.directory;
+        match (self.directory, directory) {
+            (_, Directory::Stays) => self.before = None,
+            (Directory::Stays, Directory::Returns) => {
+                let before = call.run.directory.clone().map(OsString::from_vec);
+                self.before = before.map(PathBuf::from);
+            }
+            // The shell may have been on its way back: it was where it was before.
+            (Directory::Returns, Directory::Returns) => {}
         }
         self.directory = directory;
     }
@@ -242,18 +237,10 @@ impl Whereabouts {
     /// Where the next shell should be, while a call runs.
     pub(super) fn during(&self, shell: Pid) -> Option<PathBuf> {
         match self.directory {
-            Directory::Stays => directory_of(shell),
+            Directory::Stays => {
+                std::fs::read_link(format!("/proc/{}/cwd", shell.as_raw_nonzero())).ok()
+            }
             Directory::Returns => self.before.clone(),
         }
     }
-}
-
-fn directory_of(shell: Pid) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{}/cwd", shell.as_raw_nonzero())).ok()
-}
-
-fn report_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&read, true)?;
-    Ok((read, write))
 }

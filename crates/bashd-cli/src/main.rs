@@ -26,23 +26,28 @@ mod schema;
 mod serve;
 mod settings;
 mod signals;
+mod stats;
 mod surroundings;
 
 use args::{Cli, ColorWhen};
-use clap::Parser;
 use exit_status::ExitStatus;
 use print::Printer;
+use std::ffi::OsString;
 use std::process::ExitCode;
+
+// What a filter or a parser does wrong is caught, which needs this.
+const _: () = assert!(cfg!(panic = "unwind"));
 
 fn main() -> ExitCode {
     bashd::run_if_asked();
     let early = dispatch::Early::fork();
-    let is_hook = hook::is_asked(std::env::args_os().skip(1));
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let is_hook = hook::is_asked(words.iter().skip(1).cloned());
     if is_hook {
         hook::block_on_panic();
     }
     let hints = surroundings::color_hints();
-    let status = match Cli::try_parse() {
+    let status = match Cli::of(&words) {
         Ok(cli) => {
             let everywhere = cli.everywhere();
             let printer = Printer::new(everywhere.color.unwrap_or(ColorWhen::Auto), &hints);

@@ -131,5 +131,5 @@ pub(super) fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> O
 }
 
 fn is_executable(program: &Path) -> bool {
-    program.is_file() && rustix::fs::access(program, Access::EXEC_OK).is_ok()
+    rustix::fs::access(program, Access::EXEC_OK).is_ok() && program.is_file()
 }

@@ -8,6 +8,7 @@ mod check;
 mod detailed;
 pub(crate) mod finished;
 pub mod library;
+pub(crate) mod minimized;
 pub mod parameters;
 pub mod reply;
 pub mod rules;
@@ -28,13 +29,26 @@ use texts::{ErrorTexts, RefusalTexts, ReplyRules};
 /// The profile that holds when a request names none.
 pub const DEFAULT: &str = "default";
 
-/// The compiled-in profiles by name, in the order in which lists show them.
+/// The compiled-in profiles by name, in the order in which lists show them; as JSON, which the build
+/// makes of `profiles/NAME.toml`.
 const BUILTIN: [(&str, &str); 5] = [
-    (DEFAULT, include_str!("../../profiles/default.toml")),
-    ("voice", include_str!("../../profiles/voice.toml")),
-    ("harness", include_str!("../../profiles/harness.toml")),
-    ("phoenix", include_str!("../../profiles/phoenix.toml")),
-    ("pi", include_str!("../../profiles/pi.toml")),
+    (
+        DEFAULT,
+        include_str!(concat!(env!("OUT_DIR"), "/default.json")),
+    ),
+    (
+        "voice",
+        include_str!(concat!(env!("OUT_DIR"), "/voice.json")),
+    ),
+    (
+        "harness",
+        include_str!(concat!(env!("OUT_DIR"), "/harness.json")),
+    ),
+    (
+        "phoenix",
+        include_str!(concat!(env!("OUT_DIR"), "/phoenix.json")),
+    ),
+    ("pi", include_str!(concat!(env!("OUT_DIR"), "/pi.json"))),
 ];
 
 /// One document's contract.
@@ -91,14 +105,16 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The compiled-in profile of that name (empty: the default one), or `None`.
+    /// The compiled-in profile of that name (empty: the default one), or `None`. That it holds together
+    /// is known from the tests.
     pub fn builtin(name: &str) -> Result<Option<Self>> {
         let name = if name.is_empty() { DEFAULT } else { name };
         BUILTIN
             .iter()
             .find(|(known, _)| *known == name)
-            .map(|(_, toml)| Self::from_toml(toml))
+            .map(|(_, json)| serde_json::from_str(json))
             .transpose()
+            .map_err(|error| Error::new(ErrorKind::Config, format!("profile `{name}`: {error}")))
     }
 
     /// Whether a parameter sets this.
@@ -129,6 +145,16 @@ impl Profile {
 mod tests {
     use super::*;
     use crate::plan::{Streams, Survivors};
+
+    #[test]
+    fn every_builtin_is_its_file_and_holds_together() {
+        for name in Profile::names() {
+            let path = format!("{}/profiles/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+            let from_file = Profile::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
+            let builtin = Profile::builtin(name).unwrap().unwrap();
+            assert_eq!(format!("{builtin:?}"), format!("{from_file:?}"));
+        }
+    }
 
     #[test]
     fn every_builtin_loads_under_its_name() {

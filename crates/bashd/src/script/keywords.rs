@@ -10,6 +10,11 @@ const RESERVED: [&str; 21] = [
     "esac", "{", "}", "!", "[[", "function", "in", "coproc", "time",
 ];
 
+/// Whether a word means something at the beginning of a command.
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
 impl Reader<'_> {
     /// A command: a reserved word, or a simple command.
     pub(super) fn read_command(&mut self, base: usize) {

@@ -1,7 +1,7 @@
 //! A tmux of our own, with a shell in which the console is started. No tests here.
 
 use bashd_testkit::{Home, loudly};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -62,6 +62,12 @@ impl<'home> Tmux<'home> {
         self.until("[ready]");
     }
 
+    /// Goes to another directory before the console is started.
+    pub(super) fn go_to(&self, directory: &Path) {
+        self.line(&format!("cd {}; clear", directory.display()));
+        self.until_that("cleared", |shown| shown.trim() == "shell>");
+    }
+
     pub(super) fn run(&self, words: &[&str]) -> Output {
         Command::new("tmux")
             .arg("-S")
@@ -118,8 +124,15 @@ impl<'home> Tmux<'home> {
 
     /// The shell is back, on the normal screen, and shows what is typed.
     pub(super) fn is_given_back(&self) {
-        // What stood there before may be another prompt.
-        self.until_that("a prompt", |shown| shown.trim_end().ends_with("shell>"));
+        // What stood there before may be another prompt; and one that the shell wrote before the guardian of a killed
+        // console took the alternate screen away is gone with that.
+        self.until_that("a prompt", |shown| {
+            let is_asking = shown.trim_end().ends_with("shell>");
+            if !is_asking {
+                self.keys(&["Enter"]);
+            }
+            is_asking
+        });
         self.line("echo back to $((40+2)); stty -a | grep -o ' icanon'");
         let shown = self.until("back to 42");
         assert!(

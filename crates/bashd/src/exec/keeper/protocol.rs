@@ -338,7 +338,7 @@ fn send_packet(
 
 /// Receives one message without waiting; `None` at the end of the stream.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
-    let mut buffer = vec![0; LARGEST_INLINE + 256];
+    let mut buffer = vec![0; next_length(&socket)?];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -368,11 +368,29 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
     unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
 }
 
+/// Bytes of the message that comes next: most are small, and room for the largest would be written
+/// with zeros for each of them.
+fn next_length(socket: impl AsFd) -> io::Result<usize> {
+    let flags = RecvFlags::PEEK | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+    let mut nowhere: [u8; 0] = [];
+    loop {
+        match rustix::net::recv(&socket, &mut nowhere[..], flags) {
+            Ok((_, length)) => return Ok(length),
+            // As below.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
     let (flag, rest) = packet
         .split_first()
         .ok_or_else(|| invalid("an empty packet"))?;
-    let end = memchr::memchr(0, rest).ok_or_else(|| invalid("a packet without a name"))?;
+    // Names are short: to ask the processor what it can do, as a search for long texts does once in
+    // every process, would take longer.
+    let end = rest.iter().position(|&byte| byte == 0);
+    let end = end.ok_or_else(|| invalid("a packet without a name"))?;
     let (name, body) = rest.split_at(end);
     let body = match *flag {
         INLINE => body.get(1..).unwrap_or_default().to_vec(),

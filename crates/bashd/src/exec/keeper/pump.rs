@@ -1,8 +1,9 @@
 //! From a command's pipe into its spool, at the pipe's speed.
 
 use crate::output::spool::SpoolWriter;
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
+use rustix::pipe::{PipeFlags, SpliceFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -22,6 +23,9 @@ const SMALL_READS_TO_SHRINK: u32 = 64;
 /// Bytes of one read; larger ones fall out of the processor's cache before they are counted.
 const READ_BYTES: usize = 256 * 1024;
 
+/// Size of the siding of a large pipe.
+const SIDING_BYTES: usize = 512 * 1024;
+
 /// Bytes after which a flood must let the keeper look at its clock and its engine.
 const TURN_BYTES: usize = 8 * 1024 * 1024;
 
@@ -36,9 +40,35 @@ pub(super) enum Turn {
     Ended,
 }
 
+/// A pipe of our own, empty between two reads, into which a large pipe's pages are moved before they
+/// are copied.
+///
+/// While a pipe is read its writer has to wait, for as long as the copying takes. Moving pages takes
+/// next to no time, and nobody waits for the copying out of the siding.
+struct Siding {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+impl Siding {
+    /// `None` where the user has no room for one.
+    fn open() -> Option<Self> {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).ok()?;
+        rustix::pipe::fcntl_setpipe_size(&write, SIDING_BYTES).ok()?;
+        Some(Self { read, write })
+    }
+
+    /// Moves what fits; as a read that does not wait, without the bytes.
+    fn fill(&self, pipe: BorrowedFd<'_>) -> rustix::io::Result<usize> {
+        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
+        rustix::pipe::splice(pipe, None, &self.write, None, SIDING_BYTES, flags)
+    }
+}
+
 /// One stream: the reading end of a pipe, and the spool behind it.
 pub(super) struct Pump {
     pipe: Option<OwnedFd>,
+    siding: Option<Siding>,
     pub(super) spool: SpoolWriter,
     buffer: Vec<u8>,
     is_large: bool,
@@ -61,6 +91,7 @@ impl Pump {
     pub(super) fn over(pipe: OwnedFd, spool: SpoolWriter) -> Self {
         Self {
             pipe: Some(pipe),
+            siding: None,
             spool,
             buffer: Vec::new(),
             is_large: false,
@@ -96,6 +127,7 @@ impl Pump {
         };
         if turn == Turn::Ended {
             self.pipe = None;
+            self.siding = None;
             self.buffer = Vec::new();
         }
         (turn, self.spool.total() > before)
@@ -118,17 +150,33 @@ impl Pump {
         } else {
             SMALL_PIPE
         };
-        if self.buffer.len() != wanted {
-            self.buffer = vec![0; wanted];
+        self.buffer.clear();
+        if self.buffer.capacity() != wanted {
+            // Never filled with zeros: a short output touches a page of it.
+            self.buffer = Vec::with_capacity(wanted);
         }
-        let count = rustix::io::read(pipe, &mut self.buffer[..])?;
-        self.spool
-            .append(self.buffer.get(..count).unwrap_or_default());
-        Ok(count)
+        let Some(siding) = &self.siding else {
+            let count = rustix::io::read(pipe, spare_capacity(&mut self.buffer))?;
+            self.spool.append(&self.buffer);
+            return Ok(count);
+        };
+        let moved = siding.fill(pipe.as_fd())?;
+        let mut left = moved;
+        while left > 0 {
+            self.buffer.clear();
+            // What was moved is there: this neither waits nor fails.
+            let count = rustix::io::read(&siding.read, spare_capacity(&mut self.buffer))?;
+            if count == 0 {
+                return Err(Errno::IO);
+            }
+            self.spool.append(&self.buffer);
+            left = left.saturating_sub(count);
+        }
+        Ok(moved)
     }
 
     fn adapt(&mut self, count: usize) {
-        let full = count == self.buffer.len();
+        let full = count >= self.buffer.capacity();
         self.full_reads = if full { self.full_reads + 1 } else { 0 };
         self.small_reads = if count < SMALL_PIPE / 4 {
             self.small_reads + 1
@@ -150,6 +198,7 @@ impl Pump {
             && rustix::pipe::fcntl_setpipe_size(pipe, size).is_ok()
         {
             self.is_large = size == LARGE_PIPE;
+            self.siding = self.is_large.then(Siding::open).flatten();
         }
     }
 }

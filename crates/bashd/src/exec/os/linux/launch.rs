@@ -70,8 +70,9 @@ pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
         controls: what.controls,
         errno: 0,
     };
-    let mut stack = vec![0u128; STACK_BYTES / size_of::<u128>()];
-    let top = stack.as_mut_ptr_range().end;
+    // Not filled with zeros: the child touches a page or two of it.
+    let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
     // SAFETY: the child runs `set_up_and_exec` on its own aligned stack while this thread is
     // suspended (CLONE_VFORK); `child`, `argv`, `env` and `stack` outlive that. The process has no
     // other thread and no signal handler.

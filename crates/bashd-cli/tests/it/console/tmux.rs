@@ -106,18 +106,28 @@ impl<'home> Tmux<'home> {
         self.until_that(text, |shown| shown.contains(text))
     }
 
+    /// Waits until all of these are there.
+    pub(super) fn until_all(&self, texts: &[&str]) -> String {
+        self.until_that(&format!("{texts:?}"), |shown| {
+            texts.iter().all(|text| shown.contains(text))
+        })
+    }
+
     pub(super) fn until_gone(&self, text: &str) -> String {
         self.until_that(text, |shown| !shown.contains(text))
     }
 
     pub(super) fn until_that(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
+        let mut last = String::new();
         loop {
             let shown = self.shown();
-            if is_so(&shown) {
+            // A picture that is only half drawn changes.
+            if is_so(&shown) && shown == last {
                 return shown;
             }
             assert!(begun.elapsed() < PATIENCE, "{what}:\n{shown}");
+            last = shown;
             std::thread::sleep(Duration::from_millis(30));
         }
     }

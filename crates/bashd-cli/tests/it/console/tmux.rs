@@ -123,11 +123,12 @@ impl<'home> Tmux<'home> {
         loop {
             let shown = self.shown();
             // A picture that is only half drawn changes.
-            if is_so(&shown) && shown == last {
+            let still = without_clocks(&shown);
+            if is_so(&shown) && still == last {
                 return shown;
             }
             assert!(begun.elapsed() < PATIENCE, "{what}:\n{shown}");
-            last = shown;
+            last = still;
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -173,4 +174,10 @@ impl Drop for Tmux<'_> {
     fn drop(&mut self) {
         self.run(&["kill-server"]);
     }
+}
+
+/// What of a screen stays as it is while a command just goes on: no times, no spinner.
+fn without_clocks(shown: &str) -> String {
+    let is_clock = |one: char| one.is_ascii_digit() || ('\u{2800}'..='\u{28ff}').contains(&one);
+    shown.chars().filter(|one| !is_clock(*one)).collect()
 }

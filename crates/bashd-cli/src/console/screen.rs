@@ -90,3 +90,50 @@ fn give_back() {
     let _ = out.flush();
     let _ = disable_raw_mode();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bashd_testkit::{Binary, Home, loudly};
+
+    /// Set for the process that is to panic.
+    const PANICS: &str = "BASHD_TEST_PANICS";
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_and_then_tells_why() {
+        if std::env::var_os(PANICS).is_some() {
+            let _taken = Taken::take(Paint::None).unwrap();
+            panic!("for the test");
+        }
+        let name = "console::screen::tests::a_panic_gives_the_terminal_back_and_then_tells_why";
+        let program = std::env::current_exe().unwrap();
+        // The same test again, in a terminal of its own.
+        let words = format!(
+            "stty rows 24 cols 80; {PANICS}=1 '{}' --exact {name} --nocapture; stty -a",
+            program.display()
+        );
+        let script = "/usr/bin/script";
+        if !std::path::Path::new(script).exists() {
+            loudly("script is missing: a panic in the console");
+            return;
+        }
+        let home = Home::new();
+        let ran = Binary::new(script, &home)
+            .args(["-qec", &words, "/dev/null"])
+            .run();
+        let shown = ran.out();
+        let at = |text: &str| {
+            shown
+                .find(text)
+                .unwrap_or_else(|| panic!("{text:?}: {shown}"))
+        };
+        assert!(at("\x1b[?1049h") < at(LEAVE_SCREEN), "{shown}");
+        assert!(at(LEAVE_SCREEN) < at("for the test"), "{shown}");
+        assert_eq!(shown.matches(LEAVE_SCREEN).count(), 1, "{shown}");
+        let (_, after) = shown.split_once("for the test").unwrap();
+        for mode in ["icanon", "echo", "opost"] {
+            let is_on = after.split_whitespace().any(|word| word == mode);
+            assert!(is_on, "{mode}: {shown}");
+        }
+    }
+}

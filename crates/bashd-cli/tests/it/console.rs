@@ -5,7 +5,7 @@
 //! | `commands` | a person's own commands, their terminals, the prompt, calls as an agent makes them |
 //! | `elsewhere` | runs and jobs of other processes, stored output |
 //! | `leaving` | that every end gives the terminal back |
-//! | `looks` | sizes, colours, terminals in terminals |
+//! | `looks` | sizes, colours, terminals in terminals, and the views in `docs/console.md` |
 //! | `tmux` | (no tests) a tmux of our own |
 
 mod commands;

@@ -68,7 +68,7 @@ impl Turn {
             after: None,
             started: None,
             alias: None,
-            announces: false,
+            announces: true,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A tmux of our own, with a shell in which the console is started. No tests here.
 
 use bashd_testkit::{Home, loudly};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -62,6 +62,12 @@ impl<'home> Tmux<'home> {
         self.until("[ready]");
     }
 
+    /// Goes to another directory before the console is started.
+    pub(super) fn go_to(&self, directory: &Path) {
+        self.line(&format!("cd {}; clear", directory.display()));
+        self.until_that("cleared", |shown| shown.trim() == "shell>");
+    }
+
     pub(super) fn run(&self, words: &[&str]) -> Output {
         Command::new("tmux")
             .arg("-S")
@@ -100,26 +106,44 @@ impl<'home> Tmux<'home> {
         self.until_that(text, |shown| shown.contains(text))
     }
 
+    /// Waits until all of these are there.
+    pub(super) fn until_all(&self, texts: &[&str]) -> String {
+        self.until_that(&format!("{texts:?}"), |shown| {
+            texts.iter().all(|text| shown.contains(text))
+        })
+    }
+
     pub(super) fn until_gone(&self, text: &str) -> String {
         self.until_that(text, |shown| !shown.contains(text))
     }
 
     pub(super) fn until_that(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
+        let mut last = String::new();
         loop {
             let shown = self.shown();
-            if is_so(&shown) {
+            // A picture that is only half drawn changes.
+            let still = without_clocks(&shown);
+            if is_so(&shown) && still == last {
                 return shown;
             }
             assert!(begun.elapsed() < PATIENCE, "{what}:\n{shown}");
+            last = still;
             std::thread::sleep(Duration::from_millis(30));
         }
     }
 
     /// The shell is back, on the normal screen, and shows what is typed.
     pub(super) fn is_given_back(&self) {
-        // What stood there before may be another prompt.
-        self.until_that("a prompt", |shown| shown.trim_end().ends_with("shell>"));
+        // What stood there before may be another prompt; and one that the shell wrote before the guardian of a killed
+        // console took the alternate screen away is gone with that.
+        self.until_that("a prompt", |shown| {
+            let is_asking = shown.trim_end().ends_with("shell>");
+            if !is_asking {
+                self.keys(&["Enter"]);
+            }
+            is_asking
+        });
         self.line("echo back to $((40+2)); stty -a | grep -o ' icanon'");
         let shown = self.until("back to 42");
         assert!(
@@ -150,4 +174,10 @@ impl Drop for Tmux<'_> {
     fn drop(&mut self) {
         self.run(&["kill-server"]);
     }
+}
+
+/// What of a screen stays as it is while a command just goes on: no times, no spinner.
+fn without_clocks(shown: &str) -> String {
+    let is_clock = |one: char| one.is_ascii_digit() || ('\u{2800}'..='\u{28ff}').contains(&one);
+    shown.chars().filter(|one| !is_clock(*one)).collect()
 }

@@ -138,3 +138,30 @@ fn clients_hear_of_the_jobs_that_they_subscribed_to() {
     assert_eq!(updated["params"]["uri"], address);
     job(&mut client, &json!({"action": "wait", "job": id}));
 }
+
+#[test]
+fn a_program_that_needs_a_terminal_has_one_and_is_driven() {
+    let home = home();
+    let mut client = Client::connect(&home, &[]);
+    let result = client.bash(&json!({"command": "test -t 0 && stty size", "pty": true}));
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("40 120\n"), "{result}");
+    let command = "read -rsp 'Password: ' word; echo; echo \"${#word} letters\"; sleep 300";
+    let arguments = json!({"command": command, "pty": true, "background": true});
+    let id = client.bash(&arguments)["structuredContent"]["job"].clone();
+    let shows = |client: &mut Client, pattern: &str| {
+        let screen = json!({"action": "screen", "job": id, "regex": pattern, "timeout": 30});
+        let shown = job(client, &screen);
+        assert_eq!(shown["isError"], false, "{shown}");
+        shown["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    shows(&mut client, "^Password:");
+    let keys = json!({"action": "send", "job": id, "text": "secret", "keys": ["Enter"]});
+    job(&mut client, &keys);
+    let text = shows(&mut client, "letters$");
+    assert!(
+        text.contains("\n6 letters\n") && !text.contains("secret"),
+        "{text}"
+    );
+    job(&mut client, &json!({"action": "kill", "job": id}));
+}

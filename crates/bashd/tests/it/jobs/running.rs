@@ -140,3 +140,22 @@ async fn what_a_killed_engine_or_a_short_run_leaves_is_nothing() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
+
+#[tokio::test]
+async fn a_call_of_a_session_is_seen_and_ended_and_the_next_one_works() {
+    let shop = Workshop::new();
+    let engine = shop.engine.clone();
+    let mut request = shop.request("echo in a session; sleep 300");
+    request.session = Some("mine".to_owned());
+    let mut again = request.clone();
+    "echo next".clone_into(&mut again.command);
+    let call = tokio::spawn(async move { engine.run(request).await });
+    let seen = until(&shop.jobs, "seen", |job| job.last_line == "in a session").await;
+    assert_eq!(seen.kind, JobKind::Foreground);
+    shop.jobs.kill(&seen).await.expect("an end");
+    let reply = call.await.expect("no panic");
+    assert!(reply.cancelled, "{reply:?}");
+    until_nothing_runs(&shop.jobs).await;
+    let next = shop.engine.run(again).await;
+    assert_eq!((next.output.as_str(), next.exit_code), ("next\n", Some(0)));
+}

@@ -112,10 +112,9 @@ async fn ends_are_told_in_one_message_and_what_is_polled_is_told_there() {
         shop.ended(job).await;
     }
     let ended = loop {
-        match tokio::time::timeout(PATIENCE, news.next()).await {
-            Ok(JobNews::Ended(ended)) => break ended,
-            Ok(JobNews::Progress(_)) => {}
-            Err(_) => panic!("no news"),
+        let told = tokio::time::timeout(PATIENCE, news.next()).await;
+        if let JobNews::Ended(ended) = told.expect("news in time") {
+            break ended;
         }
     };
     assert_eq!(ended.len(), 2);

@@ -7,6 +7,7 @@ use crate::bench::Bench;
 use crate::measure::in_turn;
 use crate::table::Row;
 use crate::workload::flood;
+use crate::workload::warm::SHELLS;
 use crate::{binaries, processes};
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
@@ -18,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// A call of `true`, without warm shells.
 const BAR: f64 = 1.4;
+
+/// The same with warm shells.
+const WARM_BAR: f64 = 0.5;
 
 /// A hundred calls at once.
 const MANY_BAR: f64 = 1.5;
@@ -49,8 +53,15 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"
 pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let bashd = binaries::build("bashd-cli", "bashd")?;
     let mut rows = vec![start(bench, &bashd)?];
+    for (warm_shells, title, bar) in [
+        (0, "mcp, `true`", BAR),
+        (SHELLS, "mcp, `true`, warm", WARM_BAR),
+    ] {
+        let mut client = Client::connect_with(&bashd, bench, Some(warm_shells))?;
+        rows.push(calls(bench, &mut client, title, bar)?);
+        client.finish()?;
+    }
     let mut client = Client::connect(&bashd, bench)?;
-    rows.push(calls(bench, &mut client)?);
     rows.push(many(bench, &mut client)?);
     rows.push(one_flood(bench, &mut client)?);
     rows.push(memory(&mut client)?);
@@ -80,7 +91,7 @@ fn start(bench: &Bench, bashd: &Path) -> Result<Row> {
     ))
 }
 
-fn calls(bench: &Bench, client: &mut Client) -> Result<Row> {
+fn calls(bench: &Bench, client: &mut Client, title: &str, bar: f64) -> Result<Row> {
     let ours = || {
         let begun = Instant::now();
         client.say(&call(1, "true"))?;
@@ -92,12 +103,7 @@ fn calls(bench: &Bench, client: &mut Client) -> Result<Row> {
     let limit = || bare::process(&bench.bash, ["-c", "true"], &bench.env);
     let pairs = bench.effort.choose(PAIRS, 3);
     let compared = in_turn(bench.effort, pairs, Bench::pause, ours, limit)?;
-    Ok(Row::ratio(
-        "mcp, `true`",
-        "bare `bash -c true`",
-        &compared,
-        BAR,
-    ))
+    Ok(Row::ratio(title, "bare `bash -c true`", &compared, bar))
 }
 
 fn many(bench: &Bench, client: &mut Client) -> Result<Row> {
@@ -202,13 +208,20 @@ struct Client {
 }
 
 impl Client {
-    /// Starts a server and hears its first answer.
+    /// Starts a server as it comes and hears its first answer.
     fn connect(bashd: &Path, bench: &Bench) -> Result<Self> {
+        Self::connect_with(bashd, bench, None)
+    }
+
+    /// The same with so many shells started ahead.
+    fn connect_with(bashd: &Path, bench: &Bench, shells: Option<usize>) -> Result<Self> {
         let program: PathBuf = bashd.to_owned();
+        let shells = shells.map(|count| ("BASHD_SESSIONS_WARM_SHELLS", count.to_string()));
         let mut child = Command::new(program)
             .arg("mcp")
             .env_clear()
             .envs(bench.env.iter().map(|(name, value)| (name, value)))
+            .envs(shells)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

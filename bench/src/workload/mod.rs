@@ -1,17 +1,21 @@
 //! The workloads: one file each, and one line each in this table.
 
 mod artifact;
+mod first_pi;
 mod flood;
 pub(crate) mod idle;
 mod lines;
 mod many;
 mod mcp;
+mod minimize;
 mod one_shot;
 mod process;
+mod session;
 mod survivor;
 mod terminal;
 mod timeout;
 mod verdict;
+mod warm;
 mod whole;
 
 use crate::bench::Bench;
@@ -31,6 +35,21 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "one-shot",
         about: "`true` through the library",
         run: one_shot::run,
+    },
+    Workload {
+        name: "warm",
+        about: "calls in shells that were started ahead",
+        run: warm::run,
+    },
+    Workload {
+        name: "session",
+        about: "calls in a session",
+        run: session::run,
+    },
+    Workload {
+        name: "first-pi",
+        about: "the first call of a process in profile `pi`",
+        run: first_pi::run,
     },
     Workload {
         name: "process",
@@ -96,6 +115,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         name: "verdict",
         about: "the guard's verdict on scripts",
         run: verdict::run,
+    },
+    Workload {
+        name: "minimize",
+        about: "recorded outputs of real tools through the minimizer",
+        run: minimize::run,
     },
     Workload {
         name: "survivor",

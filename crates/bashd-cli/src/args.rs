@@ -87,6 +87,7 @@ pub(crate) enum Subcommand {
     Jobs(Jobs),
     Log(Log),
     Minimize(crate::minimize::Minimize),
+    Stats(crate::stats::Stats),
     Console(Console),
     /// Read stored output: what replies did not show whole.
     #[command(subcommand)]
@@ -120,6 +121,7 @@ impl Subcommand {
             Self::Jobs(jobs) => Some(jobs.everywhere()),
             Self::Log(log) => Some(&log.everywhere),
             Self::Minimize(minimize) => Some(&minimize.everywhere),
+            Self::Stats(stats) => Some(&stats.everywhere),
             Self::Console(console) => Some(&console.everywhere),
             Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
             Self::Artifact(Artifact::Read(read)) => Some(&read.everywhere),

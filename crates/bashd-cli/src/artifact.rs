@@ -34,8 +34,8 @@ pub(crate) fn list(
         printer.remark(Paint::Hint, "artifact:", "nothing is stored");
     } else {
         let head = format!(
-            "{:>6}  {:<19}  {:>8}  {:>10}  {:>8}  {:<8}  {}",
-            "ID", "TIME", "SIZE", "LINES", "DROPPED", "PROFILE", "RUN"
+            "{:>6}  {:<19}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {}",
+            "ID", "TIME", "SIZE", "LINES", "DROPPED", "PROFILE", "KIND", "RUN"
         );
         let head = page.paint(Paint::Title, &head);
         page.line(head)?;
@@ -51,13 +51,14 @@ fn row(summary: &Summary) -> String {
     let time = Timestamp::from_millisecond(summary.created_ms as i64).unwrap_or_default();
     let time = time.to_zoned(surroundings::time_zone());
     format!(
-        "{:>6}  {}  {:>8}  {:>10}  {:>8}  {:<8}  {}",
+        "{:>6}  {}  {:>8}  {:>10}  {:>8}  {:<8}  {:<13}  {}",
         summary.id,
         time.strftime("%Y-%m-%d %H:%M:%S"),
         for_people::size(summary.bytes),
         summary.lines,
         for_people::size(summary.dropped_bytes),
         for_people::one_line(&summary.profile),
+        summary.kind.name(),
         summary.run,
     )
 }
@@ -77,9 +78,14 @@ pub(crate) fn read(
         page: printer.page(),
         decoder: arguments.json.then(Decoder::new),
         starts_line: true,
+        printed: 0,
         failed: None,
     };
     let result = artifact.select(&selection, &mut |item| printing.item(&item));
+    // In a command of ours the ledger tells of it.
+    if !surroundings::is_in_a_run() {
+        store.note_read(arguments.id, printing.printed);
+    }
     let failed = printing.finish();
     result.map_err(|error| unavailable(&store, error))?;
     failed.map_or(Ok(ExitStatus::Success), Err)
@@ -130,11 +136,17 @@ struct Printing {
     /// There where JSON is printed.
     decoder: Option<Decoder>,
     starts_line: bool,
+    /// Bytes of output that were printed.
+    printed: usize,
     failed: Option<Failure>,
 }
 
 impl Printing {
     fn item(&mut self, item: &Item<'_>) -> ControlFlow<()> {
+        self.printed += match item {
+            Item::Bytes(bytes) | Item::Line { bytes, .. } => bytes.len(),
+            Item::Dropped(_) | Item::Break => 0,
+        };
         let printed = match &mut self.decoder {
             Some(decoder) => print_json(&mut self.page, decoder, item),
             None => self.print(item),

@@ -8,7 +8,7 @@ use crate::print::Printer;
 use crate::settings::Settings;
 use crate::{
     acp, check, completions, config, console, doctor, hook, jobs, log, man, mcp, minimize, rpc,
-    run, schema,
+    run, schema, stats,
 };
 use bashd::KeeperSource;
 use bashd::exec::TerminalGuardian;
@@ -57,6 +57,7 @@ pub(crate) fn dispatch(
         Subcommand::Jobs(arguments) => jobs::jobs(arguments, &settings()?, printer),
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
+        Subcommand::Stats(arguments) => stats::stats(arguments, &settings()?, printer),
         Subcommand::Artifact(Artifact::List(arguments)) => {
             artifact::list(arguments, &settings()?, printer)
         }

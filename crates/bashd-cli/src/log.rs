@@ -84,7 +84,7 @@ fn nothing_found(arguments: &Log, settings: &Settings) -> String {
 }
 
 /// Understands a time, a date, a day's name or how long ago.
-fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
+pub(crate) fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
     let at_midnight = |date: Date| date.to_zoned(now.time_zone().clone());
     let understood = if let Ok(time) = when.parse::<Timestamp>() {
         Ok(time.to_zoned(TimeZone::UTC))

@@ -26,6 +26,7 @@ mod schema;
 mod serve;
 mod settings;
 mod signals;
+mod stats;
 mod surroundings;
 
 use args::{Cli, ColorWhen};
@@ -33,6 +34,9 @@ use exit_status::ExitStatus;
 use print::Printer;
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+// What a filter or a parser does wrong is caught, which needs this.
+const _: () = assert!(cfg!(panic = "unwind"));
 
 fn main() -> ExitCode {
     bashd::run_if_asked();

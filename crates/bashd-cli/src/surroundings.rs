@@ -28,6 +28,11 @@ pub(crate) struct ColorHints {
     pub(crate) dumb_terminal: bool,
 }
 
+/// Whether a command of ours started this process.
+pub(crate) fn is_in_a_run() -> bool {
+    env::var_os("BASHD_RUN").is_some()
+}
+
 /// Finds bashd's places: `BASHD_HOME`, else the XDG directories.
 pub(crate) fn places() -> Result<Places, Failure> {
     let home = env::home_dir().filter(|home| home.is_absolute());

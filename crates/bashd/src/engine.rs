@@ -15,9 +15,10 @@ use crate::guard::safe_mode::Form;
 use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
 use crate::ledger::{Entry, Ledger};
+use crate::minimize;
 use crate::plan::{self, Handover, Otherwise, Setting, Streams};
 use crate::profile::Profile;
-use crate::profile::finished::conclude;
+use crate::profile::finished::{Means, conclude};
 use crate::profile::library::{Library, Missing};
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
@@ -51,6 +52,8 @@ struct Shared {
     profiles: Library,
     ledger: Ledger,
     artifacts: Store,
+    /// Nothing where output is not minimized.
+    minimizer: Option<minimize::Settings>,
     /// Who is asked where a rule says so.
     approver: OnceLock<Approver>,
     /// Said once, for people: nobody's reply is the place for it.
@@ -67,7 +70,8 @@ impl Engine {
             Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
         let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
         let artifacts = Store::of(&config);
-        let warnings = Mutex::default();
+        let (minimizer, problems) = config.minimizer.load();
+        let warnings = Mutex::new(problems);
         Ok(Self(Arc::new(Shared {
             config,
             surroundings,
@@ -77,6 +81,7 @@ impl Engine {
             profiles,
             ledger,
             artifacts,
+            minimizer,
             approver: OnceLock::new(),
             warnings,
         })))
@@ -267,7 +272,7 @@ impl Shared {
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
-        Ok(conclude(profile, &plan, run, &accepted, &self.artifacts))
+        Ok(conclude(profile, &plan, run, &accepted, self.means()))
     }
 
     /// The stages that only read what was said. Apart from the others, so that what they hold is not
@@ -289,6 +294,13 @@ impl Shared {
         let command = rewrite::apply(&profile.rewrite, &request);
         let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
         Ok((accepted, Box::new(expanded)))
+    }
+
+    fn means(&self) -> Means<'_> {
+        Means {
+            store: &self.artifacts,
+            minimizer: self.minimizer.as_ref(),
+        }
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.

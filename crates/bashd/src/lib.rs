@@ -43,6 +43,7 @@ mod reply;
 pub mod request;
 pub mod rewrite;
 mod run_id;
+pub mod savings;
 pub mod screen;
 pub mod script;
 pub mod snapshot;

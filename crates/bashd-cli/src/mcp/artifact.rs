@@ -91,6 +91,7 @@ fn read(store: &Store, arguments: JsonObject) -> Result<CallToolResult, String> 
         (false, true) => format!("{text}\n[there is more: {LIMIT} bytes are returned at a time]"),
         (false, false) => text.clone(),
     };
+    store.note_read(id, shown.len());
     let mut result = CallToolResult::success(vec![ContentBlock::text(shown)]);
     result.structured_content = Some(json!({
         "id": about.address,

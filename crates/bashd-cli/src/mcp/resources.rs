@@ -72,6 +72,7 @@ pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, Error
     if excerpt.truncated {
         text.push_str("\n[there is more: the artifact tool reads any part]");
     }
+    store.note_read(id, text.len());
     let contents = ResourceContents::text(text, artifact::address(id));
     let mut result = ReadResourceResult::new(vec![contents]);
     result.ttl_ms = Some(FRESH_MS);

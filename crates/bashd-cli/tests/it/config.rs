@@ -38,7 +38,7 @@ fn every_value_is_shown_with_its_origin() {
     head_bytes = "profile"                         # default
     sessions.limit = 16                            # default
     sessions.idle_seconds = 1800                   # default
-    sessions.warm_shells = 0                       # default
+    sessions.warm_shells = 1                       # default
     guard.enable = []                              # default
     guard.disable = []                             # default
     spool.head_bytes = "1MiB"                      # [TEMP]/home/.config/bashd/config.toml:4

@@ -25,6 +25,7 @@
 //! | `rpc_terminal` | `rpc`: commands in the client's terminals |
 //! | `rpc_under_test` | (no tests) a client of `rpc` |
 //! | `schema` | `schema`: the tool definition of each profile |
+//! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
 //! | `documents` | `docs/config.md` and `docs/ledger.md` against the code |
@@ -59,6 +60,7 @@ mod rpc_terminal;
 mod rpc_under_test;
 mod run;
 mod schema;
+mod stats;
 mod usage;
 
 use bashd_testkit::{Binary, Home, Transcript};

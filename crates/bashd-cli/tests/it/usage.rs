@@ -10,6 +10,7 @@ const SUBCOMMANDS: &[&str] = &[
     "run",
     "log",
     "minimize",
+    "stats",
     "jobs",
     "schema",
     "config",

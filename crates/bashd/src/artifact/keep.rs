@@ -1,7 +1,7 @@
 //! Keeping a run's output: the spool's files get names, and a record says what is in them.
 
 use super::record::{NAME, Part, Place, Record};
-use super::{Store, check_limit, counter, prepare};
+use super::{Kind, Store, check_limit, counter, prepare};
 use crate::output::joined::Joined;
 use crate::output::spool::{Ring, STEP, SpoolReader, link_descriptor};
 use crate::output::{Piece, Source};
@@ -22,6 +22,7 @@ pub(crate) struct Output<'a> {
     pub(crate) separator: &'a str,
     /// Who may still write to the spool.
     pub(crate) writers: Writers,
+    pub(crate) kind: Kind,
 }
 
 /// Who may still write to a spool whose run was reported.
@@ -68,6 +69,7 @@ impl Store {
             .map_or(output.out as &dyn Source, |joined| joined);
         let run = name.to_string_lossy().into_owned();
         let mut record = Record::new(run, profile, source.len(), source.lines());
+        record.kind = output.kind;
         let can_adopt = output.err.is_none()
             && (output.writers == Writers::Gone || output.out.places().ring.is_none());
         if !can_adopt || adopt(directory, output.out, &mut record).is_err() {
@@ -221,26 +223,30 @@ struct Copied {
     steps: Vec<(u64, u64)>,
 }
 
-/// Copies what is left of a stream into a file of its own, and counts its lines on the way.
+/// Copies what is left of a stream into a plain file of its own, with a line where something is
+/// missing, and counts its lines on the way.
 fn copy(directory: &Path, source: &dyn Source, record: &mut Record) -> io::Result<()> {
     let file = create(&directory.join(Place::Head.file()))?;
     let mut all: Vec<Copied> = Vec::new();
-    let (mut offset, mut at) = (0, 0);
+    let (mut offset, mut at, mut missing) = (0, 0, 0);
     while offset < record.bytes {
         for piece in source.read(offset..(offset + STEP).min(record.bytes))? {
             let bytes = match piece {
                 Piece::Kept(bytes) => bytes,
                 Piece::Dropped(count) => {
                     offset += count;
+                    missing += count;
                     continue;
                 }
             };
+            at = append_gap(&file, at, std::mem::take(&mut missing))?;
             append(&file, at, &bytes)?;
             take_in(&mut all, offset, at, &bytes);
             at += bytes.len() as u64;
             offset += bytes.len() as u64;
         }
     }
+    append_gap(&file, at, missing)?;
     for copied in all {
         // Only at its end is it known how many newlines were before a part behind a gap.
         let before = if copied.part.from == 0 {
@@ -278,6 +284,16 @@ fn take_in(all: &mut Vec<Copied>, offset: u64, at: u64, bytes: &[u8]) {
         last.part.bytes += bytes.len() as u64;
         last.lines += newlines(bytes);
     }
+}
+
+/// Writes the line that stands for missing bytes, if there are any; returns the new end.
+pub(super) fn append_gap(file: &impl AsFd, end: u64, missing: u64) -> io::Result<u64> {
+    if missing == 0 {
+        return Ok(end);
+    }
+    let line = format!("\n[bashd: {missing} bytes of output were dropped here]\n");
+    append(file, end, line.as_bytes())?;
+    Ok(end + line.len() as u64)
 }
 
 fn newlines(bytes: &[u8]) -> u64 {

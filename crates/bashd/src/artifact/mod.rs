@@ -24,6 +24,7 @@ mod grep;
 mod keep;
 mod order;
 mod reader;
+mod reads;
 mod record;
 mod select;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use excerpt::Excerpt;
 pub use grep::Grep;
 pub(crate) use keep::{Kept, Output, Writers};
 pub use reader::{Artifact, Located};
+pub use reads::Read;
 pub use select::{Item, Range, Selection};
 
 use crate::config::Config;
@@ -51,6 +53,29 @@ pub struct Store {
     links: PathBuf,
     runs: PathBuf,
     retention: Retention,
+    /// Where it is noted that somebody read something; nothing where nothing is recorded.
+    reads: Option<PathBuf>,
+}
+
+/// Why an output is stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Not all of it was shown.
+    #[default]
+    Bash,
+    /// It was minimized; this is the raw output.
+    BashOriginal,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::BashOriginal => "bash-original",
+        }
+    }
 }
 
 /// What a list tells of an artifact.
@@ -65,6 +90,8 @@ pub struct Summary {
     pub run: String,
     /// The profile of the call.
     pub profile: String,
+    /// Why it is stored: `bash`, or `bash-original` for the raw output of a call that was minimized.
+    pub kind: Kind,
     /// When it was stored, in milliseconds since 1970.
     pub created_ms: u64,
     /// Bytes that the command wrote.
@@ -82,6 +109,7 @@ impl Store {
             links: config.state_dir.join("artifacts"),
             runs: config.runs_dir(),
             retention: config.retention,
+            reads: config.ledger.enabled.then(|| config.ledger_dir()),
         }
     }
 

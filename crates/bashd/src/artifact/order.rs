@@ -4,7 +4,7 @@
 //! where something is missing; then the record says so, and the other files go. Whoever reads the
 //! artifact meanwhile has the old files open. A crash on the way leaves the old record in force.
 
-use super::keep::append;
+use super::keep::{append, append_gap};
 use super::reader::Artifact;
 use super::record::{Part, Place, Record};
 use crate::output::{Piece, Source};
@@ -69,7 +69,7 @@ fn put_in_order(directory: &Path, file: &File, mut record: Record) -> io::Result
                         Some(part) if part.end() == offset => part.bytes += count,
                         last => {
                             let missing = offset - last.map_or(0, |part| part.end());
-                            end = append_line(file, end, missing)?;
+                            end = append_gap(file, end, missing)?;
                             parts.push(Part {
                                 from: offset,
                                 bytes: count,
@@ -86,9 +86,7 @@ fn put_in_order(directory: &Path, file: &File, mut record: Record) -> io::Result
         }
     }
     let missing = record.bytes - parts.last().map_or(0, Part::end);
-    if missing > 0 {
-        end = append_line(file, end, missing)?;
-    }
+    end = append_gap(file, end, missing)?;
     file.set_len(end)?;
     record.parts = parts;
     record.store(directory)?;
@@ -96,11 +94,4 @@ fn put_in_order(directory: &Path, file: &File, mut record: Record) -> io::Result
         let _ = fs::remove_file(directory.join(place.file()));
     }
     Ok(())
-}
-
-/// Writes the line that stands for missing bytes; returns the new end.
-fn append_line(file: &File, end: u64, missing: u64) -> io::Result<u64> {
-    let line = format!("\n[bashd: {missing} bytes of output were dropped here]\n");
-    append(file, end, line.as_bytes())?;
-    Ok(end + line.len() as u64)
 }

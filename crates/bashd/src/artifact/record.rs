@@ -1,6 +1,6 @@
 //! The record of an artifact: which bytes of the stream are in which file, and where its lines are.
 
-use super::{Summary, address, check_limit};
+use super::{Kind, Summary, address, check_limit};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -64,6 +64,9 @@ pub(super) struct Record {
     pub(super) id: u64,
     pub(super) run: String,
     pub(super) profile: String,
+    /// Left out of records before there were two kinds.
+    #[serde(default)]
+    pub(super) kind: Kind,
     pub(super) created_ms: u64,
     /// Bytes of the stream, kept or not.
     pub(super) bytes: u64,
@@ -84,6 +87,7 @@ impl Record {
             id: 0,
             run,
             profile: profile.to_owned(),
+            kind: Kind::default(),
             created_ms: now.unwrap_or_default().as_millis() as u64,
             bytes,
             lines,
@@ -131,6 +135,7 @@ impl Record {
             address: address(self.id),
             run: self.run.clone(),
             profile: self.profile.clone(),
+            kind: self.kind,
             created_ms: self.created_ms,
             bytes: self.bytes,
             lines: self.lines,

@@ -44,6 +44,7 @@ fn keep(place: &Place, name: &str, out: &SpoolReader, writers: Writers) -> Kept 
         err: None,
         separator: "",
         writers,
+        kind: Kind::Bash,
     };
     let directory = place.store.runs.join(name);
     place.store.keep(&directory, "default", &output).unwrap()
@@ -305,6 +306,7 @@ fn a_failure_leaves_nothing_behind() {
         err: None,
         separator: "",
         writers: Writers::Gone,
+        kind: Kind::Bash,
     };
     let directory = place.store.runs.join("r");
     assert!(place.store.keep(&directory, "default", &output).is_err());
@@ -350,6 +352,7 @@ fn both_streams_one_after_the_other() {
         err: Some(&err),
         separator: "\n",
         writers: Writers::Gone,
+        kind: Kind::Bash,
     };
     let id = place
         .store

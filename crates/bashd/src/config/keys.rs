@@ -182,7 +182,7 @@ pub const KEYS: &[Key] = &[
         env_vars::SESSIONS_WARM_SHELLS,
         Kind::Number { min: 0, max: 32 },
     )
-    .or("0"),
+    .or("1"),
     now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
     now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
     now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),

@@ -138,7 +138,9 @@ pub struct Surroundings {
 }
 
 impl Config {
-    /// The defaults, with everything that is stored below `state_dir`.
+    /// The defaults, with everything that is stored below `state_dir`, and without
+    /// [`warm_shells`](Self::warm_shells): a host that makes a few calls should not pay for processes
+    /// that wait for more.
     ///
     /// # Panics
     ///
@@ -149,7 +151,9 @@ impl Config {
             state_dir: state_dir.into(),
             ..Sources::default()
         };
-        resolve(&sources).expect("compiled-in defaults resolve").0
+        let (mut config, _) = resolve(&sources).expect("compiled-in defaults resolve");
+        config.warm_shells = 0;
+        config
     }
 
     /// Where runs keep their output.

@@ -237,7 +237,6 @@ pub(crate) async fn run(
     match result {
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
-            keepers.refill_warm(plan);
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
@@ -455,6 +454,9 @@ impl Call<'_> {
             self.begin(frame).map_err(broken)?;
             // The next call's keeper is forked while this command runs.
             self.keepers.refill();
+            if self.place == Place::Alone {
+                self.keepers.refill_warm(self.plan);
+            }
             self.follow().await;
         } else if frame.is::<Spilled>() {
             let Spilled { stream } = frame.body().map_err(broken)?;

@@ -3,6 +3,7 @@
 //! A call whose future is dropped has no ending that anybody could tell; its entry then records
 //! itself as cancelled, so that there is one record per call in that case too.
 
+use super::record::Minimized;
 use super::secrets::Secrets;
 use super::{Ledger, Outcome, Record};
 use crate::exec::{EndedBy, Exit};
@@ -83,6 +84,13 @@ impl<'a> Entry<'a> {
         record.ran_ms = ran(ending).map(|finished| finished.ran_for.as_millis() as u64);
         record.output_bytes = reply.output_bytes;
         record.output_lines = reply.output_lines;
+        record.minimized = ran(ending).and_then(|finished| {
+            Some(Minimized {
+                by: finished.minimized_by.clone()?,
+                shown_bytes: reply.output.len() as u64,
+                artifact: finished.artifact.map(|kept| kept.id),
+            })
+        });
         self.ledger.record(&record)
     }
 

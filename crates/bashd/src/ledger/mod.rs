@@ -18,7 +18,7 @@ mod secrets;
 pub(crate) use entry::Entry;
 pub use jiff::Timestamp;
 pub use read::{Filter, Records, Which};
-pub use record::{Outcome, Record};
+pub use record::{Minimized, Outcome, Record};
 
 use month::Month;
 use rustix::fs::{FileType, Mode, OFlags};

@@ -52,9 +52,24 @@ pub struct Record {
     pub output_bytes: u64,
     /// Newlines that the command wrote.
     pub output_lines: u64,
+    /// What became of the output where it was minimized; left out where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimized: Option<Minimized>,
     /// Whether a person ran it and wants no agent to be told of it; left out where not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_out: bool,
+}
+
+/// What became of an output that was minimized.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Minimized {
+    /// The filter.
+    pub by: String,
+    /// Bytes that were shown in place of those that the command wrote.
+    pub shown_bytes: u64,
+    /// Number of the artifact that has the raw output.
+    pub artifact: Option<u64>,
 }
 
 /// How a call ended.
@@ -102,6 +117,7 @@ impl Record {
             ran_ms: None,
             output_bytes: 0,
             output_lines: 0,
+            minimized: None,
             kept_out: false,
         }
     }

@@ -90,6 +90,9 @@ impl Chosen<'_> {
                     Ending::Careful => split_last_lines(visible),
                 };
                 let mut sheet = Sheet::new(ending, work);
+                if filter.shows_code() {
+                    sheet = sheet.with_frames();
+                }
                 let input = Input {
                     text: body,
                     commands,
@@ -155,6 +158,9 @@ fn remarks(written: &Written, reshaped: Reshaped) -> Vec<String> {
     }
     if written.skipped || reshaped.rules {
         remarks.push("layout removed".to_owned());
+    }
+    if written.said {
+        remarks.push("source lines said once".to_owned());
     }
     remarks.extend(written.remark.map(str::to_owned));
     if reshaped.repeats > 0 {

@@ -391,6 +391,8 @@ fn program_name(name: &str) -> String {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let bare = bare.strip_suffix('-').unwrap_or(bare);
     match bare {
+        // A version for the eye only.
+        "flake" if name == "flake8" => name.to_owned(),
         "gradlew" => "gradle".to_owned(),
         "mvnw" => "mvn".to_owned(),
         "fdfind" => "fd".to_owned(),
@@ -480,6 +482,7 @@ mod tests {
             ("make > /dev/null; npm ci", "npm"),
             ("sed -i s/a/b/ x && make", "make"),
             ("make clean; make -j4", "make"),
+            ("flake8 src", "flake8"),
         ] {
             assert_eq!(programs(command), [program], "{command}");
         }

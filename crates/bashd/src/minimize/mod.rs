@@ -13,10 +13,12 @@
 
 mod digest;
 mod families;
+mod frames;
 mod invocation;
 mod lossless;
 mod machine_format;
 mod sheet;
+mod title;
 mod trouble;
 pub mod user;
 mod work;
@@ -25,6 +27,8 @@ use crate::script::Script;
 use invocation::Invocation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use user::UserFilters;
+
+pub use title::command_name;
 
 /// Shorter texts (in characters) are never touched: there is nothing to save.
 pub const SHORTEST: usize = 1000;

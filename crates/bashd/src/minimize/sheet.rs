@@ -3,6 +3,7 @@
 //! The rules of trust hold here and not in the filters: a line that tells of trouble always stays, and of a run that failed, or
 //! whose end is not known, no line of noise is only counted: its item is listed.
 
+use super::frames::{Frames, Part};
 use super::trouble::is_trouble;
 use super::work::Work;
 
@@ -35,6 +36,9 @@ pub(crate) struct Sheet<'a> {
     joined: u64,
     skipped: bool,
     remark: Option<&'static str>,
+    /// There where the tool shows code frames.
+    frames: Option<Frames>,
+    said: bool,
 }
 
 #[derive(Debug)]
@@ -54,7 +58,15 @@ impl<'a> Sheet<'a> {
             joined: 0,
             skipped: false,
             remark: None,
+            frames: None,
+            said: false,
         }
+    }
+
+    /// Source lines of code frames are said once.
+    pub(crate) fn with_frames(mut self) -> Self {
+        self.frames = Some(Frames::default());
+        self
     }
 
     /// Says in the last line how lines were rewritten.
@@ -68,8 +80,15 @@ impl<'a> Sheet<'a> {
 
     /// The line stays.
     pub(crate) fn keep(&mut self, line: &str) {
-        self.flush();
-        self.write(line);
+        let part = self.frames.as_mut().map(|frames| frames.judge(line));
+        match part {
+            Some(Part::Said) => self.said = true,
+            Some(Part::Drawing) => self.skipped = true,
+            Some(Part::Stays) | None => {
+                self.flush();
+                self.write(line);
+            }
+        }
     }
 
     /// The line is noise, unless it tells of trouble.
@@ -179,6 +198,7 @@ impl<'a> Sheet<'a> {
             joined: self.joined,
             skipped: self.skipped,
             remark: self.remark,
+            said: self.said,
         }
     }
 }
@@ -192,6 +212,8 @@ pub(crate) struct Written {
     /// Whether lines without a fact were left out.
     pub(crate) skipped: bool,
     pub(crate) remark: Option<&'static str>,
+    /// Whether source lines that stood above were not said again.
+    pub(crate) said: bool,
 }
 
 impl Written {

@@ -138,3 +138,30 @@ fn a_user_filter_comes_first() {
     );
     assert_eq!(digest.filter, "mine");
 }
+
+#[test]
+fn a_filter_that_panics_leaves_the_text_as_it_is() {
+    let text = passed_tests(60);
+    for exit in [0, 1] {
+        assert_eq!(
+            minimize(
+                subject("panicking-filter", exit, &text),
+                &Settings::default()
+            ),
+            Err(Unchanged::Panicked)
+        );
+    }
+    // And the next text is none the worse for it.
+    assert!(minimize(subject("cargo test", 0, &text), &Settings::default()).is_ok());
+}
+
+#[test]
+fn a_filter_that_works_too_long_leaves_the_text_as_it_is() {
+    for count in [60, 20_000] {
+        let text = passed_tests(count);
+        assert_eq!(
+            minimize(subject("endless-filter", 0, &text), &Settings::default()),
+            Err(Unchanged::TooMuchWork)
+        );
+    }
+}

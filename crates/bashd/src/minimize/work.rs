@@ -48,10 +48,30 @@ impl Work {
 }
 
 /// The lines of a text without their ends. A last line end ends the last line, it does not begin another.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn lines(text: &str) -> Lines<'_> {
     let text = text.strip_suffix('\n').unwrap_or(text);
-    let some = (!text.is_empty()).then_some(text);
-    some.into_iter().flat_map(|text| text.split('\n'))
+    Lines {
+        rest: (!text.is_empty()).then_some(text),
+    }
+}
+
+/// The lines of a text, found several times faster than the standard library does.
+#[derive(Debug, Clone)]
+pub(crate) struct Lines<'a> {
+    rest: Option<&'a str>,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let rest = self.rest.take()?;
+        let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) else {
+            return Some(rest);
+        };
+        self.rest = rest.get(end + 1..);
+        rest.get(..end)
+    }
 }
 
 #[cfg(test)]

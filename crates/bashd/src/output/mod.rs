@@ -3,6 +3,7 @@
 mod ends;
 #[cfg(test)]
 pub(crate) mod fixed;
+pub(crate) mod in_memory;
 pub mod joined;
 pub mod line_limits;
 mod plain_line;

@@ -3,7 +3,7 @@
 use super::Profile;
 use super::parameters::Sets;
 use super::rules::LimitRules;
-use super::rules::{OutputRules, TextForm};
+use super::rules::{Artifacts, Minimize, OutputRules, Show, TextForm};
 use super::texts::TruncationTexts;
 use crate::guard;
 use crate::output::window::Window;
@@ -16,6 +16,7 @@ pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_limits(profile)?;
     check_rewrite(profile)?;
     check_guard(profile)?;
+    check_minimize(&profile.output)?;
     check_window(&profile.output.window)?;
     check_lines(&profile.output)?;
     check_texts(profile)
@@ -96,6 +97,17 @@ fn check_guard(profile: &Profile) -> Result<(), String> {
         Some(name) => Err(format!("guard.rules: there is no rule `{name}`")),
         None => Ok(()),
     }
+}
+
+/// The raw output of what is minimized must be stored.
+fn check_minimize(output: &OutputRules) -> Result<(), String> {
+    let is_stored = output.artifacts != Artifacts::Never && output.show == Show::Together;
+    if output.minimize == Minimize::On && !is_stored {
+        return Err(
+            "output.minimize needs artifacts, and output that is shown together".to_owned(),
+        );
+    }
+    Ok(())
 }
 
 fn check_window(window: &Window) -> Result<(), String> {

@@ -1,12 +1,14 @@
 //! From a run to what its profile shows of it: windows, counts, and what got lost.
 
 use super::Profile;
+use super::minimized::minimized;
 use super::reply::{self, Ending, Finished, Handed};
 use super::rules::{Artifacts, StartFailure};
-use crate::artifact::{Kept, Output, Store};
+use crate::artifact::{Kept, Kind, Output, Store};
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit, Failure, HandedOver, Outcome, Run};
+use crate::minimize::Settings;
 use crate::notice::Notice;
 use crate::output::line_limits::{Hidden, Limited};
 use crate::output::spool::SpoolReader;
@@ -15,8 +17,17 @@ use crate::output::window::Keep;
 use crate::output::{Captured, Source, Written};
 use crate::plan::Plan;
 use crate::request::Accepted;
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
+
+/// What the engine has for showing output.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    pub(crate) store: &'a Store,
+    /// Nothing where the minimizer is switched off.
+    pub(crate) minimizer: Option<&'a Settings>,
+}
 
 /// What a run that was carried out, or not, comes to.
 pub(crate) fn conclude(
@@ -24,11 +35,11 @@ pub(crate) fn conclude(
     plan: &Plan,
     run: Result<Outcome, Failure>,
     accepted: &Accepted,
-    store: &Store,
+    means: Means<'_>,
 ) -> Ending {
     let unreadable = |error| Error::io(ErrorKind::Io, "read the output", error);
     match run {
-        Ok(Outcome::Ended(run)) => match finished(profile, plan, &run, accepted, Some(store)) {
+        Ok(Outcome::Ended(run)) => match finished(profile, plan, &run, accepted, Some(means)) {
             Ok(finished) => Ending::Ran(Box::new(finished)),
             Err(error) => Ending::Failed(unreadable(error), None),
         },
@@ -45,7 +56,7 @@ pub(crate) fn conclude(
         }
         Err(Failure::Failed(error, partial)) => {
             let partial =
-                partial.and_then(|run| finished(profile, plan, &run, accepted, Some(store)).ok());
+                partial.and_then(|run| finished(profile, plan, &run, accepted, Some(means)).ok());
             Ending::Failed(error, partial.map(Box::new))
         }
     }
@@ -78,7 +89,7 @@ fn finished(
     plan: &Plan,
     run: &Run,
     accepted: &Accepted,
-    store: Option<&Store>,
+    means: Option<Means<'_>>,
 ) -> io::Result<Finished> {
     let mut notices = accepted.notices.clone();
     notices.extend(plan.notes.iter().chain(&run.notes).map(Notice::request));
@@ -92,16 +103,23 @@ fn finished(
     let err = run.err.as_ref();
     let err_source = err.map(|spool| spool as &dyn Source);
     let mut artifact = None;
+    let kind = Cell::new(Kind::Bash);
     let mut keep = || {
-        artifact = artifact.or_else(|| stored(profile, plan, run, store?));
+        artifact = artifact.or_else(|| stored(profile, plan, run, means?.store, kind.get()));
         artifact
     };
     let text = plan
         .terminal
         .map(|size| TerminalText::of(&run.out, size, profile.terminal.carriage_return));
-    let (captured, hidden) = match text.transpose()? {
-        Some(text) => captured(profile, plan, &text, None, &mut keep)?,
-        None => captured(profile, plan, &run.out, err_source, &mut keep)?,
+    let settings = means.and_then(|means| means.minimizer);
+    kind.set(Kind::BashOriginal);
+    let shown = minimized(profile, plan, run, settings, &mut keep)?;
+    kind.set(Kind::Bash);
+    let minimized_by = shown.as_ref().map(|shown| shown.filter.clone());
+    let (captured, hidden) = match (text.transpose()?, shown) {
+        (Some(text), _) => captured(profile, plan, &text, None, &mut keep)?,
+        (None, Some(shown)) => (shown.captured, Hidden::default()),
+        (None, None) => captured(profile, plan, &run.out, err_source, &mut keep)?,
     };
     let streams = [(Stream::Out, Some(&run.out)), (Stream::Err, err)];
     for (stream, spool) in streams
@@ -122,6 +140,7 @@ fn finished(
         ran_for: run.ran_for,
         captured,
         hidden,
+        minimized_by,
         written: Written::of(&run.out, err_source),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         artifact,
@@ -157,7 +176,7 @@ fn handed(
 }
 
 /// Stores a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
-fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Kept> {
+fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store, kind: Kind) -> Option<Kept> {
     if profile.output.artifacts == Artifacts::Never {
         return None;
     }
@@ -166,6 +185,7 @@ fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store) -> Option<Ke
         err: run.err.as_ref(),
         separator: &profile.output.separator,
         writers: run.writers,
+        kind,
     };
     store.keep(&plan.directory, &profile.name, &output).ok()
 }
@@ -223,6 +243,7 @@ fn of_output(
         ran_for: Duration::ZERO,
         captured: profile.output.capture(out, None, &mut || None)?,
         hidden: Hidden::default(),
+        minimized_by: None,
         written: Written::of(out, None),
         dropped_bytes: 0,
         artifact: None,

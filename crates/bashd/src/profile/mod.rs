@@ -8,6 +8,7 @@ mod check;
 mod detailed;
 pub(crate) mod finished;
 pub mod library;
+pub(crate) mod minimized;
 pub mod parameters;
 pub mod reply;
 pub mod rules;

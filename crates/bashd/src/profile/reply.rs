@@ -77,6 +77,8 @@ pub struct Finished {
     /// Bytes that the spool no longer holds.
     pub dropped_bytes: u64,
     /// The whole output, if it was stored.
+    /// The filter that shortened the output, if one did.
+    pub(crate) minimized_by: Option<String>,
     pub(crate) artifact: Option<Kept>,
     /// Things to tell about the request or the run.
     pub notices: Vec<Notice>,

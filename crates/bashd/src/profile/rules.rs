@@ -147,10 +147,10 @@ pub struct SessionRules {
 impl SessionRules {
     /// What happens to a call while another one of its session runs.
     pub(crate) fn overlap_of(&self, request: &Request) -> Overlap {
-        match request.overlap {
-            Some(overlap) => overlap,
-            None if request.by.is_person() => Overlap::OneShot,
-            None => self.overlap,
+        if request.by.is_typed() {
+            Overlap::OneShot
+        } else {
+            self.overlap
         }
     }
 
@@ -473,6 +473,9 @@ pub struct OutputRules {
     /// When the whole output is stored.
     #[serde(default)]
     pub artifacts: Artifacts,
+    /// Whether the output of known tools is shown in fewer tokens.
+    #[serde(default)]
+    pub minimize: Minimize,
     /// The window that each shown text passes.
     pub window: Window,
 }
@@ -498,6 +501,17 @@ pub enum Artifacts {
     Never,
     /// When the reply does not show all of it.
     WhenCut,
+}
+
+/// Whether the output of known tools is shown in fewer tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Minimize {
+    /// It is shown as it is.
+    #[default]
+    Off,
+    /// It is, with the raw output stored.
+    On,
 }
 
 /// Whether stdout and stderr are shown in one text or in two.

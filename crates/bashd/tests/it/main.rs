@@ -17,6 +17,7 @@
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
 //! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
+//! | `minimize_calls` | calls whose output is minimized: stored first, shown in less, switched off |
 //! | `minimize_cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
 //! | `minimize_properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
@@ -63,6 +64,7 @@ mod hostile_repository;
 mod interceptor;
 mod jobs;
 mod many_calls;
+mod minimize_calls;
 mod minimize_cases;
 mod minimize_properties;
 mod oracle;

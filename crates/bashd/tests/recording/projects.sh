@@ -3,7 +3,10 @@
 # A crate's sources.
 crate_sources() { # name-version
     fresh
-    [ -d "$home/src/$1" ] || (mkdir -p "$home/src" && cd "$home/src" && neutral curl -sfL -o "$1.crate" "https://crates.io/api/v1/crates/${1%-*}/${1##*-}/download" && tar xzf "$1.crate")
+    local name=${1%%-[0-9]*}
+    [ -d "$home/src/$1" ] || (mkdir -p "$home/src" && rm -rf /tmp/fetched && mkdir /tmp/fetched && cd /tmp/fetched &&
+        neutral bash -c "cargo init -q --lib --name fetched . && cargo add -q '$name@=${1#"$name"-}' && cargo fetch -q" &&
+        cp -a "$home"/.cargo/registry/src/*/"$1" "$home/src/")
     cp -a "$home/src/$1/." "$project/"
     rm -f "$project/Cargo.toml.orig"
 }

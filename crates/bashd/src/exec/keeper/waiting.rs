@@ -11,7 +11,11 @@ use crate::plan::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a keeper waits before it starts a shell ahead: the call that is being served goes first, and
+/// in a burst of calls the next one may be here before.
+const BEFORE_WARMING: Duration = Duration::from_millis(2);
 
 /// What a keeper is born with.
 pub(crate) struct Keeper {
@@ -24,6 +28,8 @@ pub(crate) struct Keeper {
     pub(super) storage: Option<Storage>,
     /// A spool opened ahead, for this quota.
     pub(super) prepared: Option<(Quota, SpoolWriter)>,
+    /// What is to be started ahead, and when.
+    to_warm: Option<(Frame, Instant)>,
     /// A shell that was started ahead.
     warm: Option<WarmShell>,
     /// What a started shell still has to read.
@@ -39,6 +45,7 @@ impl Keeper {
             signals,
             storage: None,
             prepared: None,
+            to_warm: None,
             warm: None,
             unread: None,
         }
@@ -58,7 +65,11 @@ impl Keeper {
         if !self.is_spoken_to()? {
             start::rehearse();
         }
-        while let Some(link) = &self.link {
+        loop {
+            self.warm_up_if_due();
+            let Some(link) = &self.link else {
+                return Ok(());
+            };
             let mut fds = vec![
                 PollFd::new(link, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
@@ -66,7 +77,7 @@ impl Keeper {
             if let Some(engine) = &self.engine {
                 fds.push(PollFd::new(engine, PollFlags::IN));
             }
-            poll(&mut fds, None)?;
+            poll(&mut fds, self.to_warm.as_ref().map(|(_, due)| *due))?;
             // A `start` may still be in the socket of a call that nobody waits for any more.
             let call_is_over = fds
                 .first()
@@ -77,7 +88,9 @@ impl Keeper {
             }
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
-                Ok(Some(frame)) if frame.is::<Warm>() => self.warm_up(&frame),
+                Ok(Some(frame)) if frame.is::<Warm>() => {
+                    self.to_warm = Some((frame, Instant::now() + BEFORE_WARMING));
+                }
                 Ok(Some(frame)) if frame.is::<Open>() => return session::live(self, &frame),
                 Ok(Some(frame)) if frame.is::<Hello>() => {
                     let hello: Hello = frame.body()?;
@@ -89,7 +102,6 @@ impl Keeper {
                 Err(error) => return self.fail("hear the engine", error.raw_os_error()),
             }
         }
-        Ok(())
     }
 
     /// Whether a call waits already: then there is no time to rehearse.
@@ -126,11 +138,14 @@ impl Keeper {
         run.live(&mut self)
     }
 
-    /// Starts a shell ahead of its call. Where that fails, the call itself finds out why.
-    fn warm_up(&mut self, frame: &Frame) {
+    /// Starts a shell ahead of its call, if it is time. Where that fails, the call itself finds out why.
+    fn warm_up_if_due(&mut self) {
+        let due = self.to_warm.take_if(|(_, due)| Instant::now() >= *due);
+        let Some((frame, _)) = due else { return };
         if let (Ok(message), Some(storage)) = (frame.body(), &self.storage) {
             let prepared = self.prepared.take();
             self.warm = WarmShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
+            start::rehearse();
         }
     }
 

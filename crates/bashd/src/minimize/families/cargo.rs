@@ -43,6 +43,10 @@ impl Filter for Cargo {
         ]
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let trimmed = line.trim_start();

@@ -14,6 +14,10 @@ impl Filter for Cmake {
         &["cmake", "ninja", "ctest", "cpack"]
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let trimmed = line.trim_start();

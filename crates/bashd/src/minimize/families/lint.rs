@@ -3,6 +3,7 @@
 //! Their findings are facts, and stay. What goes is layout, and what every finding of a kind repeats.
 
 use super::super::sheet::Sheet;
+use super::findings::Findings;
 use super::{Filter, Input};
 
 pub(super) struct Lint;
@@ -49,12 +50,22 @@ impl Filter for Lint {
         ]
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+        let mut findings = Findings::default();
         for line in input.lines() {
+            if findings.take(line) {
+                continue;
+            }
+            findings.flush(line, sheet);
             if !take(line, sheet) {
                 sheet.keep(line);
             }
         }
+        findings.flush("", sheet);
     }
 }
 

@@ -1,6 +1,7 @@
 //! make, gcc, clang and what they start: command lines of a build that went well, layout of diagnostics.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::{Ending, Noise, Sheet};
+use super::findings::Findings;
 use super::{Filter, Input};
 
 pub(super) struct Make;
@@ -52,9 +53,18 @@ impl Filter for Make {
         ]
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+        // The code of a failure stands with its finding; of a success only findings are left, and can stand together.
+        let mut findings = Findings::default();
         let mut lines = input.lines().peekable();
         while let Some(line) = lines.next() {
+            if sheet.ending() == Ending::Success && findings.take(line) {
+                continue;
+            }
             let first = line.split(' ').next().unwrap_or_default();
             let program = first.rsplit('/').next().unwrap_or(first);
             let trimmed = line.trim_start();
@@ -77,9 +87,11 @@ impl Filter for Make {
             } else if trimmed == "|" || line.is_empty() {
                 sheet.skip("");
             } else {
+                findings.flush(line, sheet);
                 sheet.keep(line);
             }
         }
+        findings.flush("", sheet);
     }
 }
 

@@ -8,6 +8,9 @@ mod apt;
 mod cargo;
 mod cmake;
 mod containers;
+#[cfg(test)]
+mod defective;
+mod findings;
 mod git;
 mod git_diff;
 mod git_log;
@@ -48,6 +51,11 @@ pub(crate) trait Filter: Sync {
     /// Which visible changes of the lossless tier suit the output.
     fn finish(&self, _commands: &[Invocation]) -> Finish {
         Finish::Whole
+    }
+
+    /// Whether the tools show source text with line numbers beside their findings.
+    fn shows_code(&self) -> bool {
+        false
     }
 
     /// Writes the lines of the input to the sheet.
@@ -106,6 +114,10 @@ const FILTERS: &[&dyn Filter] = &[
     &listings::Listings,
     &outline::Outlines,
     &tables::Tables,
+    #[cfg(test)]
+    &defective::Panicking,
+    #[cfg(test)]
+    &defective::Endless,
 ];
 
 /// The filter that knows a command.

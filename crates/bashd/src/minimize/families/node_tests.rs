@@ -32,6 +32,10 @@ impl Filter for NodeTests {
         runs_tests || self.programs().contains(&command.program.as_str())
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         let mut in_failure = false;
         for line in input.lines() {

@@ -15,11 +15,27 @@ impl Filter for Pytest {
         &["pytest", "unittest", "nose2", "tox", "nox", "coverage"]
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         let mut in_head = true;
         let mut in_details = false;
-        for line in input.lines() {
-            if is_section(line) {
+        let mut lines = input.lines().peekable();
+        let mut is_described = false;
+        while let Some(line) = lines.next() {
+            if std::mem::take(&mut is_described) {
+                let item = line.strip_suffix(" ... ok").unwrap_or(line);
+                let kind = "descriptions of passed tests";
+                sheet.fold(Noise { kind, item }, line);
+            } else if let Some(item) = described(line)
+                && lines.peek().is_some_and(|next| next.ends_with(" ... ok"))
+            {
+                is_described = true;
+                let kind = "passed";
+                sheet.fold(Noise { kind, item }, line);
+            } else if is_section(line) {
                 in_details = ["FAILURES", "ERRORS", "Captured"]
                     .iter()
                     .any(|name| line.contains(name));
@@ -107,6 +123,13 @@ fn passed(line: &str) -> Option<&str> {
         .rsplit_once('(')
         .and_then(|(_, inner)| inner.strip_suffix(')'));
     Some(inner.unwrap_or(name))
+}
+
+/// `test_b (tests.T.test_b)`: what the test is about and how it ended is on the next line.
+fn described(line: &str) -> Option<&str> {
+    let (name, inner) = line.split_once(" (")?;
+    let inner = inner.strip_suffix(')')?;
+    (!name.contains(' ') && !inner.contains(' ') && inner.contains('.')).then_some(inner)
 }
 
 /// `tests/a.py ........ [ 10%]`: only passes.

@@ -102,5 +102,12 @@ fn after_any<'a>(line: &'a str, kinds: &'static [(&str, &str)]) -> Option<(&'sta
 }
 
 fn is_bar(trimmed: &str) -> bool {
-    trimmed.starts_with('━') || trimmed.starts_with("|██") || trimmed.starts_with("- \\ |")
+    let is_meter = trimmed.contains("--- ") && trimmed.contains("iB/");
+    // The spinners of uv and poetry are patterns of dots.
+    let is_spinner = trimmed.starts_with(|c: char| ('⠀'..='⣿').contains(&c));
+    is_meter
+        || is_spinner
+        || trimmed.starts_with('━')
+        || trimmed.starts_with("|██")
+        || trimmed.starts_with("- \\ |")
 }

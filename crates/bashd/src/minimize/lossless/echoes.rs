@@ -4,9 +4,8 @@
 //! tells of trouble is never part of such a block: it is shown wherever it stands.
 
 use super::super::trouble::is_trouble;
-use super::super::work::{Work, lines};
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use super::super::work::Work;
+use super::Page;
 
 /// Lines that a block must have.
 const FEWEST_LINES: usize = 4;
@@ -15,19 +14,19 @@ const FEWEST_LINES: usize = 4;
 const FEWEST_BYTES: usize = 160;
 
 /// The text with references, and how many lines they stand for; nothing if there are none.
-pub(super) fn refer(text: &str, work: &Work) -> Option<(String, u64)> {
-    let all: Vec<&str> = lines(text).collect();
-    let mut known: HashMap<u64, usize> = HashMap::with_capacity(all.len());
+pub(super) fn refer(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
+    let (text, all) = (page.text, page.lines.as_slice());
+    let mut prints = Fingerprints::of(all);
+    let mut known = Known::with_room_for(all.len());
     let mut written = String::new();
     let mut copied = 0;
     let mut stood_for = 0;
     let mut at = 0;
     work.charge(text.len() * 2);
     while at < all.len() {
-        let key = key(&all, at);
-        let earlier = *known.entry(key).or_insert(at);
+        let earlier = known.first(prints.of_pair(at), at);
         let length = if earlier < at {
-            same_lines(&all, earlier, at, work)
+            same_lines(all, earlier, at, work)
         } else {
             0
         };
@@ -72,11 +71,83 @@ fn push(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// What two lines and the next are known by.
-fn key(all: &[&str], at: usize) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    all.get(at..all.len().min(at + 2)).hash(&mut hasher);
-    hasher.finish()
+/// Where pairs of lines were first seen. One place for each: of pairs that share one, only the first is known. That costs a
+/// reference now and then and saves the time of a real table; whether lines are the same is looked at anyway.
+struct Known {
+    places: Vec<u32>,
+}
+
+/// Places for the longest texts. More would be memory for output that hardly repeats itself.
+const MOST_PLACES: usize = 1 << 16;
+
+/// A place where nothing was seen.
+const NOTHING: u32 = u32::MAX;
+
+impl Known {
+    fn with_room_for(lines: usize) -> Self {
+        Self {
+            places: vec![NOTHING; (lines * 2).next_power_of_two().min(MOST_PLACES)],
+        }
+    }
+
+    /// Where this pair was seen first: here, if it was not.
+    fn first(&mut self, fingerprint: u64, at: usize) -> usize {
+        let place = fingerprint as usize & (self.places.len() - 1);
+        match self.places.get_mut(place) {
+            Some(known) if *known == NOTHING => {
+                *known = at as u32;
+                at
+            }
+            Some(known) => *known as usize,
+            None => at,
+        }
+    }
+}
+
+/// What lines are known by: the next one's is kept, since it is the first of the next pair.
+struct Fingerprints<'a> {
+    all: &'a [&'a str],
+    next: (usize, u64),
+}
+
+impl<'a> Fingerprints<'a> {
+    fn of(all: &'a [&'a str]) -> Self {
+        let next = (0, all.first().map_or(0, |line| fingerprint(line)));
+        Self { all, next }
+    }
+
+    /// What a line and the next are known by.
+    fn of_pair(&mut self, at: usize) -> u64 {
+        let of = |at: usize| self.all.get(at).map_or(0, |line| fingerprint(line));
+        let first = if self.next.0 == at {
+            self.next.1
+        } else {
+            of(at)
+        };
+        let second = of(at + 1);
+        self.next = (at + 1, second);
+        let pair = mixed(first, second);
+        // The low bits of a product know little.
+        pair ^ pair >> 32
+    }
+}
+
+fn fingerprint(line: &str) -> u64 {
+    let (words, rest) = line.as_bytes().as_chunks::<8>();
+    let mut last = [0; 8];
+    for (byte, of_rest) in last.iter_mut().zip(rest) {
+        *byte = *of_rest;
+    }
+    let sum = words.iter().fold(line.len() as u64, |sum, word| {
+        mixed(sum, u64::from_le_bytes(*word))
+    });
+    mixed(sum, u64::from_le_bytes(last))
+}
+
+fn mixed(sum: u64, word: u64) -> u64 {
+    /// An odd number whose bits are spread: the golden ratio.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    (sum.rotate_left(23) ^ word).wrapping_mul(SPREAD)
 }
 
 /// How many lines from here are those from `earlier` on, without overlap and without trouble.
@@ -108,7 +179,7 @@ mod tests {
     use super::*;
 
     fn referred(text: &str) -> Option<String> {
-        refer(text, &Work::for_input(text.len())).map(|(text, _)| text)
+        refer(&Page::of(text), &Work::for_input(text.len())).map(|(text, _)| text)
     }
 
     #[test]

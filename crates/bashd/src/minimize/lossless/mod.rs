@@ -11,7 +11,7 @@ mod repeats;
 mod rules;
 mod terminal;
 
-use super::work::Work;
+use super::work::{Work, lines};
 use std::borrow::Cow;
 
 pub(crate) use escapes::visible;
@@ -40,30 +40,60 @@ pub(crate) struct Reshaped {
     pub(crate) prefixes: u64,
 }
 
+/// A text and its lines, which are looked for once.
+struct Page<'a> {
+    text: &'a str,
+    lines: Vec<&'a str>,
+}
+
+impl<'a> Page<'a> {
+    fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            lines: lines(text).collect(),
+        }
+    }
+}
+
 /// Counts repeats and says common beginnings once.
 pub(crate) fn reshape<'a>(text: &'a str, finish: Finish, work: &Work) -> (Cow<'a, str>, Reshaped) {
-    let mut reshaped = Reshaped::default();
-    let mut text = Cow::Borrowed(text);
     if finish == Finish::Exact {
-        return (text, reshaped);
+        return (Cow::Borrowed(text), Reshaped::default());
     }
-    if let Some(shortened) = rules::shorten(&text) {
-        text = Cow::Owned(shortened);
-        reshaped.rules = true;
-    }
-    if let Some((counted, lines)) = repeats::count(&text, work) {
-        text = Cow::Owned(counted);
-        reshaped.repeats = lines;
-    }
-    if let Some((referred, lines)) = echoes::refer(&text, work) {
-        text = Cow::Owned(referred);
-        reshaped.echoes = lines;
-    }
-    if finish == Finish::Whole
-        && let Some((grouped, lines)) = prefixes::group(&text, work)
-    {
-        text = Cow::Owned(grouped);
-        reshaped.prefixes = lines;
-    }
+    let shortened = rules::shorten(text);
+    let page = Page::of(shortened.as_deref().unwrap_or(text));
+    let counted = repeats::count(&page, work);
+    let after_count;
+    let page = match &counted {
+        Some((counted, _)) => {
+            after_count = Page::of(counted);
+            &after_count
+        }
+        None => &page,
+    };
+    let referred = echoes::refer(page, work);
+    let after_reference;
+    let page = match &referred {
+        Some((referred, _)) => {
+            after_reference = Page::of(referred);
+            &after_reference
+        }
+        None => page,
+    };
+    let grouped = match finish {
+        Finish::Whole => prefixes::group(page, work),
+        Finish::Repeats | Finish::Exact => None,
+    };
+    let lines_of = |change: &Option<(String, u64)>| change.as_ref().map_or(0, |(_, lines)| *lines);
+    let reshaped = Reshaped {
+        repeats: lines_of(&counted),
+        echoes: lines_of(&referred),
+        rules: shortened.is_some(),
+        prefixes: lines_of(&grouped),
+    };
+    let changed = grouped.or(referred).or(counted).map(|(text, _)| text);
+    let text = changed
+        .or(shortened)
+        .map_or(Cow::Borrowed(text), Cow::Owned);
     (text, reshaped)
 }

@@ -1,6 +1,7 @@
 //! A beginning that lines share, on a line of its own before them: `src/a.rs:`, then ` 12: …`, ` 14: …`.
 
-use super::super::work::{Work, lines};
+use super::super::work::Work;
+use super::Page;
 
 /// Bytes that a shared beginning must have.
 const SHORTEST: usize = 10;
@@ -11,57 +12,77 @@ const LEAST_GAIN: usize = 24;
 /// Lines that are looked at from each line.
 const FARTHEST: usize = 400;
 
+/// Groups within groups, at most so deep.
+const DEEPEST: usize = 4;
+
 /// The text with groups, and how many lines are in them; nothing if there are none.
-pub(super) fn group(text: &str, work: &Work) -> Option<(String, u64)> {
-    let all: Vec<&str> = lines(text).collect();
+pub(super) fn group(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
+    let text = page.text;
     work.charge(text.len());
-    let mut grouped = String::new();
-    let mut in_groups = 0;
-    let mut copied = 0;
-    let mut at = 0;
-    while at < all.len() {
-        let Some(found) = group_at(&all, at, work) else {
-            at += 1;
-            continue;
-        };
-        if grouped.is_empty() {
-            grouped.reserve(text.len());
-        }
-        for line in all.get(copied..at).unwrap_or_default() {
-            push(&mut grouped, "", line);
-        }
-        let members = all.get(at..at + found.lines).unwrap_or_default();
-        let header = members.first().and_then(|line| line.get(..found.length));
-        push(&mut grouped, "", header.unwrap_or_default().trim_end());
-        let indent = header.map_or("", leading_blanks);
-        for member in members {
-            grouped.push_str(indent);
-            push(
-                &mut grouped,
-                " ",
-                member.get(found.length..).unwrap_or_default(),
-            );
-        }
-        in_groups += found.lines as u64;
-        at += found.lines;
-        copied = at;
-    }
-    if in_groups == 0 {
+    let mut grouped = Grouped {
+        text: String::new(),
+        in_groups: 0,
+        work,
+    };
+    grouped.write(&page.lines, "", 0);
+    if grouped.in_groups == 0 {
         return None;
     }
-    for line in all.get(copied..).unwrap_or_default() {
-        push(&mut grouped, "", line);
-    }
     if !text.ends_with('\n') {
-        grouped.pop();
+        grouped.text.pop();
     }
-    Some((grouped, in_groups))
+    Some((grouped.text, grouped.in_groups))
 }
 
-fn push(text: &mut String, indent: &str, line: &str) {
-    text.push_str(indent);
-    text.push_str(line);
-    text.push('\n');
+/// The text that is made.
+struct Grouped<'a> {
+    text: String,
+    in_groups: u64,
+    work: &'a Work,
+}
+
+impl Grouped<'_> {
+    /// Writes lines below an indent, in groups where they share a beginning.
+    fn write(&mut self, all: &[&str], indent: &str, depth: usize) {
+        let mut copied = 0;
+        let mut at = 0;
+        while at < all.len() && depth < DEEPEST {
+            let Some(found) = group_at(all, at, self.work) else {
+                at += 1;
+                continue;
+            };
+            self.push_all(all.get(copied..at).unwrap_or_default(), indent);
+            let members = all.get(at..at + found.lines).unwrap_or_default();
+            let header = members.first().and_then(|line| line.get(..found.length));
+            let header = header.unwrap_or_default();
+            self.push(indent, header.trim_end());
+            let rests: Vec<&str> = members
+                .iter()
+                .map(|member| member.get(found.length..).unwrap_or_default())
+                .collect();
+            let below = format!("{indent}{} ", leading_blanks(header));
+            self.write(&rests, &below, depth + 1);
+            self.in_groups += found.lines as u64;
+            at += found.lines;
+            copied = at;
+        }
+        // Without any group nothing has to be written: the text stays as it is.
+        if depth > 0 || self.in_groups > 0 {
+            self.push_all(all.get(copied..).unwrap_or_default(), indent);
+        }
+    }
+
+    fn push_all(&mut self, lines: &[&str], indent: &str) {
+        for line in lines {
+            self.push(indent, line);
+        }
+    }
+
+    fn push(&mut self, indent: &str, line: &str) {
+        self.text.push_str(indent);
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
 }
 
 /// A run of lines that share their first `length` bytes.
@@ -144,7 +165,7 @@ mod tests {
     use super::*;
 
     fn grouped(text: &str) -> Option<String> {
-        group(text, &Work::for_input(text.len())).map(|(text, _)| text)
+        group(&Page::of(text), &Work::for_input(text.len())).map(|(text, _)| text)
     }
 
     #[test]
@@ -161,6 +182,23 @@ mod tests {
         assert!(
             shown.starts_with("target/debug/\n build/a/x\n build/a/y\n b\n"),
             "{shown}"
+        );
+    }
+
+    #[test]
+    fn groups_are_in_groups() {
+        let lines: Vec<String> = ["01", "02"]
+            .iter()
+            .flat_map(|second| {
+                (0..3).map(move |number| {
+                    format!("2026-01-02 12:00:{second} a worker began job {number}")
+                })
+            })
+            .collect();
+        let expected = "2026-01-02 12:00:\n 01 a worker began job\n  0\n  1\n  2\n 02 a worker began job\n  0\n  1\n  2\n";
+        assert_eq!(
+            grouped(&format!("{}\n", lines.join("\n"))).as_deref(),
+            Some(expected)
         );
     }
 

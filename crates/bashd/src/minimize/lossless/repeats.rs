@@ -1,6 +1,7 @@
 //! Lines that repeat the one before, and blocks of lines that repeat, as a count.
 
-use super::super::work::{Work, lines};
+use super::super::work::Work;
+use super::Page;
 use std::fmt::Write as _;
 
 /// Shorter lines (braces, bullets, numbers) are no repetition that anybody wants counted.
@@ -13,15 +14,15 @@ const FEWEST: usize = 3;
 const LONGEST_BLOCK: usize = 6;
 
 /// The text with repeats counted, and how many lines the counts stand for; nothing if there are none.
-pub(super) fn count(text: &str, work: &Work) -> Option<(String, u64)> {
-    let all: Vec<&str> = lines(text).collect();
+pub(super) fn count(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
+    let (text, all) = (page.text, page.lines.as_slice());
     work.charge(text.len());
     let mut counted = String::new();
     let mut copied = 0;
     let mut stood_for = 0;
     let mut at = 0;
     while at < all.len() {
-        let Some((block, times)) = repetition(&all, at, work) else {
+        let Some((block, times)) = repetition(all, at, work) else {
             at += 1;
             continue;
         };
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     fn counted(text: &str) -> Option<(String, u64)> {
-        count(text, &Work::for_input(text.len()))
+        count(&Page::of(text), &Work::for_input(text.len()))
     }
 
     #[test]

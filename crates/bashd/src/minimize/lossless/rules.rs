@@ -15,11 +15,27 @@ fn is_drawn(c: char) -> bool {
 
 /// The text with rules shortened; nothing if there are none.
 pub(super) fn shorten(text: &str) -> Option<String> {
-    let first = first_rule(text)?;
-    let mut shortened = String::with_capacity(text.len());
-    let (before, after) = text.split_at_checked(first)?;
-    shortened.push_str(before);
-    let mut characters = after.chars().peekable();
+    let mut shortened = String::new();
+    let mut rest = text;
+    while let Some((before, from)) = first_rule(rest).and_then(|at| rest.split_at_checked(at)) {
+        if shortened.is_empty() {
+            shortened.reserve(text.len());
+        }
+        shortened.push_str(before);
+        let end = memchr::memchr(b'\n', from.as_bytes()).map_or(from.len(), |end| end + 1);
+        let (line, after) = from.split_at_checked(end).unwrap_or((from, ""));
+        push_shortened(&mut shortened, line);
+        rest = after;
+    }
+    if rest.len() == text.len() {
+        return None;
+    }
+    shortened.push_str(rest);
+    Some(shortened)
+}
+
+fn push_shortened(shortened: &mut String, line: &str) {
+    let mut characters = line.chars().peekable();
     while let Some(c) = characters.next() {
         shortened.push(c);
         if !is_drawn(c) {
@@ -32,20 +48,22 @@ pub(super) fn shorten(text: &str) -> Option<String> {
         let kept = if run > LONGEST { SHORT } else { run };
         shortened.extend(std::iter::repeat_n(c, kept - 1));
     }
-    Some(shortened)
 }
 
-/// Where the first rule begins. Most texts have none, so this looks at every twelfth byte only.
+/// Where the line of the first rule begins. Most texts have none, so this looks at every sixth byte only.
 fn first_rule(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = LONGEST;
-    while at < bytes.len() {
-        let byte = *bytes.get(at)?;
-        let previous = *bytes.get(at - LONGEST / 2)?;
-        let is_candidate =
-            byte == previous && byte.is_ascii() && is_drawn(char::from(byte)) || byte >= 0x80;
-        if is_candidate && let Some(found) = rule_around(text, at) {
-            return Some(found);
+    while let Some(&byte) = bytes.get(at) {
+        let is_candidate = byte >= 0x80
+            || is_drawn(char::from(byte)) && bytes.get(at - LONGEST / 2) == Some(&byte);
+        if is_candidate {
+            if let Some(found) = rule_around(text, at) {
+                return Some(found);
+            }
+            // The whole line was looked at. A rule of the next one has a byte behind its first half.
+            let rest = bytes.get(at..).unwrap_or_default();
+            at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         }
         at += LONGEST / 2;
     }
@@ -55,7 +73,9 @@ fn first_rule(text: &str) -> Option<usize> {
 /// The beginning of the line around `at`, if there is a rule in that line.
 fn rule_around(text: &str, at: usize) -> Option<usize> {
     let start = memchr::memrchr(b'\n', text.as_bytes().get(..at)?).map_or(0, |found| found + 1);
-    let line = text.get(start..)?.split('\n').next()?;
+    let from = text.get(start..)?;
+    let end = memchr::memchr(b'\n', from.as_bytes()).unwrap_or(from.len());
+    let line = from.get(..end)?;
     let mut run = 0;
     let mut before = ' ';
     let is_rule = line.chars().any(|c| {

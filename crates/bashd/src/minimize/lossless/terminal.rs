@@ -32,43 +32,50 @@ impl Terminal {
         let mut terminal = Self::default();
         terminal.rows.push(Vec::new());
         let bytes = text.as_bytes();
-        let mut skip_to = 0;
-        for (at, c) in text.char_indices() {
-            if at < skip_to {
-                continue;
+        let mut at = 0;
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let plain = rest.iter().position(|byte| is_control(*byte));
+            let plain = plain.unwrap_or(rest.len());
+            terminal.put(text.get(at..at + plain).unwrap_or_default());
+            at += plain;
+            match bytes.get(at) {
+                Some(0x1b) => at += terminal.escape(bytes, at).max(1) - 1,
+                Some(b'\n') => terminal.next_line(),
+                Some(b'\r') if bytes.get(at + 1) != Some(&b'\n') => terminal.column = 0,
+                Some(0x08) => terminal.column = terminal.column.saturating_sub(1),
+                _ => {}
             }
-            match c {
-                '\u{1b}' => skip_to = at + terminal.escape(bytes, at),
-                '\n' => terminal.next_line(),
-                '\r' if bytes.get(at + 1) == Some(&b'\n') => {}
-                '\r' => terminal.column = 0,
-                '\u{8}' => terminal.column = terminal.column.saturating_sub(1),
-                '\u{7}' | '\0' => {}
-                c => terminal.put(c),
-            }
+            at += 1;
         }
         terminal.finish(text.ends_with('\n'))
     }
 
-    fn put(&mut self, c: char) {
+    /// Writes text without controls over what stands there.
+    fn put(&mut self, text: &str) {
         let column = self.column;
-        if self
-            .rows
-            .get(self.row)
-            .is_some_and(|row| column == 0 && row.len() > 1)
-        {
+        let Some(row) = self.rows.get(self.row).filter(|_| !text.is_empty()) else {
+            return;
+        };
+        if column == 0 && row.len() > 1 {
             self.rescue(self.row);
         }
         if let Some(row) = self.rows.get_mut(self.row) {
-            while row.len() < column {
-                row.push(' ');
+            if row.len() < column {
+                row.resize(column, ' ');
             }
-            match row.get_mut(column) {
-                Some(cell) => *cell = c,
-                None => row.push(c),
-            }
+            let mut characters = text.chars();
+            let over = row.iter_mut().skip(column);
+            // The row first: an item that is taken and has no cell would be lost.
+            over.zip(characters.by_ref())
+                .for_each(|(cell, c)| *cell = c);
+            let before = row.len().max(column);
+            row.extend(characters);
+            self.column = if row.len() > before {
+                row.len()
+            } else {
+                column + text.chars().count()
+            };
         }
-        self.column += 1;
     }
 
     fn next_line(&mut self) {
@@ -154,8 +161,16 @@ impl Terminal {
     }
 
     fn erase_in_line(&mut self, which: usize) {
-        self.rescue(self.row);
         let column = self.column;
+        let is_at_its_end = self
+            .rows
+            .get(self.row)
+            .is_none_or(|row| row.len() <= column);
+        if which == 0 && is_at_its_end {
+            // Nothing is there: what tools that color their lines do behind each color.
+            return;
+        }
+        self.rescue(self.row);
         if let Some(row) = self.rows.get_mut(self.row) {
             match which {
                 0 => row.truncate(column),
@@ -202,6 +217,11 @@ impl Terminal {
         }
         text
     }
+}
+
+/// Whether a byte is one that draws nothing. Bytes of longer characters are none.
+fn is_control(byte: u8) -> bool {
+    matches!(byte, 0x1b | b'\n' | b'\r' | 0x08 | 0x07 | 0)
 }
 
 /// Whether two lines differ only in their numbers and blanks, as the frames of a counter do.

@@ -44,6 +44,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         captured: profile.output.capture(&out, err, &mut || None).unwrap(),
         written: Written::of(&out, err),
         dropped_bytes: 0,
+        minimized_by: None,
         artifact: None,
         notices: Vec::new(),
         left_behind: Vec::new(),

@@ -1,6 +1,7 @@
 //! From start to end: how a run becomes a job, what it is then, and how it ends.
 
 use super::workshop::{OWNER, PATIENCE, Workshop, engine};
+use crate::profile_under_test::running;
 use bashd::config::Config;
 use bashd::jobs::{Condition, Jobs, OutputQuery, State, Whose};
 use bashd::request::OnTimeout;
@@ -88,6 +89,28 @@ async fn a_longest_wait_leaves_the_deadline_where_it_was() {
     let ended = shop.ended(&job).await;
     assert_eq!(ended.state, State::Killed);
     assert_eq!(ended.ended_by, Some(bashd::exec::EndedBy::Timeout));
+}
+
+#[tokio::test]
+async fn what_runs_in_a_started_shell_can_become_a_job() {
+    let shop = Workshop::with(|config| config.warm_shells = 1);
+    shop.engine.run(shop.request("true")).await;
+    let begun = std::time::Instant::now();
+    let shell = loop {
+        if let Some(shell) = running(&shop.home).first() {
+            break shell.pid;
+        }
+        assert!(begun.elapsed() < PATIENCE, "no shell was started ahead");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let request = shop
+        .request("sleep 300; echo never")
+        .wait_max(Duration::from_millis(200));
+    let reply = shop.engine.run(request).await;
+    let job = shop.job_of(&reply);
+    assert_eq!(job.pid, shell, "{job:?}");
+    let ended = shop.jobs.kill(&job).await.expect("an end");
+    assert_eq!(ended.state, State::Killed);
 }
 
 #[tokio::test]

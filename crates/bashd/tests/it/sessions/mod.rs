@@ -6,9 +6,11 @@
 //! | `hostile` | commands that end, wedge or confuse the shell: the reply is right, and the next call works |
 //! | `ending` | deadlines, cancelling, lost keepers: what ends and what stays |
 //! | `overlap` | two calls of one session, eviction, engines that make one call |
+//! | `flood` | memory, every byte, exact ends |
 //! | `random` | a thousand hostile calls in random order |
 
 mod ending;
+mod flood;
 mod hostile;
 mod overlap;
 mod random;

@@ -1,17 +1,16 @@
 //! One call of a session, from its message to its report.
 
-use super::driver::{self, Descriptors, Mark, Report};
+use super::ahead::{Begun, Form, Pipes, Place};
+use super::driver::{self, Mark, Report};
 use super::shell::SessionShell;
 use crate::exec::Exit;
 use crate::exec::keeper::ending::Scope;
 use crate::exec::keeper::life::{Phase, Run, Terms};
 use crate::exec::keeper::protocol::{Call, Failed, Frame};
-use crate::exec::keeper::start::{self, Shell, failed, missing};
+use crate::exec::keeper::start::{Shell, failed, missing};
 use crate::exec::keeper::waiting::Keeper;
 use crate::exec::{Reset, keeper::pump::Pump};
-use rustix::pipe::PipeFlags;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// When a call is looked at first to see whether its shell went back to its script unheard.
@@ -35,11 +34,14 @@ impl From<&Call> for Terms {
 /// The call that runs now.
 pub(super) struct Current {
     pub(super) run: Run,
+    pub(super) form: Form,
     mark: Mark,
     report: OwnedFd,
     heard: Vec<u8>,
     /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
     open: Vec<OwnedFd>,
+    /// The same, of a line that was passed over.
+    unused: Option<Pipes>,
     next_look: Instant,
     pause: Duration,
 }
@@ -48,43 +50,30 @@ impl Current {
     /// Has the shell begin with a call.
     pub(super) fn begin(
         keeper: &mut Keeper,
-        shell: &SessionShell,
+        place: &mut Place,
         scope: Scope,
         frame: Frame,
-        nonce: impl FnOnce(u64) -> u64,
     ) -> Result<Self, Failed> {
         let message: Call = frame.body().map_err(failed("understand the call"))?;
         let storage = keeper
             .storage
             .clone()
             .ok_or_else(|| missing("where output is kept"))?;
-        let prepared = keeper.prepared.take();
-        let (pumps, writers) =
-            start::open_streams(message.streams, message.quota, &storage.runs, prepared)
-                .map_err(failed("open the pipes"))?;
-        let (report, report_writer) = report_pipe().map_err(failed("open a pipe"))?;
-        let number_of = |fd: Option<&OwnedFd>| fd.map(AsRawFd::as_raw_fd);
-        let fds = Descriptors {
-            text: number_of(frame.fds.first()).ok_or_else(|| missing("the command"))?,
-            stdin: number_of(frame.fds.get(1)).filter(|_| message.stdin),
-            out: number_of(writers.first()).ok_or_else(|| missing("stdout"))?,
-            err: number_of(writers.get(1)),
-            report: report_writer.as_raw_fd(),
-        };
-        let mark = Mark {
-            number: message.number,
-            nonce: nonce(message.number),
-        };
-        let own_pid = rustix::process::getpid().as_raw_nonzero().get();
-        let line = driver::line(own_pid, fds, mark, message.directory);
-        let directory = shell.directory_before(message.number);
+        let text = frame.fds.first().ok_or_else(|| missing("the command"))?;
+        let stdin = frame.fds.get(1).filter(|_| message.stdin);
+        let form = Form::from(&message);
+        let directory = place.shell.directory_before(message.number);
         let begun = Instant::now();
-        shell
-            .say(line.as_bytes())
+        let Begun {
+            mark,
+            pipes,
+            unused,
+        } = place
+            .begin(form, text, stdin, &storage.runs)
             .map_err(failed("speak to the shell"))?;
-        let pid = shell.pid;
+        let (pumps, report, theirs) = pipes.into_parts();
         let shell = Shell {
-            pid,
+            pid: place.shell.pid,
             pumps,
             terminal: None,
             input: None,
@@ -92,13 +81,15 @@ impl Current {
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         run.directory = directory;
-        let open = frame.fds.into_iter().chain(writers).chain([report_writer]);
+        let open = frame.fds.into_iter().chain(theirs);
         Ok(Self {
             run,
+            form,
             mark,
             report,
             heard: Vec::new(),
             open: open.collect(),
+            unused,
             next_look: begun + FIRST_LOOK,
             pause: FIRST_LOOK,
         })
@@ -185,6 +176,7 @@ impl Current {
     /// Closes what only the shell needed, so that the pipes end with their last writer.
     fn let_go(&mut self) {
         self.open.clear();
+        self.unused = None;
     }
 
     fn read(&mut self) {
@@ -201,10 +193,4 @@ impl Current {
     pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.run.pumps.iter().filter_map(Pump::pipe)
     }
-}
-
-fn report_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&read, true)?;
-    Ok((read, write))
 }

@@ -43,6 +43,11 @@ pub(crate) enum Directory {
     Returns,
 }
 
+/// This process, as the shell finds its descriptors.
+pub(super) fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
 /// The line for one call; `keeper` is the process whose descriptors these are.
 pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: Directory) -> String {
     let Mark { number, nonce } = mark;

@@ -1,14 +1,16 @@
 //! A session: one shell that lives from call to call, and its keeper.
 //!
 //! `shell` starts it, `driver` has the line by which it runs a call and the frame by which it reports,
-//! `call` is one call. Which bytes belong to which call is a fact of the kernel: every call has pipes of
-//! its own, and what a call left running keeps writing to *its* pipes, which this keeper goes on reading.
+//! `call` is one call, `ahead` what the next one finds ready. Which bytes belong to which call is a fact
+//! of the kernel: every call has pipes of its own, and what a call left running keeps writing to *its*
+//! pipes, which this keeper goes on reading.
 //!
 //! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell and
 //! everything born since the call began; what earlier calls left running stays. A session whose shell
 //! is gone is over: the engine is told why, opens another, and this keeper stays for as long as anything
 //! of its tree lives.
 
+mod ahead;
 mod call;
 mod driver;
 mod shell;
@@ -22,11 +24,11 @@ use super::protocol::{self, Call, End, Frame, Gone, Open, Query, Release};
 use super::pump::Pump;
 use super::waiting::{Keeper, poll};
 use crate::exec::{EndedBy, Exit, Reset};
-use crate::output::spool::{self, SpoolWriter};
+use crate::output::spool;
+use ahead::Place;
 use call::Current;
 use rustix::event::{PollFd, PollFlags};
 use shell::SessionShell;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -52,15 +54,18 @@ pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
         Ok(shell) => shell,
         Err(failed) => return keeper.tell_failure(&failed),
     };
+    let place = match Place::new(shell, keeper.prepared.take()) {
+        Ok(place) => place,
+        Err(error) => return keeper.fail("open /dev/null", error.raw_os_error()),
+    };
     let session = Session {
-        shell,
+        place,
         life: Life::Ready,
         current: None,
         earlier: Vec::new(),
         last: 0,
         idle: Duration::from_micros(message.idle_us),
         idle_since: Instant::now(),
-        nonces: RandomState::new(),
         has_survivors: false,
         tree_is_empty: false,
     };
@@ -79,7 +84,7 @@ enum Life {
 }
 
 struct Session {
-    shell: SessionShell,
+    place: Place,
     life: Life,
     current: Option<Current>,
     /// Calls that were reported, and whose output still grows or is still read.
@@ -89,7 +94,6 @@ struct Session {
     /// How long the shell waits for a call; zero for ever.
     idle: Duration,
     idle_since: Instant,
-    nonces: RandomState,
     /// Whether a call left something running.
     has_survivors: bool,
     tree_is_empty: bool,
@@ -116,9 +120,9 @@ impl Session {
             self.pump(now);
             if let Some(current) = &mut self.current {
                 if ready.report {
-                    current.hear(&mut self.shell, now);
+                    current.hear(&mut self.place.shell, now);
                 }
-                current.look(&mut self.shell, now);
+                current.look(&mut self.place.shell, now);
                 current.run.serve_clients(ready.job, now);
             }
             if ready.link || ready.engine {
@@ -201,7 +205,7 @@ impl Session {
         let Reaped {
             exit,
             tree_is_empty,
-        } = ending::reap(self.shell.pid);
+        } = ending::reap(self.place.shell.pid);
         self.tree_is_empty = tree_is_empty;
         if let Some(exit) = exit {
             self.life = Life::Gone;
@@ -290,12 +294,11 @@ impl Session {
             return;
         }
         let scope = if self.has_survivors {
-            Scope::since_now(self.shell.pid)
+            Scope::since_now(self.place.shell.pid)
         } else {
             Scope::default()
         };
-        let nonce = |number| self.nonces.hash_one(number);
-        match Current::begin(keeper, &self.shell, scope, frame, nonce) {
+        match Current::begin(keeper, &mut self.place, scope, frame) {
             Ok(current) => {
                 let _ = current.run.tell_started(keeper.link.as_ref());
                 self.current = Some(current);
@@ -309,7 +312,7 @@ impl Session {
     /// Ends the shell: its script is over.
     fn close(&mut self, now: Instant) {
         if self.life == Life::Ready {
-            self.shell.close();
+            self.place.shell.close();
             self.life = Life::Closing(now + CLOSING);
         }
     }
@@ -322,7 +325,7 @@ impl Session {
             }
             current.run.tell_growth(keeper, now);
             if current.run.phase == Phase::Reported && current.run.unsent.is_none() {
-                self.is_over(current.number(), current.run, keeper, now);
+                self.is_over(current, keeper, now);
             } else {
                 self.current = Some(current);
             }
@@ -336,25 +339,26 @@ impl Session {
                 Self::say_gone(keeper, Reset::Idle);
                 self.close(now);
             }
-            Life::Closing(until) if now >= until => self.shell.kill(),
+            Life::Closing(until) if now >= until => self.place.shell.kill(),
             _ => {}
         }
     }
 
     /// A call was reported.
-    fn is_over(&mut self, number: u64, run: Run, keeper: &mut Keeper, now: Instant) {
+    fn is_over(&mut self, current: Current, keeper: &mut Keeper, now: Instant) {
+        let (number, form, run) = (current.number(), current.form, current.run);
         self.idle_since = now;
         self.has_survivors = !run.tree_is_empty || !run.scope.spared.is_empty();
         if run.reset.is_some() {
             self.close(now);
         }
         self.last = number;
-        let quota = keeper.storage.as_ref().map(|storage| storage.quota);
         self.earlier.push((number, run));
         self.collect(keeper, now);
-        if let (Life::Ready, Some(quota), Some(storage)) = (self.life, quota, &keeper.storage) {
-            let opened = SpoolWriter::create(&storage.runs, quota).ok();
-            keeper.prepared = opened.map(|spool| (quota, spool));
+        if let (Life::Ready, Some(storage)) = (self.life, &keeper.storage) {
+            // Whoever waits for the report goes first, where there is one core for both.
+            rustix::thread::sched_yield();
+            self.place.prepare(form, &storage.runs);
         }
     }
 

@@ -28,11 +28,24 @@ pub(crate) fn fork() -> io::Result<Forked> {
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Forked::Child),
+        0 => {
+            abort_on_panic();
+            Ok(Forked::Child)
+        }
         pid => Pid::from_raw(pid)
             .map(Forked::Parent)
             .ok_or_else(|| io::Error::other("fork")),
     }
+}
+
+/// Lets a panic end this process where it happens. Unwinding would run the rest of the program that it was forked from:
+/// its destructors, its exit status, whatever it does next.
+fn abort_on_panic() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        told(panic);
+        std::process::abort();
+    }));
 }
 
 /// Ends this process at once: no destructors, no exit handlers of a host we were forked from.
@@ -41,5 +54,30 @@ pub(crate) fn exit_now(status: i32) -> ! {
     #[expect(unsafe_code, reason = "_exit has no safe wrapper")]
     unsafe {
         libc::_exit(status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Signal, WaitOptions};
+
+    #[test]
+    fn a_panic_ends_a_forked_process_where_it_happens() {
+        let child = match fork().unwrap() {
+            Forked::Parent(child) => child,
+            Forked::Child => {
+                let caught = std::panic::catch_unwind(|| panic!("a defect in a keeper"));
+                exit_now(i32::from(caught.is_err()))
+            }
+        };
+        let (_, status) = rustix::process::waitpid(Some(child), WaitOptions::empty())
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            status.terminating_signal(),
+            Some(Signal::ABORT.as_raw()),
+            "{status:?}"
+        );
     }
 }

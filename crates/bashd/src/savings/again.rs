@@ -1,0 +1,88 @@
+//! The texts of a call that is over: what was shown, and what would have been without the minimizer.
+
+use crate::artifact::{Kept, Selection, Store};
+use crate::config::Config;
+use crate::ledger::{Minimized, Record};
+use crate::minimize::{self, Settings, Subject};
+use crate::output::in_memory::InMemory;
+use crate::output::{Captured, text};
+use crate::profile::Profile;
+use crate::profile::library::Library;
+use crate::profile::minimized::with_footer;
+use std::ops::ControlFlow;
+
+/// What is needed to make texts again.
+pub(super) struct Again<'a> {
+    store: &'a Store,
+    library: &'a Library,
+    settings: Option<Settings>,
+}
+
+/// Both texts of a call.
+pub(super) struct Texts {
+    pub(super) without: String,
+    pub(super) shown: String,
+}
+
+impl<'a> Again<'a> {
+    pub(super) fn new(config: &Config, store: &'a Store, library: &'a Library) -> Self {
+        Self {
+            store,
+            library,
+            settings: config.minimizer.load().0,
+        }
+    }
+
+    /// Bytes that a profile shows of an output at most.
+    pub(super) fn window(&self, profile: &str) -> u64 {
+        let profile = self.library.get(profile);
+        profile.map_or(u64::MAX, |profile| profile.output.window.max as u64)
+    }
+
+    /// The texts; nothing if the raw output is gone, or if another text was shown than would be today.
+    pub(super) fn texts(&self, record: &Record, minimized: &Minimized) -> Option<Texts> {
+        let id = minimized.artifact?;
+        let profile = self.library.get(&record.profile).ok()?;
+        let raw = self.raw(id)?;
+        let subject = Subject {
+            command: &record.command,
+            exit: record.exit_code,
+            text: &raw,
+        };
+        let digest = minimize::minimize(subject, self.settings.as_ref()?).ok()?;
+        let shown = in_window(&profile, &with_footer(digest.text, id), id)?;
+        let is_the_same = shown.len() as u64 == minimized.shown_bytes;
+        Some(Texts {
+            without: in_window(&profile, &raw, id)?,
+            shown,
+        })
+        .filter(|_| is_the_same)
+    }
+
+    /// The whole raw output.
+    fn raw(&self, id: u64) -> Option<String> {
+        let artifact = self.store.open(id).ok()?;
+        if artifact.summary().dropped_bytes > 0 {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let all = Selection::default();
+        artifact
+            .select(&all, &mut |item| {
+                item.write_to(&mut bytes);
+                ControlFlow::Continue(())
+            })
+            .ok()?;
+        Some(text::decode(&bytes))
+    }
+}
+
+/// What the profile shows of a text.
+fn in_window(profile: &Profile, text: &str, id: u64) -> Option<String> {
+    let mut keep = || Some(Kept { id, dropped: 0 });
+    let captured = profile.output.capture(&InMemory(text), None, &mut keep);
+    match captured.ok()? {
+        Captured::One(capture) => Some(capture.text),
+        Captured::Apart { .. } => None,
+    }
+}

@@ -93,7 +93,6 @@ impl Call {
                     interceptor: defaults.interceptor,
                     tools: defaults.tools.clone(),
                     session,
-                    overlap: defaults.overlap,
                     background: said.background || defaults.background,
                     on_timeout: said.on_timeout.or(on_timeout_default(profile, defaults)),
                     wait_max: said.wait_max.or(wait_max),

@@ -10,7 +10,6 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Ends, Handover, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
-use crate::plan::Overlap;
 use crate::screen::Size;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -49,9 +48,6 @@ pub struct Request {
     pub tools: Vec<String>,
     /// The session in whose shell the command runs; `None` means as the profile says.
     pub session: Option<String>,
-    /// What happens while another call of its session runs; `None` means as the profile says, and that a
-    /// person never waits.
-    pub overlap: Option<Overlap>,
     /// Whether the call returns at once, and the command goes on as a job.
     pub background: bool,
     /// What happens when the limit comes; `None` means that it ends the command.
@@ -82,6 +78,8 @@ pub enum By {
     /// A model's: rewritten, judged, and run where nobody answers questions.
     #[default]
     Model,
+    /// A program's, for its user: run as it was typed, beside what else its session runs, and judged.
+    Program,
     /// A person's, typed at the console: run as it is, in that person's own environment.
     Person,
     /// The same, and the record says that no agent is to be told of it.
@@ -92,8 +90,16 @@ impl By {
     /// Whether a person typed it.
     pub fn is_person(self) -> bool {
         match self {
-            Self::Model => false,
+            Self::Model | Self::Program => false,
             Self::Person | Self::PersonApart => true,
+        }
+    }
+
+    /// Whether the text is run as it was typed: nothing is rewritten, and no address becomes a path.
+    pub fn is_typed(self) -> bool {
+        match self {
+            Self::Model => false,
+            Self::Program | Self::Person | Self::PersonApart => true,
         }
     }
 }

@@ -12,8 +12,8 @@ use super::requests::{Requests, Waiting};
 use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::{self, Line, MOST_LINE_BYTES, Outbox};
 use bashd::jobs::{Completions, Job};
-use bashd::plan::Overlap;
 use bashd::profile::schema;
+use bashd::request::By;
 use bashd::{Call, CancellationToken};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
@@ -303,8 +303,7 @@ impl Connection {
         let mut request = self.host.server.defaults.clone();
         request.command = command;
         request.interceptor = Some(request.interceptor == Some(true));
-        // It runs beside a tool call of the session rather than after it.
-        request.overlap = Some(Overlap::OneShot);
+        request.by = By::Program;
         let call = Call::from(request);
         if self.offers.terminal {
             call.in_terminal_of(self.client(id))

@@ -64,6 +64,15 @@ fn in_pi_commands_share_a_shell_and_run_beside_each_other() {
     assert_eq!(client.response("first")["data"]["output"], "open\n");
     let after = client.ask(&bash("after", "echo \"[$x]\""));
     assert_eq!(after["data"]["output"], "[1]\n");
+    // Run as they were typed: what a model's call would have rewritten stays.
+    let limited = client.ask(&bash("limited", "seq 5 | tail -n 2"));
+    let data = &limited["data"];
+    assert_eq!(
+        (&data["output"], &data["totalBytes"]),
+        (&json!("4\n5\n"), &json!(4))
+    );
+    let address = client.ask(&bash("address", "echo local://x skill://none/y"));
+    assert_eq!(address["data"]["output"], "local://x skill://none/y\n");
     assert_eq!(client.close().0.code(), Some(0));
 }
 

@@ -147,10 +147,10 @@ pub struct SessionRules {
 impl SessionRules {
     /// What happens to a call while another one of its session runs.
     pub(crate) fn overlap_of(&self, request: &Request) -> Overlap {
-        match request.overlap {
-            Some(overlap) => overlap,
-            None if request.by.is_person() => Overlap::OneShot,
-            None => self.overlap,
+        if request.by.is_typed() {
+            Overlap::OneShot
+        } else {
+            self.overlap
         }
     }
 

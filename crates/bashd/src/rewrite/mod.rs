@@ -50,7 +50,7 @@ impl Command {
 pub fn apply(rules: &RewriteRules, request: &Request) -> Command {
     let mut command = Command::as_given(&request.command);
     command.lines = LineLimits::new(request.head, request.tail);
-    if request.by.is_person() {
+    if request.by.is_typed() {
         return command;
     }
     if rules.leading_cd == LeadingCdRule::Lift && request.cwd.is_none() {

@@ -98,7 +98,7 @@ pub fn expand(
     places: &Places<'_>,
 ) -> Expanded {
     let mut expansion = Expansion {
-        schemes,
+        schemes: if request.by.is_typed() { &[] } else { schemes },
         places,
         parents: Vec::new(),
     };

@@ -17,11 +17,7 @@ fn jobs_are_seen_answered_and_ended() {
         return;
     };
     tmux.line("/jobs");
-    let shown = tmux.until("bg_2");
-    assert!(
-        shown.contains("bg_1") && shown.contains("read -r line"),
-        "{shown}"
-    );
+    tmux.until_all(&["bg_2", "bg_1", "read -r line"]);
     tmux.keys(&["q"]);
     for name in ["bg_1", "bg_2"] {
         tmux.line(&format!("/send {name} hello"));
@@ -54,8 +50,7 @@ fn runs_of_other_processes_are_listed_opened_answered_and_ended() {
     let script = "read -rp 'Name: ' name; echo \"hi $name\"; sleep 300";
     let mut asking = crate::bashd(&home, &["run", "--pty", script]).spawn();
     tmux.line("/jobs");
-    let shown = tmux.until("Name:");
-    assert!(shown.contains("› ") && shown.contains(" call "), "{shown}");
+    tmux.until_all(&["Name:", "› ", " call "]);
     tmux.keys(&["Enter"]);
     tmux.until("Console");
     tmux.line("Ada");

@@ -24,7 +24,7 @@ fn it_fits_small_and_large_terminals_and_needs_no_colours() {
         let shown = tmux.until("✘ failed ⟨Wall");
         assert!(shown.contains("\nred\n"), "{shown}");
         tmux.line("/help");
-        let shown = tmux.until("┌ Help");
+        let shown = tmux.until_all(&["┌ Help", "q closes"]);
         let border = shown.lines().next().unwrap_or_default().chars().count();
         assert_eq!(border, usize::from(size.0), "{shown}");
         assert_eq!(shown.lines().count(), usize::from(size.1), "{shown}");
@@ -79,16 +79,14 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.until("✘ failed ⟨Wall");
     tmux.line("!sleep 60");
     views.push(tmux.until_that("running for a second", |shown| {
-        shown.contains(" running ") && !shown.contains("running 0.")
+        let is_whole = shown.contains(" running ") && shown.contains("[running] Ctrl-T");
+        is_whole && !shown.contains("running 0.")
     }));
     tmux.keys(&["Escape"]);
     tmux.until("cancelled ⟨Wall");
     tmux.line("!vim -u NONE -i NONE -n main.rs");
-    let vim = tmux.until_that("vim", |shown| {
-        ["│fn main", "│~", "\"main.rs\" 3"]
-            .iter()
-            .all(|part| shown.contains(part))
-    });
+    let vim = ["│fn main", "│~", "\"main.rs\" 3", "esc esc ends it"];
+    let vim = tmux.until_all(&vim);
     // What is behind it moves while it draws.
     let frame = vim.lines().skip_while(|line| !line.starts_with('┌'));
     views.push(frame.collect::<Vec<_>>().join("\n"));
@@ -102,7 +100,10 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.until("300  compiling");
     tmux.until("300  testing");
     tmux.keys(&["g"]);
-    views.push(tmux.until(&format!("│› {:<17} call", "running")));
+    let chosen = format!("│› {:<17} call", "running");
+    views.push(tmux.until_that("the first is chosen", |shown| {
+        shown.contains(&chosen) && shown.matches("› ").count() == 1
+    }));
     tmux.keys(&["x"]);
     call.wait().unwrap();
     tmux.until_gone(" call ");
@@ -110,10 +111,11 @@ fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     tmux.line("/kill bg_1");
     tmux.until("bg_1 was ended");
     tmux.line("/log");
-    views.push(tmux.until("seq 1 7; exit 3 "));
+    views.push(tmux.until_all(&["seq 1 7; exit 3 ", "5 lines · q closes"]));
     tmux.keys(&["q"]);
     tmux.text(r#"{"command": "cargo test", "env": {"RUST_BACKTRACE": "1"#);
-    let written = tmux.until("$ RUST_BACKTRACE=\"1\" cargo test");
+    let prompt = "{\"RUST_BACKTRACE\": \"1";
+    let written = tmux.until_all(&["$ RUST_BACKTRACE=\"1\" cargo test", prompt]);
     let call = written
         .lines()
         .skip_while(|line| !line.starts_with("$ RUST"));

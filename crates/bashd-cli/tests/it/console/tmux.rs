@@ -106,18 +106,29 @@ impl<'home> Tmux<'home> {
         self.until_that(text, |shown| shown.contains(text))
     }
 
+    /// Waits until all of these are there.
+    pub(super) fn until_all(&self, texts: &[&str]) -> String {
+        self.until_that(&format!("{texts:?}"), |shown| {
+            texts.iter().all(|text| shown.contains(text))
+        })
+    }
+
     pub(super) fn until_gone(&self, text: &str) -> String {
         self.until_that(text, |shown| !shown.contains(text))
     }
 
     pub(super) fn until_that(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
+        let mut last = String::new();
         loop {
             let shown = self.shown();
-            if is_so(&shown) {
+            // A picture that is only half drawn changes.
+            let still = without_clocks(&shown);
+            if is_so(&shown) && still == last {
                 return shown;
             }
             assert!(begun.elapsed() < PATIENCE, "{what}:\n{shown}");
+            last = still;
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -163,4 +174,10 @@ impl Drop for Tmux<'_> {
     fn drop(&mut self) {
         self.run(&["kill-server"]);
     }
+}
+
+/// What of a screen stays as it is while a command just goes on: no times, no spinner.
+fn without_clocks(shown: &str) -> String {
+    let is_clock = |one: char| one.is_ascii_digit() || ('\u{2800}'..='\u{28ff}').contains(&one);
+    shown.chars().filter(|one| !is_clock(*one)).collect()
 }

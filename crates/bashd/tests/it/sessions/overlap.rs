@@ -4,7 +4,6 @@ use super::Session;
 use crate::engine_under_test::engine;
 use crate::profile_under_test::running;
 use bashd::exec::SessionLimits;
-use bashd::plan::Overlap;
 use bashd::request::By;
 use bashd::{Engine, Event, KeeperSource, Request, Surroundings};
 use bashd_testkit::Home;
@@ -95,7 +94,7 @@ async fn in_pi_what_a_person_runs_does_not_wait() {
     let mut person = request("echo \"[$x]\"; echo open >gate");
     person.by = By::Person;
     let mut beside = request("echo \"[$x]\"; echo open >gate");
-    beside.overlap = Some(Overlap::OneShot);
+    beside.by = By::Program;
     for own in [person, beside] {
         let reply = engine.run(own).await;
         assert_eq!(reply.output, "[]\n", "{reply:?}");

@@ -183,7 +183,7 @@ fn memory(client: &mut Client) -> Result<Row> {
         .into_iter()
         .map(processes::proportional_bytes)
         .sum::<Result<u64>>()?;
-    let whom = "server, fork server, spare keeper";
+    let whom = "server, fork server, spare keeper, started shell";
     Ok(Row::bytes(
         "mcp, idle memory (PSS)",
         whom,

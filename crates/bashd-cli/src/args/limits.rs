@@ -7,24 +7,24 @@ use clap::Args;
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Limiting {
     /// Kill a process of the command that has used so many seconds of processor time.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    max_cpu: Option<u64>,
+    #[arg(long = "max-cpu", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    cpu: Option<u64>,
     /// Let the command use so much memory, as in 512MiB (docs/jobs.md says how that is held).
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    max_memory: Option<u64>,
+    #[arg(long = "max-memory", value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
     /// Let the command have so many processes at a time.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
-    max_processes: Option<u64>,
+    #[arg(long = "max-processes", value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    processes: Option<u64>,
 }
 
 impl Limiting {
     /// As the library takes it.
     pub(crate) fn resources(&self) -> Resources {
-        let mut resources = Resources::default();
-        resources.cpu_seconds = self.max_cpu;
-        resources.memory_bytes = self.max_memory;
-        resources.processes = self.max_processes;
-        resources
+        let none = Resources::default();
+        let cpu = self.cpu.map_or(none, |limit| none.cpu_seconds(limit));
+        let memory = self.memory.map_or(cpu, |limit| cpu.memory_bytes(limit));
+        self.processes
+            .map_or(memory, |limit| memory.processes(limit))
     }
 }
 

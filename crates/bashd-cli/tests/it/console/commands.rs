@@ -12,7 +12,7 @@ fn commands_run_stick_to_their_directory_and_are_recorded() {
         return;
     };
     std::fs::create_dir(home.workspace().join("below")).unwrap();
-    tmux.line("!seq 1 30; exit 3");
+    tmux.command("!seq 1 30; exit 3");
     let shown = tmux.until("Exit: 3");
     assert!(shown.contains("failed"), "{shown}");
     assert!(
@@ -22,9 +22,9 @@ fn commands_run_stick_to_their_directory_and_are_recorded() {
     assert!(!shown.contains("\n10\n"), "{shown}");
     tmux.keys(&["C-o"]);
     tmux.until_gone("more lines");
-    tmux.line("!cd below");
+    tmux.command("!cd below");
     tmux.until("workspace/below");
-    tmux.line("!!basename $PWD; git push --force 2>/dev/null; echo ran");
+    tmux.command("!!basename $PWD; git push --force 2>/dev/null; echo ran");
     tmux.until("\nran\n");
     assert!(tmux.shown().contains("\nbelow\n"), "{}", tmux.shown());
     tmux.line("ls");
@@ -53,7 +53,7 @@ fn programs_that_draw_get_a_terminal_and_keys() {
     let numbers: Vec<_> = (1..=99).map(|number| format!("line {number}")).collect();
     std::fs::write(home.workspace().join("numbers"), numbers.join("\n")).unwrap();
     if Command::new("vim").arg("--version").output().is_ok() {
-        tmux.line("!vim -u NONE -i NONE new");
+        tmux.command("!vim -u NONE -i NONE new");
         tmux.until_all(&["\"new\" [New", "Console", "esc esc ends it"]);
         tmux.text("ihello from vim");
         tmux.until("hello from vim");
@@ -68,7 +68,7 @@ fn programs_that_draw_get_a_terminal_and_keys() {
     } else {
         loudly("vim is missing: vim in the console");
     }
-    tmux.line("!less numbers");
+    tmux.command("!less numbers");
     tmux.until("│line 1 ");
     tmux.run(&["resize-window", "-x", "90", "-y", "40"]);
     tmux.until("│line 28 ");
@@ -76,7 +76,7 @@ fn programs_that_draw_get_a_terminal_and_keys() {
     tmux.until("│line 99 ");
     tmux.keys(&["q"]);
     tmux.until_gone("esc esc");
-    tmux.line("!top -d 60");
+    tmux.command("!top -d 60");
     tmux.until("Ctrl-T");
     tmux.keys(&["C-t"]);
     tmux.until("PID USER");
@@ -92,7 +92,7 @@ fn a_password_is_typed_unseen_and_a_command_can_be_ended() {
     let Some(tmux) = Tmux::console(&home, (80, 24)) else {
         return;
     };
-    tmux.line("!read -rsp 'Password: ' secret; echo; echo length ${#secret}");
+    tmux.command("!read -rsp 'Password: ' secret; echo; echo length ${#secret}");
     // Once in the command, once as the command's own words.
     tmux.until_that("asked", |shown| shown.matches("Password:").count() > 1);
     tmux.keys(&["C-t"]);
@@ -100,7 +100,7 @@ fn a_password_is_typed_unseen_and_a_command_can_be_ended() {
     tmux.line("hidden");
     let shown = tmux.until("length 6");
     assert!(!shown.contains("hidden"), "{shown}");
-    tmux.line("!sleep 300");
+    tmux.command("!sleep 300");
     tmux.until("[running]");
     tmux.line("!echo second");
     let busy = "A bash command is already running. Press Esc to cancel it first.";
@@ -108,7 +108,7 @@ fn a_password_is_typed_unseen_and_a_command_can_be_ended() {
     tmux.keys(&["Escape"]);
     tmux.until("cancelled");
     tmux.keys(&["C-u"]);
-    tmux.line("!sleep 300");
+    tmux.command("!sleep 300");
     tmux.until("[running]");
     tmux.keys(&["C-t"]);
     tmux.until("esc esc");
@@ -149,7 +149,7 @@ fn lines_are_completed_continued_and_recalled() {
         "\nsecond line\n",
         "done ⟨Wall",
     ]);
-    tmux.line("!echo $((20+3))");
+    tmux.command("!echo $((20+3))");
     tmux.until("\n23\n");
     tmux.keys(&["Up", "Up"]);
     tmux.until("› !cat alpha.txt with\\ blank.txt\n  echo second line");
@@ -170,7 +170,7 @@ fn the_key_that_ends_a_command_is_configured() {
             return;
         };
         tmux.start_console(setting);
-        tmux.line("!sleep 300");
+        tmux.command("!sleep 300");
         tmux.until("[running]");
         tmux.keys(&["C-t"]);
         let shown = tmux.until(label);
@@ -200,7 +200,7 @@ fn a_call_is_shown_while_it_is_written_and_runs_as_an_agents() {
     ]);
     tmux.keys(&["C-o"]);
     tmux.until("\n2\n");
-    tmux.line(r#"{"command": "git push --force"}"#);
+    tmux.command(r#"{"command": "git push --force"}"#);
     tmux.until("✘ denied");
     tmux.keys(&["C-d"]);
     tmux.is_given_back();

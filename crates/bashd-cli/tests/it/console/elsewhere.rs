@@ -121,7 +121,7 @@ fn stored_output_is_read_in_a_page() {
     let Some(tmux) = Tmux::console(&home, (80, 24)) else {
         return;
     };
-    tmux.line(r#"{"command": "seq 1 100000"}"#);
+    tmux.command(r#"{"command": "seq 1 100000"}"#);
     tmux.until("artifact://0");
     tmux.line("/artifact 0");
     tmux.until("│1 ");

@@ -11,7 +11,7 @@ fn every_end_gives_the_terminal_back() {
         let Some(tmux) = Tmux::console(&home, (80, 24)) else {
             return;
         };
-        tmux.line("!sleep 300");
+        tmux.command("!sleep 300");
         tmux.until("[running]");
         let killed = Command::new("kill")
             .args(["-s", signal, &tmux.pid()])

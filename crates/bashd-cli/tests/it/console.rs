@@ -6,10 +6,12 @@
 //! | `elsewhere` | runs and jobs of other processes, stored output |
 //! | `leaving` | that every end gives the terminal back |
 //! | `looks` | sizes, colours, terminals in terminals, and the views in `docs/console.md` |
+//! | `over_ssh` | the console at the other end of a real ssh |
 //! | `tmux` | (no tests) a tmux of our own |
 
 mod commands;
 mod elsewhere;
 mod leaving;
 mod looks;
+mod over_ssh;
 mod tmux;

@@ -85,18 +85,17 @@ impl Drop for Sshd {
 
 /// A script that starts the console with the test's own variables, which ssh does not carry.
 fn remote(home: &Home) -> String {
-    let mut script = String::new();
-    for (name, value) in home.env() {
+    let exports = home.env().into_iter().map(|(name, value)| {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
         let value = value.replace('\'', r"'\''");
-        script.push_str(&format!("export {name}='{value}'\n"));
-    }
-    let workspace = home.workspace();
-    script.push_str(&format!(
-        "cd '{}'\nexec {} console\n",
-        workspace.display(),
-        env!("CARGO_BIN_EXE_bashd")
-    ));
+        format!("export {name}='{value}'\n")
+    });
+    let exports: String = exports.collect();
+    let (workspace, program) = (home.workspace(), env!("CARGO_BIN_EXE_bashd"));
+    let script = format!(
+        "{exports}cd '{}'\nexec {program} console\n",
+        workspace.display()
+    );
     let path = home.root().join("remote");
     fs::write(&path, script).unwrap();
     path.display().to_string()

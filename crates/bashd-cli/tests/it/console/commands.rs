@@ -205,3 +205,28 @@ fn a_call_is_shown_while_it_is_written_and_runs_as_an_agents() {
     tmux.keys(&["C-d"]);
     tmux.is_given_back();
 }
+
+#[test]
+fn the_wheel_scrolls_what_a_terminal_showed() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::console(&home, (100, 30)) else {
+        return;
+    };
+    tmux.command("!seq 1 200; sleep 300");
+    tmux.until("[running]");
+    tmux.keys(&["C-t"]);
+    tmux.until("│200 ");
+    // As a terminal tells of the wheel: 64 is up, 65 is down.
+    tmux.until_that("scrolled up", |shown| {
+        tmux.text("\u{1b}[<64;10;10M");
+        shown.contains("│150 ") && !shown.contains("│200 ")
+    });
+    tmux.until_that("scrolled down", |shown| {
+        tmux.text("\u{1b}[<65;10;10M");
+        shown.contains("│200 ")
+    });
+    tmux.keys(&["C-c"]);
+    tmux.until_gone("esc esc");
+    tmux.keys(&["C-d"]);
+    tmux.is_given_back();
+}

@@ -1,6 +1,6 @@
 //! maven, gradle, sbt, javac: downloads, banners, tasks that had nothing to do.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 
 pub(super) struct Jvm;
@@ -16,6 +16,10 @@ impl Filter for Jvm {
         ]
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let said = line.strip_prefix("[INFO] ").unwrap_or(line);
@@ -24,13 +28,7 @@ impl Filter for Jvm {
                 .iter()
                 .find_map(|start| said.strip_prefix(start))
             {
-                sheet.fold(
-                    Noise {
-                        kind: "downloads",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("downloads", item, line);
             } else if is_info
                 && said
                     .trim_matches(['-', ' ', '<', '>', '=', '[', ']'])
@@ -39,21 +37,9 @@ impl Filter for Jvm {
             {
                 sheet.skip("");
             } else if let Some(item) = idle_task(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "tasks with nothing to do",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("tasks with nothing to do", item, line);
             } else if let Some(item) = line.strip_prefix("> Task ") {
-                sheet.fold(
-                    Noise {
-                        kind: "tasks",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("tasks", item, line);
             } else if line.is_empty() {
                 sheet.skip("");
             } else {

@@ -84,6 +84,8 @@ impl Filter for PythonPackages {
             } else if let Some((kind, item)) = after_any(trimmed, PROGRESS) {
                 let item = item.strip_prefix("collected packages: ").unwrap_or(item);
                 sheet.fold(kind, item, line);
+            } else if is_resolving(trimmed) {
+                sheet.leave("lines of the resolver", line);
             } else if is_bar(trimmed) {
                 sheet.leave("progress bars", line);
             } else if line.is_empty() {
@@ -93,6 +95,21 @@ impl Filter for PythonPackages {
             }
         }
     }
+}
+
+/// `1: fact: shop depends on flask (>=3)`: what poetry thinks aloud.
+fn is_resolving(trimmed: &str) -> bool {
+    let said = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
+    said.len() < trimmed.len()
+        && [
+            ": fact: ",
+            ": derived: ",
+            ": selecting ",
+            ": Version solving",
+            ": Tried ",
+        ]
+        .iter()
+        .any(|start| said.starts_with(start))
 }
 
 fn is_bar(trimmed: &str) -> bool {

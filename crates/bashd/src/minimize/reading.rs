@@ -70,14 +70,16 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
         if machine_format::is_asked(&invocation) {
             return Err(Unchanged::MachineFormat);
         }
+        // Its lines are those of the stages before it.
+        if command.place.stage > 0 && is_one_of(PASSING, command) {
+            continue;
+        }
         if last.place.stage > command.place.stage {
             match passes(last) {
                 Passing::Lines => reading.status = Status::Unsure,
                 Passing::OtherText => continue,
                 Passing::Unknown => return Err(Unchanged::UnknownPipeline),
             }
-        } else if command.place.stage > 0 && is_one_of(PASSING, command) {
-            continue;
         } else if command.place.reads_pipe && command.place.stage == 0 {
             // The body of a loop or group that reads a pipe.
             return Err(Unchanged::UnknownPipeline);
@@ -215,6 +217,7 @@ mod tests {
             ("./gradlew build", "gradle"),
             ("git log | cat", "git"),
             ("cargo test 2>&1 | tail -50", "cargo"),
+            ("cargo test 2>&1 | grep -v Compiling | tail -50", "cargo"),
             ("for f in *; do tsc -p $f; done", "tsc"),
             ("make > /dev/null; npm ci", "npm"),
             ("sed -i s/a/b/ x && make", "make"),

@@ -35,8 +35,6 @@ impl Filter for Containers {
             }
             if let Some(item) = layer(line) {
                 sheet.fold("lines about layers", item, line);
-            } else if let Some(item) = made_layer(line) {
-                sheet.fold("layers", item, line);
             } else if is_transfer(line) {
                 sheet.leave("lines of transfers", line);
             } else if line.is_empty() {
@@ -69,14 +67,6 @@ fn layer(line: &str) -> Option<&str> {
         "Layer already exists",
     ];
     (is_id && states.iter().any(|known| state.starts_with(known))).then_some(id)
-}
-
-/// `--> e0092d7b276`, after a step of podman and buildah.
-fn made_layer(line: &str) -> Option<&str> {
-    let id = line.strip_prefix("--> ")?;
-    let id = id.strip_prefix("Using cache ").unwrap_or(id);
-    let is_id = id.len() >= 11 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_id.then_some(id)
 }
 
 /// Progress of buildkit, and of copying blobs.

@@ -251,6 +251,11 @@ pub(crate) fn is_alive(directory: &Path) -> bool {
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }
 
+/// Whether its shell has ended, or nobody will ever know; cheaper than reading the job.
+pub(crate) fn has_ended(directory: &Path) -> bool {
+    directory.join(STATUS).exists() || !is_alive(directory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

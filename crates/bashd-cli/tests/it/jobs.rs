@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// A limit that is never reached unless something is wrong.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-fn home() -> Home {
+pub(crate) fn home() -> Home {
     Home::new().keeping_in_state(&["runs"])
 }
 

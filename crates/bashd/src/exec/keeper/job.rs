@@ -241,6 +241,7 @@ impl Run {
     pub(super) fn settle_survivors(&mut self) {
         if let Some(mut exited) = self.job.as_ref().and_then(|job| job.exited.clone()) {
             exited.left_behind.clear();
+            exited.ran_for_us = self.started.elapsed().as_micros() as u64;
             exited.ended_by = exited.ended_by.or(self.ended_by);
             self.settle(&exited);
         }

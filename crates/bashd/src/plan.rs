@@ -15,6 +15,7 @@ pub use self::client_environment::ClientEnvironment;
 use self::client_environment::Guarded;
 pub use self::session::{Overlap, SessionKey, SessionPlan};
 use self::shell::Place;
+pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -218,6 +219,18 @@ pub(crate) struct Setting<'a> {
     pub(crate) owner: &'a str,
     /// What kind of script it is.
     pub(crate) shape: Shape,
+    pub(crate) programs: &'a Programs,
+    /// Whose processes it will be.
+    pub(crate) host: Host,
+}
+
+/// Who runs a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// A keeper of ours.
+    Us,
+    /// The client, in a terminal of its own.
+    Client,
 }
 
 /// Decides everything that is still open: directory, environment, shell, limits, place.
@@ -234,6 +247,7 @@ pub(crate) fn resolve(
     let Setting {
         config,
         surroundings,
+        programs,
         id,
         ..
     } = setting;
@@ -243,7 +257,7 @@ pub(crate) fn resolve(
     let wanted = directory::wanted(profile, request, lifted, surroundings, home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
-    let mut env = environment::of(profile, request, surroundings, id);
+    let mut env = environment::of(profile, request, surroundings, programs, id);
     if terminal.is_some() {
         terminal::tell(&mut env, request);
     }
@@ -263,8 +277,10 @@ pub(crate) fn resolve(
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
-    let guarded = guarded(wish);
-    let client_env = ClientEnvironment::between(&surroundings.env, &env, guarded);
+    let client_env = match setting.host {
+        Host::Us => ClientEnvironment::default(),
+        Host::Client => ClientEnvironment::between(&surroundings.env, &env, guarded(wish)),
+    };
     let timeout = match accepted.ends {
         Ends::AtTimeout => accepted.timeout,
         Ends::AtJobLimit => config.jobs.max_time,
@@ -325,9 +341,11 @@ fn shell_and_script(
     env: &mut Vec<(OsString, OsString)>,
     cwd: &Directory,
 ) -> Result<(Shell, Option<String>)> {
+    let programs = wish.setting.programs;
     Ok(match wish.setting.form {
         Form::AsWritten => {
             let place = Place {
+                programs,
                 env,
                 cwd: &cwd.path,
             };
@@ -341,6 +359,7 @@ fn shell_and_script(
         }
         Form::Program { name, arguments } => {
             let place = Place {
+                programs,
                 env,
                 cwd: &cwd.path,
             };
@@ -350,6 +369,7 @@ fn shell_and_script(
             *env = scrub(std::mem::take(env), &cwd.path);
             let script = steps::script(list, &cwd.path)?;
             let place = Place {
+                programs,
                 env,
                 cwd: &cwd.path,
             };
@@ -445,6 +465,7 @@ fn plan_session(
             Setting {
                 config,
                 surroundings,
+                programs,
                 id,
                 ..
             },
@@ -477,7 +498,7 @@ fn plan_session(
             || is_guarded && environment::slips_code_past_the_guard(name)
             || session::is_private(name)
     };
-    let mut env = environment::of(profile, &Request::default(), surroundings, id);
+    let mut env = environment::of(profile, &Request::default(), surroundings, programs, id);
     if profile.environment.shell_variable {
         environment::tell_shell(&mut env, &Request::default(), shell);
     }

@@ -137,7 +137,7 @@ pub(crate) fn acp(
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-    let (ended, signal) = serve::until_done(|stop| async move {
+    let (ended, signal) = serve::until_done(&engine, |stop| async move {
         let lines = lines::read(File::from(input));
         let (outbox, flushed) = lines::write(File::from(output));
         let ended = tokio::select! {

@@ -20,6 +20,10 @@ use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long nobody has asked for anything when memory is given back.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// What a server stands on.
 #[derive(Clone)]
@@ -85,8 +89,9 @@ impl Server {
 }
 
 /// Serves until the future is done, or a signal ends it: then the token is cancelled, and whoever
-/// serves comes to an end.
+/// serves comes to an end. What busy times needed is given back in quiet ones.
 pub(crate) fn until_done<T, F>(
+    engine: &Engine,
     serve: impl FnOnce(CancellationToken) -> F,
 ) -> Result<(T, Option<ExitStatus>), Failure>
 where
@@ -100,6 +105,8 @@ where
     let ended = runtime.block_on(async {
         let token = CancellationToken::new();
         let signals = Signals::listen()?;
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.tidy_up(QUIET).await });
         Ok(signals.heed(&token, serve(token.clone())).await)
     });
     // Whatever still reads stdin in a thread of the runtime must not hold up the end.

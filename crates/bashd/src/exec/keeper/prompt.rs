@@ -136,11 +136,13 @@ enum Awaited {
 /// The descriptor that a program polls for something to read, by what is in its memory.
 fn polled(pid: i32, address: u64) -> Option<u64> {
     let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
-    let mut pollfd = [0; 8];
-    memory.read_exact_at(&mut pollfd, address).ok()?;
-    let [a, b, c, d, e, f, _, _] = pollfd;
-    let descriptor = i32::from_ne_bytes([a, b, c, d]);
-    let events = i16::from_ne_bytes([e, f]);
+    let (mut descriptor, mut events) = ([0; 4], [0; 2]);
+    memory.read_exact_at(&mut descriptor, address).ok()?;
+    memory
+        .read_exact_at(&mut events, address.checked_add(4)?)
+        .ok()?;
+    let descriptor = i32::from_ne_bytes(descriptor);
+    let events = i16::from_ne_bytes(events);
     (events & libc::POLLIN != 0)
         .then_some(descriptor)
         .and_then(|descriptor| descriptor.try_into().ok())

@@ -21,14 +21,38 @@ pub(crate) struct Stat {
     pub(crate) state: char,
     /// Its parent.
     pub(crate) parent: i32,
+    /// Whether it is past its last instruction, and only the kernel still clears up after it.
+    pub(crate) is_exiting: bool,
     /// When it started, in clock ticks since boot.
     pub(crate) started_ticks: u64,
 }
 
+/// The kernel's mark (`PF_EXITING`) of what has begun to exit.
+const EXITING: u32 = 0x4;
+
+impl Stat {
+    /// Whether nothing is left of it but its exit status.
+    pub(crate) fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
 /// Reads `/proc/PID/stat`.
 pub(crate) fn stat(pid: Pid) -> Option<Stat> {
-    let raw = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    parse_stat(&String::from_utf8_lossy(&raw))
+    stat_at(&format!("/proc/{}/stat", pid.as_raw_nonzero()))
+}
+
+fn stat_at(path: &str) -> Option<Stat> {
+    parse_stat(&String::from_utf8_lossy(&fs::read(path).ok()?))
+}
+
+/// The same for each thread of a process; that of the first alone may be dead while others are not.
+pub(crate) fn threads(pid: Pid) -> Vec<Stat> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    let tasks = tasks.into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| stat_at(task.path().join("stat").to_str()?))
+        .collect()
 }
 
 /// The name is in parentheses and may itself hold blanks and parentheses: the last one counts.
@@ -40,7 +64,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
         name: name.to_owned(),
         state: fields.next()?.chars().next()?,
         parent: fields.next()?.parse().ok()?,
-        started_ticks: fields.nth(17)?.parse().ok()?,
+        is_exiting: fields.nth(4)?.parse::<u32>().ok()? & EXITING != 0,
+        started_ticks: fields.nth(12)?.parse().ok()?,
     })
 }
 
@@ -198,7 +223,8 @@ fn arguments(pid: Pid) -> Vec<u8> {
     const PAUSE: Duration = Duration::from_millis(1);
     for _ in 0..LOOKS {
         let raw = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
-        let is_alive = || stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'));
+        // One that exits has none any more, and gets none.
+        let is_alive = || stat(pid).is_some_and(|stat| !stat.is_dead() && !stat.is_exiting);
         if !raw.is_empty() || !is_alive() {
             return raw;
         }
@@ -224,15 +250,24 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_blanks_is_parsed() {
-        let text = "7 (a) b (c)) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
+        let text = "7 (a) b (c)) S 3 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
         let stat = parse_stat(text);
         let expected = Stat {
             name: "a) b (c)".into(),
             state: 'S',
             parent: 3,
+            is_exiting: false,
             started_ticks: 12345,
         };
         assert_eq!(stat, Some(expected));
+    }
+
+    #[test]
+    fn what_exits_is_told_by_its_flag() {
+        let line = |flags: u32| format!("7 (a) R 3 7 7 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 1 6");
+        let is_exiting = |flags| parse_stat(&line(flags)).map(|stat| stat.is_exiting);
+        assert_eq!(is_exiting(0x0040_0100), Some(false));
+        assert_eq!(is_exiting(0x0040_0104), Some(true));
     }
 
     #[test]

@@ -278,7 +278,10 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a parent that the test ends itself")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a parent that the test ends itself"
+    )]
     fn a_list_of_children_is_read_again_and_again() {
         let mut parent = std::process::Command::new("bash")
             .args(["-c", "sleep 60 & read; kill $!; wait; echo; read"])

@@ -4,6 +4,7 @@
 //! therefore either knows that the pid is its own unreaped child (which can't be reused), or holds
 //! a pidfd and has checked *after opening it* that the process is still in the tree.
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::collections::HashMap;
 use std::fs;
@@ -75,6 +76,31 @@ pub(crate) fn children(pid: Pid) -> Vec<Pid> {
             .remove(&pid.as_raw_nonzero().get())
             .unwrap_or_default()
     })
+}
+
+/// The kernel's list of the children of a process with one thread, held open: to look again is one system
+/// call, and a pid that is used again is not taken for it.
+pub(crate) struct ChildList(OwnedFd);
+
+impl ChildList {
+    /// Opens it; `None` where the kernel was built without such lists.
+    pub(crate) fn open(pid: Pid) -> Option<Self> {
+        let pid = pid.as_raw_nonzero();
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        Some(Self(file))
+    }
+
+    /// Whether these are all children, dead ones that nobody has collected among them.
+    pub(crate) fn is(&self, pids: &[Pid]) -> bool {
+        let mut buffer = [0; 64];
+        let Ok(count) = rustix::io::pread(&self.0, &mut buffer, 0) else {
+            return false;
+        };
+        let expected = pids.iter().map(|pid| format!("{} ", pid.as_raw_nonzero()));
+        buffer.get(..count) == Some(expected.collect::<String>().as_bytes())
+    }
 }
 
 /// By the kernel's own list, one file a thread; `None` where the kernel was built without it.
@@ -220,6 +246,7 @@ pub(crate) fn age_ms(pid: Pid) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     #[test]
     fn a_name_with_parentheses_and_blanks_is_parsed() {
@@ -248,6 +275,37 @@ mod tests {
         assert_eq!(parse_stat("7 (a"), None);
         assert_eq!(parse_stat("7 (a) S 3"), None);
         assert_eq!(parse_stat(""), None);
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a parent that the test ends itself"
+    )]
+    fn a_list_of_children_is_read_again_and_again() {
+        let mut parent = std::process::Command::new("bash")
+            .args(["-c", "sleep 60 & read; kill $!; wait; echo; read"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&parent);
+        let list = ChildList::open(pid).unwrap();
+        let child = loop {
+            if let [child] = children(pid)[..] {
+                break child;
+            }
+            std::thread::yield_now();
+        };
+        assert!(list.is(&[child]) && !list.is(&[]) && !list.is(&[child, pid]));
+        let mut stdin = parent.stdin.take().unwrap();
+        stdin.write_all(b"\n").unwrap();
+        let mut line = [0];
+        parent.stdout.take().unwrap().read_exact(&mut line).unwrap();
+        assert!(list.is(&[]) && !list.is(&[child]));
+        drop(stdin);
+        parent.wait().unwrap();
+        assert!(!list.is(&[child]));
     }
 
     #[test]

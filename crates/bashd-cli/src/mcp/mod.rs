@@ -49,7 +49,14 @@ pub(crate) fn mcp(
             let shared = Shared::new(server);
             serve::until_done(&engine, |stop| http::serve(shared, access, stop, printer))?
         }
-        None => serve::until_done(&engine, |stop| on_stdio(server, stop))?,
+        None => {
+            serve::greet(
+                printer,
+                "a client of the Model Context Protocol",
+                "docs/mcp.md",
+            );
+            serve::until_done(&engine, |stop| on_stdio(server, stop))?
+        }
     };
     if let Err(failure) = outcome {
         return Ok(failure.show(printer));

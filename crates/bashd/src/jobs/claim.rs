@@ -86,13 +86,14 @@ pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<
         owner: owner.to_owned(),
         alias: alias.clone(),
     };
-    directory::write_whole(directory, directory::CLAIM, &claim)?;
+    directory::write_whole(directory, directory::CLAIM, &claim)
+        .inspect_err(|_| withdraw(directory))?;
     let known = Known {
         id: id.to_string_lossy().into_owned(),
         owner: claim.owner,
         alias: claim.alias,
     };
-    note(runs, &known)?;
+    note(runs, &known).inspect_err(|_| withdraw(directory))?;
     Ok(alias)
 }
 

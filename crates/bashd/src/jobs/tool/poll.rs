@@ -2,6 +2,7 @@
 
 use super::Answer;
 use super::texts::label;
+use crate::config::Config;
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
 use crate::jobs::news::Watch;
@@ -12,9 +13,6 @@ use crate::profile::finished::of_job;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// How long a poll waits for the first end.
-const LONGEST_POLL: Duration = Duration::from_secs(30);
 
 /// How long an ended job is listed.
 const LISTED_FOR: Duration = Duration::from_mins(5);
@@ -45,7 +43,8 @@ pub(super) fn schema() -> Value {
 }
 
 /// Answers one call.
-pub(super) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &str) -> Answer {
+pub(super) async fn answer(profile: &Profile, config: &Config, owner: &str, input: &str) -> Answer {
+    let jobs = &Jobs::new(config);
     let arguments: Arguments = match serde_json::from_str(input) {
         Ok(arguments) => arguments,
         Err(error) => return Answer::error(error.to_string()),
@@ -75,7 +74,7 @@ pub(super) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &
     if watched.is_empty() {
         return Answer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
     }
-    let wait = WaitFor::new(Condition::Exit, LONGEST_POLL).any();
+    let wait = WaitFor::new(Condition::Exit, config.jobs.poll_wait).any();
     // Nobody else is told of an end meanwhile: it is told here.
     let locks: Vec<_> = watched.iter().filter_map(Watch::begin).collect();
     let waited = jobs.wait(watched, &wait).await;

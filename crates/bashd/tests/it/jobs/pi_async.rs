@@ -114,7 +114,7 @@ async fn ends_are_told_in_one_message_and_what_is_polled_is_told_there() {
     let ended = loop {
         let told = tokio::time::timeout(PATIENCE, news.next()).await;
         if let JobNews::Ended(ended) = told.expect("news in time") {
-            break ended;
+            break ended.done();
         }
     };
     assert_eq!(ended.len(), 2);

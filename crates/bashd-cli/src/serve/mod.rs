@@ -102,7 +102,7 @@ fn check(defaults: &Request, profile: &Profile, cwd: Option<&PathBuf>) -> Result
         return Err(Failure::new(Kind::Usage, message));
     }
     let mut harmless = defaults.clone();
-    harmless.command = "true".to_owned();
+    "true".clone_into(&mut harmless.command);
     match request::validate(profile, &harmless) {
         Ok(_) => Ok(()),
         Err(refusal) => Err(Failure::new(Kind::Usage, refusal.detail)),

@@ -8,6 +8,8 @@
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
+//! | `jobs_clock` | jobs and a clock that is set back under them |
+//! | `jobs_delivery` | ends of jobs whose clients went away |
 //! | `jobs_screen` | `jobs screen`, and keys by `jobs send`: vim, less, top, a password |
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
@@ -45,6 +47,8 @@ mod doctor;
 mod documents;
 mod hook;
 mod jobs;
+mod jobs_clock;
+mod jobs_delivery;
 mod jobs_screen;
 mod ledger;
 mod log;

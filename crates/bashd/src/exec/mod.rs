@@ -214,10 +214,12 @@ pub(crate) async fn run(
             return Err(no_answer().into());
         }
     };
+    // What the next call needs is forked while this command runs.
+    keepers.refill();
+    keepers.refill_warm(plan);
     let mut watch = watch;
     let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Call {
-        keepers,
         connection: &connection,
         spools: Vec::new(),
         keeper: None,
@@ -383,7 +385,6 @@ enum Heard {
 
 /// One call's conversation with its keeper.
 struct Call<'a> {
-    keepers: &'a Keepers,
     connection: &'a Connection,
     spools: Vec<SpoolReader>,
     /// A pidfd of the keeper, for when it does not answer.
@@ -462,11 +463,6 @@ impl Call<'_> {
             return self.hear_detached(detached).await;
         } else if frame.is::<Started>() {
             self.begin(frame).map_err(broken)?;
-            // The next call's keeper is forked while this command runs.
-            self.keepers.refill();
-            if self.place == Place::Alone {
-                self.keepers.refill_warm(self.plan);
-            }
             self.follow().await;
         } else if frame.is::<Spilled>() {
             let Spilled { stream } = frame.body().map_err(broken)?;

@@ -133,10 +133,7 @@ impl Sessions {
         loop {
             let seated = (Arc::clone(&seat), place);
             let turn = Turn::begin(plan, session, seated, self.limits, keepers).await?;
-            match turn
-                .finish(plan, keepers, watch.as_deref_mut(), cancel)
-                .await?
-            {
+            match turn.finish(plan, watch.as_deref_mut(), cancel).await? {
                 Finish::Ran(run) => return Ok(Outcome::Ended(*run)),
                 Finish::HandedOver(job) => return Ok(Outcome::HandedOver(*job)),
                 Finish::Gone(reset, same_place) => {
@@ -305,7 +302,6 @@ impl Turn {
     async fn finish(
         mut self,
         plan: &Plan,
-        keepers: &Keepers,
         watch: Option<&mut Watch>,
         cancel: &CancellationToken,
     ) -> Result<Finish, Failure> {
@@ -314,7 +310,6 @@ impl Turn {
             return Err(lost().into());
         };
         let mut call = Call {
-            keepers,
             connection: &held.connection,
             spools: Vec::new(),
             keeper: None,
@@ -504,7 +499,10 @@ async fn open(
     for attempt in 0..2 {
         let connection = keepers.take().await?;
         match connection.send(&message, &[plan.cwd.fd.as_fd()]).await {
-            Ok(()) => return Ok(connection),
+            Ok(()) => {
+                keepers.refill();
+                return Ok(connection);
+            }
             // A spare that somebody killed while it waited.
             Err(error) if keepers::is_gone(&error) && attempt == 0 => {}
             Err(error) => return Err(cannot_talk(error)),

@@ -14,6 +14,7 @@ pub(crate) mod end_line;
 mod news;
 mod output;
 mod probe;
+mod retry;
 mod running;
 mod screen;
 mod state;
@@ -22,7 +23,7 @@ mod typing;
 mod wait;
 
 pub use claim::JobLimits;
-pub use completion::Completions;
+pub use completion::{Completions, Delivery};
 pub use directory::{Asks, JobKind, Sure, Waiting};
 pub use end_line::EndLines;
 pub use news::{JobNews, News, Progress, Tell};

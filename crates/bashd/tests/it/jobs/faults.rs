@@ -69,7 +69,8 @@ async fn a_clock_that_was_set_back_makes_no_age_negative() {
     let later = shop.find(&job.id);
     assert_eq!((later.state, later.age_ms), (State::Running, 0));
     let ended = shop.jobs.kill(&later).await.expect("an end");
-    assert_eq!((ended.state, ended.ran_ms()), (State::Killed, 0));
+    assert_eq!(ended.state, State::Killed);
+    assert!(ended.ran_ms() < 3_600_000, "{ended:?}");
 }
 
 #[tokio::test]

@@ -43,13 +43,14 @@ pub(crate) fn mcp(
     server.set_front_end("mcp");
     server.defaults.wait_max = Some(arguments.wait_max);
     let engine = server.engine.clone();
-    let (outcome, signal) = match arguments.http {
-        Some(address) => {
-            let access = Access::of(arguments, address)?;
-            let shared = Shared::new(server);
-            serve::until_done(&engine, |stop| http::serve(shared, access, stop, printer))?
-        }
-        None => serve::until_done(&engine, |stop| on_stdio(server, stop))?,
+    let (outcome, signal) = if let Some(address) = arguments.http {
+        let access = Access::of(arguments, address)?;
+        let shared = Shared::new(server);
+        serve::until_done(&engine, |stop| http::serve(shared, access, stop, printer))?
+    } else {
+        let whom = "a client of the Model Context Protocol";
+        serve::greet(printer, whom, "docs/mcp.md");
+        serve::until_done(&engine, |stop| on_stdio(server, stop))?
     };
     if let Err(failure) = outcome {
         return Ok(failure.show(printer));

@@ -108,8 +108,11 @@ impl Delivery {
     pub fn done(mut self) -> Vec<Job> {
         let ended = std::mem::take(&mut self.ended);
         for job in &ended {
-            self.jobs.acknowledge(job);
-            lock(&self.attempts).has_succeeded(&job.id);
+            let mut attempts = lock(&self.attempts);
+            attempts.has_succeeded(&job.id);
+            if !self.jobs.acknowledge(job) && !self.jobs.is_acknowledged(job) {
+                attempts.remember(&job.id);
+            }
         }
         self.reserved.clear();
         ended
@@ -148,19 +151,27 @@ impl Completions {
     /// pass it on. Nothing is lost if this is dropped while it waits.
     pub async fn next_delivery(&mut self) -> Delivery {
         loop {
-            let now = Instant::now();
-            let mut look_again = now + LOOK_EVERY;
-            let mut untold = self.jobs.untold(&self.owner);
-            untold.retain(|untold| {
-                let later = lock(&self.attempts).not_before(&untold.job.id, now);
-                look_again = later.map_or(look_again, |later| later.min(look_again));
-                later.is_none() && !lock(&self.attempts).was_told(&untold.job.id)
-            });
+            let (untold, look_again) = self.due(Instant::now());
             if !untold.is_empty() {
                 return self.deliver(untold);
             }
             let _ = tokio::time::timeout_at(look_again, self.bell()).await;
         }
+    }
+
+    /// What may be told now, and when to look again for more.
+    fn due(&self, now: Instant) -> (Vec<Untold>, Instant) {
+        let mut look_again = now + LOOK_EVERY;
+        let mut untold = self.jobs.untold(&self.owner);
+        let mut attempts = lock(&self.attempts);
+        let ids = untold.iter().map(|untold| untold.job.id.as_str());
+        attempts.forget_but(&ids.collect(), now);
+        untold.retain(|untold| {
+            let later = attempts.not_before(&untold.job.id, now);
+            look_again = later.map_or(look_again, |later| later.min(look_again));
+            later.is_none() && !attempts.was_told(&untold.job.id)
+        });
+        (untold, look_again)
     }
 
     fn deliver(&self, untold: Vec<Untold>) -> Delivery {

@@ -17,6 +17,9 @@ const SPREAD_MS: u64 = 200;
 /// The longest pause, in milliseconds.
 const LONGEST_PAUSE_MS: u64 = 30_000;
 
+/// How long a failure counts after its pause.
+const KEPT: Duration = Duration::from_mins(1);
+
 /// The pause after the failure of this attempt; the first is 1. `chance` is any number.
 fn pause(attempt: u32, chance: u64) -> Duration {
     let doublings = attempt.saturating_sub(1).min(MOST_DOUBLINGS);
@@ -53,10 +56,21 @@ impl Attempts {
             .insert(id.to_owned(), Failed { attempts, again_at });
     }
 
-    /// It was told. That is remembered here as well: a full disk may not take a note of it.
+    /// It was told.
     pub(super) fn has_succeeded(&mut self, id: &str) {
         self.failed.remove(id);
+    }
+
+    /// That it was told could not be noted: a full disk did not take it.
+    pub(super) fn remember(&mut self, id: &str) {
         self.told.insert(id.to_owned());
+    }
+
+    /// Forgets all but these: of the others there is nothing more to tell, unless it is on its way just now.
+    pub(super) fn forget_but(&mut self, untold: &HashSet<&str>, now: Instant) {
+        self.failed
+            .retain(|id, failed| untold.contains(id.as_str()) || now < failed.again_at + KEPT);
+        self.told.retain(|id| untold.contains(id.as_str()));
     }
 
     /// Whether it was told, whatever its directory says.
@@ -104,8 +118,22 @@ mod tests {
             assert_eq!(attempts.not_before("a", now), None);
             least *= 2;
         }
+        attempts.has_failed("a", now);
         attempts.has_succeeded("a");
-        assert!(attempts.was_told("a") && !attempts.was_told("b"));
         assert_eq!(attempts.not_before("a", now), None);
+    }
+
+    #[test]
+    fn only_what_is_still_untold_is_known() {
+        let (mut attempts, now) = (Attempts::default(), Instant::now());
+        for id in ["a", "b"] {
+            attempts.has_failed(id, now);
+            attempts.remember(id);
+        }
+        attempts.forget_but(&HashSet::from(["b"]), now);
+        assert!(attempts.not_before("a", now).is_some() && !attempts.was_told("a"));
+        attempts.forget_but(&HashSet::from(["b"]), now + 2 * KEPT);
+        assert!(attempts.not_before("a", now).is_none());
+        assert!(attempts.not_before("b", now).is_some() && attempts.was_told("b"));
     }
 }

@@ -224,6 +224,8 @@ fn exit(job: &Job) -> Exit {
     }
 }
 
+const FAILED: &str = "failed";
+
 fn status(job: &Job) -> &'static str {
     if job.state.is_alive() && !job.has_ended() {
         return "running";
@@ -231,23 +233,23 @@ fn status(job: &Job) -> &'static str {
     match (job.state, job.ended_by, job.exit_code) {
         (_, Some(EndedBy::Cancel), _) => "cancelled",
         (State::Exited | State::Survivors, None, Some(0)) => "completed",
-        _ => "failed",
+        _ => FAILED,
     }
 }
 
 fn block(job: &Job, text: &str) -> String {
-    let status = status(job);
-    let mut block = format!(
-        "### {} [bash] — {status}\nLabel: {}\n```\n{}\n```",
-        job.alias,
-        label(&job.command),
-        text.trim_end()
-    );
-    if let Some(reason) = job.lost_because {
-        block.push_str("\nError: ");
-        block.push_str(reason);
-    }
-    block
+    let (status, text) = (status(job), text.trim_end());
+    let result = match job.lost_because {
+        // What a failed call would have answered is its error.
+        None if status == FAILED => format!("Error: {text}"),
+        None => format!("```\n{text}\n```"),
+        Some(reason) => format!("```\n{text}\n```\nError: {reason}"),
+    };
+    let label = label(&job.command);
+    format!(
+        "### {} [bash] — {status}\nLabel: {label}\n{result}",
+        job.alias
+    )
 }
 
 fn detail(job: &Job, text: Option<&str>) -> Value {
@@ -260,7 +262,7 @@ fn detail(job: &Job, text: Option<&str>) -> Value {
         "durationMs": job.ran_ms(),
     });
     if let Some(text) = text {
-        let key = if status == "failed" {
+        let key = if status == FAILED {
             "errorText"
         } else {
             "resultText"

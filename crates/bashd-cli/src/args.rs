@@ -3,17 +3,20 @@
 //! Help, man page and completions are made from these types, so their doc comments are read by
 //! users.
 
+mod artifact;
 mod jobs;
 mod limits;
 mod parse;
+mod servers;
 
+pub(crate) use artifact::{Artifact, ArtifactList, ArtifactRead, ArtifactRm};
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use jobs::{
     Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsScreen, JobsSend, JobsWait,
 };
 use limits::Limiting;
+pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -193,89 +196,11 @@ pub(crate) struct Run {
     everywhere: Everywhere,
 }
 
-/// Serve the tools of a profile to a client of the Model Context Protocol.
-///
-/// Speaks the protocol on stdin and stdout, and ends when stdin closes; with `--http` it is reached under
-/// `/mcp` of an address, and ends by a signal.
-#[derive(Debug, Args)]
-pub(crate) struct Mcp {
-    /// Serve HTTP here instead, on this machine only unless an address is given.
-    #[arg(long, value_name = "[HOST:]PORT", value_parser = crate::mcp::access::parse_address)]
-    pub(crate) http: Option<SocketAddr>,
-    /// The token that clients must bring; one is made and told on stderr by default. `none` lets
-    /// everybody on this machine in.
-    #[arg(long, value_name = "TOKEN", requires = "http")]
-    pub(crate) token: Option<String>,
-    /// Read the token from this file, where other users can't see it in a list of processes.
-    #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "token")]
-    pub(crate) token_file: Option<PathBuf>,
-    /// A name by which clients may call the server, besides its address; may be repeated.
-    #[arg(long, value_name = "NAME", requires = "http")]
-    pub(crate) allow_host: Vec<String>,
-    /// Answer a call after so many seconds unless it says otherwise; what still runs goes on as a job. For
-    /// profiles that know such a wait; many clients give up on a request after a minute.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
-    pub(crate) wait_max: Duration,
-    #[command(flatten)]
-    pub(crate) serving: Serving,
-    #[command(flatten)]
-    everywhere: Everywhere,
-}
-
-/// What every server is told about the calls that it will make.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Serving {
-    /// Offer the tools of this profile; the configured one by default.
-    #[arg(long, value_name = "PROFILE")]
-    pub(crate) profile: Option<String>,
-    /// Run commands in this directory unless they name another.
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Keep one shell for all calls that name no session of their own; its jobs are of this name.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<String>,
-    #[command(flatten)]
-    pub(crate) judging: Judging,
-}
-
-/// Serve JSON lines: commands and tool calls from any language.
-///
-/// Reads requests from stdin and writes responses and events to stdout, many at once; nothing else
-/// is written there. Ends when stdin closes. `docs/rpc.md` is the protocol.
-#[derive(Debug, Args)]
-pub(crate) struct Rpc {
-    #[command(flatten)]
-    pub(crate) serving: Serving,
-    /// Serve clients of the same user on this Unix socket instead, until a signal comes.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) socket: Option<PathBuf>,
-    /// Let calls run for so many seconds more when the client closes its end.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
-    pub(crate) linger: Duration,
-    #[command(flatten)]
-    everywhere: Everywhere,
-}
-
 /// What happens at the timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnTimeoutName {
     Background,
     Kill,
-}
-
-/// Serve the Agent Client Protocol: an agent whose prompts are commands.
-///
-/// They run in terminals of the client where it offers them. Speaks on stdin and stdout, and ends when
-/// stdin closes; see `docs/acp.md`.
-#[derive(Debug, Args)]
-pub(crate) struct Acp {
-    #[command(flatten)]
-    pub(crate) serving: Serving,
-    /// End each command after so many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) timeout: Option<Duration>,
-    #[command(flatten)]
-    everywhere: Everywhere,
 }
 
 /// What decides before a command runs, besides the rules of profile and configuration.
@@ -370,79 +295,6 @@ pub(crate) struct Console {
     everywhere: Everywhere,
 }
 
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum Artifact {
-    List(ArtifactList),
-    Read(ArtifactRead),
-    Rm(ArtifactRm),
-}
-
-/// List what is stored.
-#[derive(Debug, Args)]
-pub(crate) struct ArtifactList {
-    /// Print one JSON object a line instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    everywhere: Everywhere,
-}
-
-/// Print stored output, all of it or a part.
-///
-/// Numbers of lines and bytes are those of the command's output. Where some of it was dropped, a line says so.
-#[derive(Debug, Args)]
-pub(crate) struct ArtifactRead {
-    /// Its number, as in `3` or `artifact://3`.
-    #[arg(value_name = "ID", value_parser = artifact_id)]
-    pub(crate) id: u64,
-    /// Only these lines, counted from 1: `100-200`, `100-`, `-200`, `100`.
-    #[arg(long, value_name = "A-B", value_parser = range, allow_hyphen_values = true)]
-    pub(crate) lines: Option<Ends>,
-    /// Only these bytes, counted from 0, both included.
-    #[arg(long, value_name = "A-B", value_parser = range, allow_hyphen_values = true, conflicts_with = "lines")]
-    pub(crate) bytes: Option<Ends>,
-    /// Only the last so many lines.
-    #[arg(long, value_name = "N", conflicts_with_all = ["lines", "bytes"])]
-    pub(crate) tail: Option<u64>,
-    /// Of that, only the lines that match, each with its number.
-    #[arg(long, value_name = "REGEX")]
-    pub(crate) grep: Option<String>,
-    /// Also so many lines around each match.
-    #[arg(
-        short = 'C',
-        long = "context",
-        value_name = "N",
-        requires = "grep",
-        default_value_t = 0
-    )]
-    pub(crate) context: usize,
-    /// Print JSON, one object a piece: `text`, `dropped_bytes`, or `line`, `match` and `text`.
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    everywhere: Everywhere,
-}
-
-/// Remove stored output; its numbers are not used again.
-#[derive(Debug, Args)]
-pub(crate) struct ArtifactRm {
-    /// Numbers, as in `3` or `artifact://3`.
-    #[arg(value_name = "ID", value_parser = artifact_id, required = true)]
-    pub(crate) ids: Vec<u64>,
-    /// Print one JSON object a line.
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    everywhere: Everywhere,
-}
-
-/// Both ends of a range, each of which may be left open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ends {
-    pub(crate) first: Option<u64>,
-    pub(crate) last: Option<u64>,
-}
-
 /// Print a profile's tool definition, ready for an LLM API.
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
@@ -516,24 +368,6 @@ fn variable() -> impl clap::builder::TypedValueParser<Value = Variable> {
             value: OsString::from_vec(value.to_vec()),
         })
     })
-}
-
-fn artifact_id(text: &str) -> Result<u64, String> {
-    bashd::artifact::parse_id(text).ok_or_else(|| "expected a number or artifact://N".to_owned())
-}
-
-fn range(text: &str) -> Result<Ends, String> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let end = |text: &str| (!text.is_empty()).then(|| text.parse::<u64>()).transpose();
-    match (end(first), end(last)) {
-        (Ok(None), Ok(None)) | (Err(_), _) | (_, Err(_)) => {
-            Err("expected A-B, A-, -B or A".to_owned())
-        }
-        (Ok(Some(first)), Ok(Some(last))) if first > last => {
-            Err("the first is behind the last".to_owned())
-        }
-        (Ok(first), Ok(last)) => Ok(Ends { first, last }),
-    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -12,6 +12,7 @@
 //! | [`forked`] | a fork without exec, as some hosts make it |
 //! | [`unprivileged`] | the same test once more as a user without rights |
 //! | [`repeat`] | how often a rare fault is looked for: CI's fraction or the full count |
+//! | [`set_id`] | a program that runs as root whoever starts it |
 //! | [`loud`] | what could not be tested here, said where people see it |
 #![expect(
     clippy::expect_used,
@@ -31,6 +32,7 @@ pub mod loud;
 pub mod processes;
 pub mod redact;
 pub mod repeat;
+pub mod set_id;
 pub mod unprivileged;
 
 pub use binary::{Binary, Transcript};
@@ -38,4 +40,5 @@ pub use home::Home;
 pub use leak::Leaks;
 pub use loud::loudly;
 pub use repeat::repetitions;
+pub use set_id::SetId;
 pub use unprivileged::as_each_user;

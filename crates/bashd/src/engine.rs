@@ -3,12 +3,14 @@
 //! [`Shared::stages`] spells the pipeline in order and holds no stage's logic. Every future of an
 //! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
 
+use crate::activity::Activity;
 use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Snapshot};
 use crate::exec::keeper::KeeperSource;
+use crate::exec::os::memory;
 use crate::exec::snapshots::Slot;
 use crate::exec::{self, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
@@ -16,7 +18,7 @@ use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
 use crate::ledger::{Entry, Ledger};
 use crate::minimize;
-use crate::plan::{self, Handover, Otherwise, Setting, Streams};
+use crate::plan::{self, Handover, Host, Otherwise, Programs, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::{Means, conclude};
 use crate::profile::library::{Library, Missing};
@@ -52,6 +54,8 @@ struct Shared {
     profiles: Library,
     ledger: Ledger,
     artifacts: Store,
+    activity: Activity,
+    programs: Programs,
     /// Nothing where output is not minimized.
     minimizer: Option<minimize::Settings>,
     /// Who is asked where a rule says so.
@@ -81,6 +85,8 @@ impl Engine {
             profiles,
             ledger,
             artifacts,
+            activity: Activity::default(),
+            programs: Programs::default(),
             minimizer,
             approver: OnceLock::new(),
             warnings,
@@ -199,6 +205,15 @@ impl Engine {
         &self.0.artifacts
     }
 
+    /// Hands memory back to the system whenever calls were made and then none for so long: for programs that
+    /// live for longer than their calls. Never ends.
+    pub async fn tidy_up(&self, after: Duration) {
+        loop {
+            self.0.activity.quiet(after).await;
+            memory::give_back();
+        }
+    }
+
     /// The configuration that holds.
     pub fn config(&self) -> &Config {
         &self.0.config
@@ -226,6 +241,7 @@ impl Shared {
     /// One call: its stages, its reply, its record.
     async fn perform(&self, call: &Call, watch: Option<&mut Watch>) -> Reply {
         let begun = Instant::now();
+        let _under_way = self.activity.begin();
         let mut entry = Entry::new(&self.ledger, call.raw_text());
         let (profile, ending) = match self.profile(call.profile()) {
             Ok(profile) => {
@@ -259,14 +275,15 @@ impl Shared {
         let owner = owner_of(request);
         self.check_room(&owner, accepted.handover)?;
         let failed = |error| Ending::Failed(error, None);
-        let setting = self.setting(&entry.id, &judgement.form, &owner, judgement.shape);
+        let host = call.terminal.as_ref();
+        let host = host.filter(|_| exec::terminal::suits(request));
+        let mut setting = self.setting(&entry.id, &judgement.form, &owner, judgement.shape);
+        setting.host = host.map_or(Host::Us, |_| Host::Client);
         let mut plan =
             plan::resolve(profile, request, command, &accepted, setting).map_err(failed)?;
         plan.make_directories.clone_from(&expanded.parents);
         exec::make_directories(&plan).map_err(failed)?;
         entry.cwd.clone_from(&plan.cwd.path);
-        let host = call.terminal.as_ref();
-        let host = host.filter(|_| exec::terminal::suits(request));
         let run = if let Some(host) = host {
             let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
             run.map(Outcome::Ended)
@@ -379,6 +396,8 @@ impl Shared {
             form,
             owner,
             shape,
+            programs: &self.programs,
+            host: Host::Us,
         }
     }
 }

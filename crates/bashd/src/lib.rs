@@ -23,6 +23,7 @@
 
 #![deny(missing_docs)]
 
+mod activity;
 pub mod artifact;
 mod call;
 pub mod config;

@@ -134,10 +134,15 @@ pub(crate) fn acp(
         last: AtomicU64::new(0),
     });
     let engine = shared.server.engine.clone();
+    serve::greet(
+        printer,
+        "a client of the Agent Client Protocol",
+        "docs/acp.md",
+    );
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-    let (ended, signal) = serve::until_done(|stop| async move {
+    let (ended, signal) = serve::until_done(&engine, |stop| async move {
         let lines = lines::read(File::from(input));
         let (outbox, flushed) = lines::write(File::from(output));
         let ended = tokio::select! {

@@ -149,7 +149,7 @@ pub(crate) struct JobsWait {
     #[arg(long, value_name = "PATTERN", group = "condition")]
     pub(crate) regex: Option<String>,
     /// Until this TCP port of this machine listens.
-    #[arg(long, value_name = "PORT", group = "condition")]
+    #[arg(long, value_name = "PORT", group = "condition", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Until this http:// address answers.
     #[arg(long, value_name = "URL", group = "condition")]

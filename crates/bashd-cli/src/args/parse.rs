@@ -1,35 +1,43 @@
 //! From the words of the command line to [`Cli`].
 //!
 //! All subcommands together have hundreds of options, and making them takes longer than anything else
-//! that `bashd run` does before its shell starts. So a parser that knows `run` alone comes first. What
-//! it does not take is left to the whole one, which also has the words for it.
+//! that `bashd run` does before its shell starts, or a server before it answers. So a parser that knows one of these
+//! alone comes first. What it does not take is left to the whole one, which also has the words for it.
 
-use super::{Cli, Everywhere, Run, Subcommand};
+use super::{Acp, Cli, Everywhere, Mcp, Rpc, Run, Subcommand};
 use clap::{Args, Command, FromArgMatches, Parser};
 use std::ffi::OsString;
 
 impl Cli {
     /// Parses a command line, the program's name first.
     pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
-        match run_alone(words) {
+        match alone(words) {
             Some(cli) => Ok(cli),
             None => Self::try_parse_from(words),
         }
     }
 }
 
-/// The command line, if it is a `run` and nothing is wrong with it.
-fn run_alone(words: &[OsString]) -> Option<Cli> {
-    if !words.iter().any(|word| word == "run") {
-        return None;
+/// The command line, if it is one of those that should be quick, and nothing is wrong with it.
+fn alone(words: &[OsString]) -> Option<Cli> {
+    let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
+    match names.find(|word| matches!(*word, "run" | "mcp" | "rpc" | "acp"))? {
+        "run" => of(words, "run", Subcommand::Run as fn(Run) -> _),
+        "mcp" => of(words, "mcp", Subcommand::Mcp as fn(Mcp) -> _),
+        "rpc" => of(words, "rpc", Subcommand::Rpc as fn(Rpc) -> _),
+        _ => of(words, "acp", Subcommand::Acp as fn(Acp) -> _),
     }
-    let run = Run::augment_args(Command::default().name("run"));
-    let bashd = Everywhere::augment_args(Command::default().name("bashd")).subcommand(run);
+}
+
+/// The command line, if it is of this subcommand.
+fn of<A: Args>(words: &[OsString], name: &'static str, wrap: fn(A) -> Subcommand) -> Option<Cli> {
+    let subcommand = A::augment_args(Command::default().name(name));
+    let bashd = Everywhere::augment_args(Command::default().name("bashd")).subcommand(subcommand);
     let matches = bashd.try_get_matches_from(words).ok()?;
-    let (_, of_run) = matches.subcommand()?;
+    let (_, of_subcommand) = matches.subcommand()?;
     Some(Cli {
         everywhere: Everywhere::from_arg_matches(&matches).ok()?,
-        subcommand: Subcommand::Run(Run::from_arg_matches(of_run).ok()?),
+        subcommand: wrap(A::from_arg_matches(of_subcommand).ok()?),
     })
 }
 
@@ -57,9 +65,16 @@ mod tests {
             "run --env A=1 --env B=2 --timeout 3 --cwd /tmp true",
             "run --input {} --stdin - --pty --background --stdin-open",
             "run --on-timeout background --session s a b",
+            "mcp",
+            "run mcp",
+            "mcp --http 0 --token none --allow-host a --allow-host b --wait-max 7",
+            "--set a=b mcp --profile pi --cwd / --session s --safe-mode strict",
+            "mcp --interceptor --tools read,search --config x",
+            "rpc --socket x --linger 1",
+            "acp --timeout 3 --color always",
         ] {
             let words = words(line);
-            let small = run_alone(&words).map(|cli| format!("{cli:?}"));
+            let small = alone(&words).map(|cli| format!("{cli:?}"));
             let whole = Cli::try_parse_from(&words).map(|cli| format!("{cli:?}"));
             assert_eq!(small, whole.ok(), "{line}");
             assert!(small.is_some(), "{line}");
@@ -80,9 +95,15 @@ mod tests {
             "log run",
             "schema --profile run",
             "man run",
+            "mcp --help",
+            "mcp run",
+            "rpc extra",
+            "mcp --token x",
+            "acp --timeout never",
+            "log mcp",
         ] {
             let words = words(line);
-            assert!(run_alone(&words).is_none(), "{line}");
+            assert!(alone(&words).is_none(), "{line}");
             let (ours, whole) = (Cli::of(&words), Cli::try_parse_from(&words));
             let shown = |parsed: Result<Cli, clap::Error>| match parsed {
                 Ok(cli) => format!("{cli:?}"),

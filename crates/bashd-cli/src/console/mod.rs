@@ -67,11 +67,11 @@ pub(crate) fn console(
     let end_key = EndKey::of(configured, profile.terminal.end_key)
         .map_err(|problem| Failure::new(Kind::Usage, problem))?;
     let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
-    let runs = Runs::new(engine, profile, cwd, home, end_key);
+    let runs = Runs::new(engine.clone(), profile, cwd, home, end_key);
     let mut app = App::new(runs, ledger);
     let mut screen = screen::Taken::take(paint(printer)).map_err(failed)?;
     let (app, drawn) = (&mut app, &mut screen);
-    let (done, signal) = serve::until_done(move |token| run(app, drawn, token))?;
+    let (done, signal) = serve::until_done(&engine, move |token| run(app, drawn, token))?;
     drop(screen);
     done.map_err(failed)?;
     Ok(signal.unwrap_or(ExitStatus::Success))

@@ -34,8 +34,16 @@ impl Desk {
             .map_err(|error| Failure::new(Kind::Usage, error).hint("bashd jobs --all lists them"))
     }
 
+    /// Each once, however often and by which names it is named.
     fn find_all(&self, names: &[String]) -> Result<Vec<Job>, Failure> {
-        names.iter().map(|name| self.find(name)).collect()
+        let mut found: Vec<Job> = Vec::with_capacity(names.len());
+        for name in names {
+            let job = self.find(name)?;
+            if found.iter().all(|other| other.id != job.id) {
+                found.push(job);
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -95,6 +103,7 @@ async fn list(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let mut all = desk.jobs.list(Whose::Everybody(&desk.owner));
+    let kept = all.len();
     if !arguments.all {
         all.retain(|job| job.state.is_alive() || !desk.jobs.is_acknowledged(job));
     }
@@ -104,6 +113,8 @@ async fn list(
     }
     if arguments.json {
         show::lines(&jobs, printer)?;
+    } else if jobs.is_empty() && kept > 0 {
+        printer.note(&format!("no job runs; --all lists {kept} that ended"));
     } else if jobs.is_empty() {
         printer.note("there are no jobs");
     } else {
@@ -209,7 +220,12 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
         return Err(Failure::new(Kind::Usage, text));
     }
     if !typing.is_empty() {
-        desk.jobs.type_at(&job, &typing).await?;
+        let sent = desk.jobs.type_at(&job, &typing).await;
+        sent.map_err(|error| {
+            let takes_input = job.stdin_open || job.terminal.is_some();
+            let hint = (!takes_input).then_some("start it with --stdin-open or --pty");
+            hint.into_iter().fold(Failure::from(error), Failure::hint)
+        })?;
     }
     if let Some(name) = &arguments.signal {
         let number = signal_number(name)
@@ -223,24 +239,62 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
 }
 
 async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
-    for job in desk.find_all(&arguments.ids)? {
-        let was_alive = job.state.is_alive();
-        let job = desk.jobs.kill(&job).await?;
-        desk.jobs.acknowledge(&job);
-        if arguments.json {
-            show::object(&job, printer)?;
-        } else if was_alive {
-            printer.note(&format!("{} {}", job.alias, show::ending(&job)));
-        } else {
-            printer.note(&format!("{} had {} already", job.alias, show::ending(&job)));
+    // All at once: one that ignores TERM takes its grace, and keeps nobody else waiting.
+    let ends = desk.find_all(&arguments.ids)?.into_iter().map(|job| {
+        let (was_alive, jobs) = (job.state.is_alive(), desk.jobs.clone());
+        (
+            was_alive,
+            tokio::spawn(async move { jobs.kill(&job).await }),
+        )
+    });
+    let mut failure = None;
+    for (was_alive, end) in ends.collect::<Vec<_>>() {
+        let ended = match end.await {
+            Ok(ended) => ended.map_err(Failure::from),
+            Err(panicked) => Err(Failure::of(Kind::System, panicked.into())),
+        };
+        match ended {
+            Ok(job) => {
+                desk.jobs.acknowledge(&job);
+                tell_end(&job, was_alive, arguments, printer)?;
+            }
+            // Others may have ended: each is told, and the last failure is ours.
+            Err(error) => {
+                if let Some(earlier) = failure.replace(error) {
+                    earlier.show(printer);
+                }
+            }
         }
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+fn tell_end(
+    job: &Job,
+    was_alive: bool,
+    arguments: &JobsKill,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let (alias, ending) = (&job.alias, show::ending(job));
+    if arguments.json {
+        return show::object(job, printer);
+    }
+    if was_alive {
+        printer.note(&format!("{alias} {ending}"));
+    } else {
+        printer.note(&format!("{alias} was over already: it {ending}"));
     }
     Ok(())
 }
 
 fn remove(arguments: &JobsRm, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
     for job in desk.find_all(&arguments.ids)? {
-        desk.jobs.remove(&job)?;
+        desk.jobs.remove(&job).map_err(|error| {
+            let alive = job.state.is_alive();
+            let hint = alive.then(|| format!("bashd jobs kill {} ends it", job.alias));
+            let failure = Failure::from(error);
+            hint.into_iter().fold(failure, Failure::hint)
+        })?;
         if arguments.json {
             show::object(&job, printer)?;
         }

@@ -11,6 +11,9 @@ use serde_json::Value;
 /// Columns of a command or a last line where nobody says how wide the terminal is.
 const WIDE: usize = 100;
 
+/// Columns of a name at most.
+const LONGEST_NAME: usize = 24;
+
 /// Prints one JSON object.
 pub(super) fn object(value: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
     printer.out(&format!("{}\n", self::value(value)?))
@@ -33,31 +36,39 @@ pub(super) fn lines(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
 /// Prints a table for people.
 pub(super) fn table(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
     let mut page = printer.page();
+    let names = jobs.iter().map(|job| name(job).chars().count()).max();
+    let width = names.unwrap_or(0).clamp(6, LONGEST_NAME);
     let title = format!(
-        "{:<20}  {:<6}  {:<9}  {:>6}  {:>7}  {}",
+        "{:<20}  {:<width$}  {:<9}  {:>6}  {:>7}  {}",
         "ID", "NAME", "STATE", "AGE", "OUTPUT", "COMMAND | LAST LINE"
     );
     page.line(page.paint(Paint::Title, &title))?;
     for job in jobs {
-        row(&mut page, job)?;
+        row(&mut page, job, width)?;
     }
     page.finish()
 }
 
-fn row(page: &mut Page, job: &Job) -> Result<(), Failure> {
-    /// Columns before the command.
-    const BEFORE: usize = 20 + 2 + 6 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
+/// The name that was given, else the short one.
+fn name(job: &Job) -> String {
+    one_line(job.name.as_deref().unwrap_or(&job.alias))
+}
+
+fn row(page: &mut Page, job: &Job, width: usize) -> Result<(), Failure> {
+    /// Columns before the command, but for the name.
+    const BEFORE: usize = 20 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
     let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
-    let room = Printer::columns().map_or(WIDE, |columns| columns.saturating_sub(BEFORE).max(16));
+    let room = Printer::columns().map_or(WIDE, |columns| {
+        columns.saturating_sub(BEFORE + width).max(16)
+    });
     let mut what = one_line(&job.command);
     if !job.last_line.is_empty() {
         what = format!("{} | {}", cut(&what, room / 2), one_line(&job.last_line));
     }
-    let name = job.name.as_deref().unwrap_or(&job.alias);
     page.line(format_args!(
-        "{:<20}  {:<6}  {state}  {:>6}  {:>7}  {}",
+        "{:<20}  {:<width$}  {state}  {:>6}  {:>7}  {}",
         job.id,
-        one_line(name),
+        cut(&name(job), width),
         for_people::duration(job.age_ms),
         for_people::size(job.output_bytes),
         cut(&what, room),
@@ -92,7 +103,10 @@ pub(super) fn ending(job: &Job) -> String {
     match job.state {
         State::Running => format!("has been running for {after}"),
         State::WaitingForInput => format!("has been waiting for input, running for {after}"),
-        State::Survivors => format!("left {} processes running", job.left_behind.len()),
+        State::Survivors => match job.left_behind.as_slice() {
+            [_] => "left a process running".to_owned(),
+            all => format!("left {} processes running", all.len()),
+        },
         State::Exited => format!("ended after {after}, {how}"),
         State::Killed => match job.ended_by {
             Some(EndedBy::Timeout) => format!("was ended by its limit after {after}, {how}"),
@@ -138,12 +152,18 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
             .as_ref()
             .map(|waiting| ("asks", one_line(&waiting.prompt))),
     );
+    if job.out_of_memory {
+        let text = "the kernel ended something of it for want of memory";
+        rows.push(("memory", text.to_owned()));
+    }
     for left in &job.left_behind {
         rows.push((
             "left running",
             format!("{} {}", left.pid, one_line(&left.command)),
         ));
     }
+    // A job that has written nothing has no last line, and may ask without a word.
+    rows.retain(|(_, text)| !text.is_empty());
     for (title, text) in rows {
         let title = page.paint(Paint::Faint, &format!("{title:<14}"));
         page.line(format_args!("{title}{text}"))?;

@@ -48,10 +48,10 @@ impl Calls<'_> {
     /// Runs one command for a client.
     pub(super) async fn run(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = Value::Object(request.arguments.clone().unwrap_or_default()).to_string();
+        let arguments = Value::Object(request.arguments.take().unwrap_or_default()).to_string();
         let asked = Asked::of(&request, &arguments, &context, &self.shared.seal);
         let stop = CancellationToken::new();
         let call = self

@@ -13,6 +13,7 @@ mod instructions;
 mod job;
 mod load;
 mod log;
+mod message;
 mod news;
 mod progress;
 mod resources;
@@ -41,13 +42,15 @@ pub(crate) fn mcp(
     let mut server = Server::start(&arguments.serving, settings)?;
     server.set_front_end("mcp");
     server.defaults.wait_max = Some(arguments.wait_max);
-    let (outcome, signal) = match arguments.http {
-        Some(address) => {
-            let access = Access::of(arguments, address)?;
-            let shared = Shared::new(server);
-            serve::until_done(|stop| http::serve(shared, access, stop, printer))?
-        }
-        None => serve::until_done(|stop| on_stdio(server, stop))?,
+    let engine = server.engine.clone();
+    let (outcome, signal) = if let Some(address) = arguments.http {
+        let access = Access::of(arguments, address)?;
+        let shared = Shared::new(server);
+        serve::until_done(&engine, |stop| http::serve(shared, access, stop, printer))?
+    } else {
+        let whom = "a client of the Model Context Protocol";
+        serve::greet(printer, whom, "docs/mcp.md");
+        serve::until_done(&engine, |stop| on_stdio(server, stop))?
     };
     if let Err(failure) = outcome {
         return Ok(failure.show(printer));

@@ -4,6 +4,7 @@
 //! too long, and an id that is in use.
 
 use super::load::Load;
+use super::message;
 use crate::serve::stdio::{Reader, Writer};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -105,7 +106,7 @@ impl Stdio {
         if line.is_empty() {
             return None;
         }
-        let message = match serde_json::from_slice(line) {
+        let message = match message::read(line) {
             Ok(message) => message,
             Err(error) => {
                 self.refuse(&error, line);

@@ -168,8 +168,12 @@ impl Connection {
                 () = self.calls.one_ended() => continue,
                 line = lines.recv() => line,
                 news = next_news(&mut self.news) => {
-                    self.pass_on(news).await;
-                    continue;
+                    tokio::select! {
+                        biased;
+                        () = self.pass_on(news) => continue,
+                        () = stop.cancelled() => return,
+                        () = given_up() => return,
+                    }
                 }
             };
             let Some(line) = line else { return };
@@ -182,7 +186,8 @@ impl Connection {
         }
     }
 
-    /// Tells what happened to jobs: each end, and all of them as a model should hear it.
+    /// Tells what happened to jobs: each end, and all of them as a model should hear it. What does not
+    /// get there is told the owner's next client.
     async fn pass_on(&self, news: JobNews) {
         match news {
             JobNews::Progress(jobs) => {
@@ -190,13 +195,16 @@ impl Connection {
                     self.outbox.send(&answer::job_progress(progress)).await;
                 }
             }
-            JobNews::Ended(jobs) => {
-                for job in &jobs {
+            JobNews::Ended(delivery) => {
+                let (server, ended) = (&self.host.server, delivery.ended());
+                for job in ended {
                     self.outbox.send(&answer::job_ended(job)).await;
                 }
-                let server = &self.host.server;
-                let text = server.engine.job_notice(&server.profile.name, &jobs).await;
-                self.outbox.send(&answer::jobs_ended(&jobs, &text)).await;
+                let text = server.engine.job_notice(&server.profile.name, ended).await;
+                let notice = answer::jobs_ended(ended, &text);
+                if self.outbox.deliver(&notice).await.is_ok() {
+                    delivery.done();
+                }
             }
         }
     }

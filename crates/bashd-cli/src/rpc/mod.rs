@@ -60,10 +60,11 @@ pub(crate) fn rpc(
     let _ = engine.ask(asking::approver());
     let (ended, signal) = if let Some(path) = &arguments.socket {
         let listening = socket::Listening::at(path)?;
-        serve::until_done(|stop| socket::serve(host, listening, stop))?
+        serve::until_done(&engine, |stop| socket::serve(host, listening, stop))?
     } else {
+        serve::greet(printer, "requests, a JSON object a line,", "docs/rpc.md");
         let ends = Ends::stdio().map_err(|error| Failure::of(Kind::System, error.into()))?;
-        serve::until_done(|stop| async move {
+        serve::until_done(&engine, |stop| async move {
             connection::serve(host, ends, stop).await;
             Ok(())
         })?

@@ -6,7 +6,7 @@
 
 use bashd::CancellationToken;
 use std::io::{self, Read, Write};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Bytes that a line may have. Anything longer is thrown away while it is read.
 pub(crate) const MOST_LINE_BYTES: usize = 8 * 1024 * 1024;
@@ -90,10 +90,21 @@ impl Splitter {
     }
 }
 
+/// A line on its way to a client.
+struct Outgoing {
+    line: Vec<u8>,
+    /// Told when it was written, by somebody who wants to know.
+    written: Option<oneshot::Sender<()>>,
+}
+
+/// The client is gone before it could be told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Gone;
+
 /// The way to a client. Whoever sends waits while the client does not read.
 #[derive(Clone)]
 pub(crate) struct Outbox {
-    messages: mpsc::Sender<Vec<u8>>,
+    messages: mpsc::Sender<Outgoing>,
     /// Cancelled when the client can't be written to any more.
     pub(crate) broken: CancellationToken,
 }
@@ -104,12 +115,28 @@ impl Outbox {
         self.send_line(message.to_string().into_bytes()).await;
     }
 
+    /// Sends one message as one line, and waits until that and everything before it was written.
+    pub(crate) async fn deliver(&self, message: &serde_json::Value) -> Result<(), Gone> {
+        let (written, is_written) = oneshot::channel();
+        self.put(message.to_string().into_bytes(), Some(written))
+            .await;
+        tokio::select! {
+            biased;
+            is_written = is_written => is_written.map_err(|_| Gone),
+            () = self.broken.cancelled() => Err(Gone),
+        }
+    }
+
     /// Sends one line; when the client is gone, nobody needs to know.
-    pub(crate) async fn send_line(&self, mut line: Vec<u8>) {
+    pub(crate) async fn send_line(&self, line: Vec<u8>) {
+        self.put(line, None).await;
+    }
+
+    async fn put(&self, mut line: Vec<u8>, written: Option<oneshot::Sender<()>>) {
         line.push(b'\n');
         tokio::select! {
             biased;
-            _ = self.messages.send(line) => {}
+            _ = self.messages.send(Outgoing { line, written }) => {}
             () = self.broken.cancelled() => {}
         }
     }
@@ -117,7 +144,7 @@ impl Outbox {
 
 /// Writes what an outbox is given; the other end tells when all of it has been written.
 pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, CancellationToken) {
-    let (messages, mut waiting) = mpsc::channel::<Vec<u8>>(MESSAGES_AHEAD);
+    let (messages, mut waiting) = mpsc::channel::<Outgoing>(MESSAGES_AHEAD);
     let outbox = Outbox {
         messages,
         broken: CancellationToken::new(),
@@ -125,14 +152,15 @@ pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, Cancell
     let (broken, flushed) = (outbox.broken.clone(), CancellationToken::new());
     let done = flushed.clone();
     std::thread::spawn(move || {
-        while let Some(line) = waiting.blocking_recv() {
-            if output
-                .write_all(&line)
-                .and_then(|()| output.flush())
-                .is_err()
-            {
+        while let Some(Outgoing { line, written }) = waiting.blocking_recv() {
+            let wrote = output.write_all(&line).and_then(|()| output.flush());
+            if wrote.is_err() {
                 broken.cancel();
                 break;
+            }
+            if let Some(written) = written {
+                // Whoever wanted to know may have gone.
+                let _ = written.send(());
             }
         }
         done.cancel();
@@ -158,6 +186,30 @@ mod tests {
         );
         assert_eq!(splitter.finish(), Some(text("th")));
         assert_eq!(splitter.finish(), None);
+    }
+
+    /// Takes so many lines, then fails.
+    struct Fails(usize);
+
+    impl Write for Fails {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let left = self.0.checked_sub(1);
+            self.0 = left.ok_or(io::ErrorKind::BrokenPipe)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn only_what_was_written_is_delivered() {
+        let (outbox, _) = write(Fails(2));
+        outbox.send(&serde_json::json!(1)).await;
+        assert_eq!(outbox.deliver(&serde_json::json!(2)).await, Ok(()));
+        assert_eq!(outbox.deliver(&serde_json::json!(3)).await, Err(Gone));
+        assert_eq!(outbox.deliver(&serde_json::json!(4)).await, Err(Gone));
     }
 
     #[test]

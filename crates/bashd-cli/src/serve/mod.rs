@@ -12,14 +12,20 @@ pub(crate) mod stdio;
 use crate::args::Serving;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::print::{Paint, Printer};
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::surroundings;
 use bashd::profile::schema;
-use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request};
+use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
 use serde_json::Value;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long nobody has asked for anything when memory is given back.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// What a server stands on.
 #[derive(Clone)]
@@ -50,6 +56,11 @@ impl Server {
         let mut defaults = Request::new("").profile(&profile.name);
         options.judging.apply_to(&mut defaults);
         defaults.session.clone_from(&options.session);
+        check(
+            &defaults,
+            &profile,
+            options.cwd.is_some().then_some(&surroundings.cwd),
+        )?;
         let cwd = surroundings.cwd.clone();
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
         Ok(Self {
@@ -84,9 +95,32 @@ impl Server {
     }
 }
 
+/// Refuses what would make every call fail: better now than one by one.
+fn check(defaults: &Request, profile: &Profile, cwd: Option<&PathBuf>) -> Result<(), Failure> {
+    if let Some(cwd) = cwd.filter(|cwd| !cwd.is_dir()) {
+        let message = format!("{} is not a directory", cwd.display());
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let mut harmless = defaults.clone();
+    "true".clone_into(&mut harmless.command);
+    match request::validate(profile, &harmless) {
+        Ok(_) => Ok(()),
+        Err(refusal) => Err(Failure::new(Kind::Usage, refusal.detail)),
+    }
+}
+
+/// Tells a person who started a server by hand whom it waits for.
+pub(crate) fn greet(printer: &Printer, whom: &str, page: &str) {
+    if io::stdin().is_terminal() {
+        let text = format!("waiting for {whom} on stdin; end with Ctrl-D ({page})");
+        printer.remark(Paint::Hint, "bashd:", &text);
+    }
+}
+
 /// Serves until the future is done, or a signal ends it: then the token is cancelled, and whoever
-/// serves comes to an end.
+/// serves comes to an end. What busy times needed is given back in quiet ones.
 pub(crate) fn until_done<T, F>(
+    engine: &Engine,
     serve: impl FnOnce(CancellationToken) -> F,
 ) -> Result<(T, Option<ExitStatus>), Failure>
 where
@@ -100,6 +134,8 @@ where
     let ended = runtime.block_on(async {
         let token = CancellationToken::new();
         let signals = Signals::listen()?;
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.tidy_up(QUIET).await });
         Ok(signals.heed(&token, serve(token.clone())).await)
     });
     // Whatever still reads stdin in a thread of the runtime must not hold up the end.

@@ -63,6 +63,7 @@ fn every_value_is_shown_with_its_origin() {
     urls.memory_dir = ""                           # default
     urls.rules_dir = ""                            # default
     async.enabled = false                          # default
+    async.pollWaitDuration = "30s"                 # default
     console.end_key = ""                           # default
     bash.virtualTerminal = "on"                    # default
     bash.autoBackground.enabled = false            # default

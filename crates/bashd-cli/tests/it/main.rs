@@ -8,7 +8,10 @@
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
+//! | `jobs_clock` | jobs and a clock that is set back under them |
+//! | `jobs_delivery` | ends of jobs whose clients went away |
 //! | `jobs_screen` | `jobs screen`, and keys by `jobs send`: vim, less, top, a password |
+//! | `jobs_upgrade` | jobs whose program is gone, and another looks after them |
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
@@ -45,7 +48,10 @@ mod doctor;
 mod documents;
 mod hook;
 mod jobs;
+mod jobs_clock;
+mod jobs_delivery;
 mod jobs_screen;
+mod jobs_upgrade;
 mod ledger;
 mod log;
 mod mcp;

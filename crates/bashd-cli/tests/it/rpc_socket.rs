@@ -11,7 +11,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-fn serving(home: &Home) -> (Client, PathBuf) {
+pub(crate) fn serving(home: &Home) -> (Client, PathBuf) {
     let path = home.workspace().join("s.sock");
     let client = Client::start(home, &["--socket", path.to_str().unwrap()]);
     let begun = Instant::now();

@@ -6,6 +6,11 @@ use std::process::{Command, Stdio};
 
 const SUBCOMMANDS: &[&str] = &[
     "acp",
+    "artifact",
+    "check",
+    "console",
+    "hook",
+    "mcp",
     "rpc",
     "run",
     "log",
@@ -71,6 +76,17 @@ fn bad_usage_is_125_on_stderr() {
         &["run", "--env", "=x", "true"],
         &["run", "--input", "-", "--stdin", "-"],
         &["run", "--stdin", "/nonexistent", "true"],
+        &["mcp", "--cwd", "/nonexistent"],
+        &["mcp", "--session", ""],
+        &["mcp", "--profile", "nonsense"],
+        &["mcp", "--http", "nonsense"],
+        &["mcp", "--http", "0.0.0.0:0"],
+        &["mcp", "--http", "0.0.0.0:0", "--token", "none"],
+        &["mcp", "--http", "0", "--token", ""],
+        &["mcp", "--token", "none"],
+        &["rpc", "--cwd", "/nonexistent"],
+        &["rpc", "--socket", "/nonexistent/socket"],
+        &["acp", "--session", "two\nlines"],
         &["log", "--limit", "many"],
         &["log", "--since", "soon"],
         &["schema", "--profile", "nonsense"],
@@ -84,6 +100,34 @@ fn bad_usage_is_125_on_stderr() {
         assert_eq!(transcript.code(), Some(125), "{arguments:?}");
         assert_eq!(transcript.out(), "", "{arguments:?}");
         assert!(!transcript.err().is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_server_at_a_terminal_says_whom_it_waits_for() {
+    let home = Home::new();
+    for (server, page) in [
+        ("mcp", "docs/mcp.md"),
+        ("rpc", "docs/rpc.md"),
+        ("acp", "docs/acp.md"),
+    ] {
+        // `script` gives it a terminal, and its own stdin's end is the end of the input there.
+        let said = Command::new("script")
+            .args(["--quiet", "--return", "--command"])
+            .arg(format!("{} {server}", env!("CARGO_BIN_EXE_bashd")))
+            .arg("/dev/null")
+            .env_clear()
+            .envs(home.env())
+            .current_dir(home.workspace())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(
+            text.contains("waiting for ") && text.contains(page),
+            "{text}"
+        );
+        assert!(said.status.success(), "{server}: {}", said.status);
     }
 }
 

@@ -90,6 +90,8 @@ pub const JOBS_MAX_SECONDS: &str = "BASHD_JOBS_MAX_SECONDS";
 pub const JOBS_OUTPUT_BYTES: &str = "BASHD_JOBS_OUTPUT_BYTES";
 /// Overrides `async.enabled`.
 pub const ASYNC_ENABLED: &str = "BASHD_ASYNC_ENABLED";
+/// Overrides `async.pollWaitDuration`.
+pub const ASYNC_POLL_WAIT_DURATION: &str = "BASHD_ASYNC_POLL_WAIT_DURATION";
 /// Overrides `bash.virtualTerminal`.
 pub const BASH_VIRTUAL_TERMINAL: &str = "BASHD_BASH_VIRTUAL_TERMINAL";
 /// Overrides `console.end_key`.

@@ -250,6 +250,12 @@ pub const KEYS: &[Key] = &[
     now("urls.memory_dir", env_vars::URLS_MEMORY_DIR, Kind::Path),
     now("urls.rules_dir", env_vars::URLS_RULES_DIR, Kind::Path),
     now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
+    now(
+        "async.pollWaitDuration",
+        env_vars::ASYNC_POLL_WAIT_DURATION,
+        Kind::Choice(&["5s", "10s", "30s", "1m", "5m"]),
+    )
+    .or("30s"),
     now("console.end_key", env_vars::CONSOLE_END_KEY, Kind::Text),
     now(
         "bash.virtualTerminal",

@@ -130,6 +130,8 @@ pub struct JobSettings {
     pub max_time: Duration,
     /// Bytes of output that a job's file takes; what comes after goes through the ring.
     pub output_bytes: u64,
+    /// How long a poll of several jobs waits for the first to end.
+    pub poll_wait: Duration,
 }
 
 /// What a host process hands to the engine of its own surroundings.
@@ -259,6 +261,7 @@ impl Config {
                 },
                 max_time: Duration::from_secs(values.number("jobs.max_seconds")?),
                 output_bytes: values.number("jobs.output_bytes")?,
+                poll_wait: poll_wait(values.text("async.pollWaitDuration")?)?,
             },
             resources: Resources {
                 cpu_seconds: unless_zero(values.number("limits.cpu_seconds")?),
@@ -316,6 +319,20 @@ fn rule_names(values: &Values, key: &str) -> Result<Vec<String>> {
             format!("`{key}` names the rule {name:?}, which does not exist"),
         )),
         None => Ok(names.to_vec()),
+    }
+}
+
+fn poll_wait(word: &str) -> Result<Duration> {
+    match word {
+        "5s" => Ok(Duration::from_secs(5)),
+        "10s" => Ok(Duration::from_secs(10)),
+        "30s" => Ok(Duration::from_secs(30)),
+        "1m" => Ok(Duration::from_mins(1)),
+        "5m" => Ok(Duration::from_mins(5)),
+        other => Err(Error::new(
+            ErrorKind::Config,
+            format!("`async.pollWaitDuration` can't be {other:?}"),
+        )),
     }
 }
 

@@ -177,6 +177,25 @@ fn sizes_lists_and_switches_are_read_from_every_layer() {
 }
 
 #[test]
+fn a_poll_waits_for_one_of_five_times() {
+    for (word, seconds) in [("5s", 5), ("10s", 10), ("30s", 30), ("1m", 60), ("5m", 300)] {
+        let mut sources = sources();
+        sources.flags = vec![format!("async.pollWaitDuration={word}")];
+        let (config, _) = resolve(&sources).unwrap();
+        assert_eq!(config.jobs.poll_wait, Duration::from_secs(seconds));
+    }
+    assert_eq!(
+        Config::new("/state").jobs.poll_wait,
+        Duration::from_secs(30)
+    );
+    let mut sources = sources();
+    sources.file = Some(file("[async]\npollWaitDuration = '7s'\n"));
+    let expected = "`async.pollWaitDuration` must be one of \"5s\", \"10s\", \"30s\", \"1m\", \"5m\", \
+         but /etc/me/config.toml:2 gives the text \"7s\"";
+    assert_eq!(complaint(&sources), expected);
+}
+
+#[test]
 fn unknown_keys_are_reported_with_what_was_probably_meant() {
     let mut sources = sources();
     sources.file = Some(file("[ledger]\nenable = false\n[colours]\nred = 1\n"));

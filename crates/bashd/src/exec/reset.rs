@@ -1,4 +1,4 @@
-//! Why a session's shell is gone, and with it variables, functions and directory.
+//! Why a session's shell is gone, and with it variables, functions and mostly the directory.
 
 use std::fmt;
 
@@ -25,6 +25,24 @@ pub enum Reset {
     BecameJob,
     /// Its keeper was killed or did not answer.
     Lost,
+}
+
+impl Reset {
+    /// What went with the shell.
+    pub(crate) fn loss(self) -> &'static str {
+        match self {
+            // The next shell begins where the command is.
+            Self::BecameJob => "variables and functions are gone, the directory stays",
+            Self::Exited
+            | Self::Killed(_)
+            | Self::TimedOut
+            | Self::Cancelled
+            | Self::NoReport
+            | Self::Idle
+            | Self::Evicted
+            | Self::Lost => "variables, functions and directory are gone",
+        }
+    }
 }
 
 impl fmt::Display for Reset {

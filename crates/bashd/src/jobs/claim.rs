@@ -45,6 +45,19 @@ pub(crate) enum Refused {
     Io(io::Error),
 }
 
+impl Refused {
+    /// Says where, too: whoever is refused has to look there.
+    fn in_directory(self, runs: &Path) -> Self {
+        match self {
+            Self::Full(most) => Self::Full(most),
+            Self::Io(error) => {
+                let text = format!("{error}, in {}", runs.display());
+                Self::Io(io::Error::new(error.kind(), text))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,7 +80,16 @@ impl From<io::Error> for Refused {
 pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<String, Refused> {
     let no_directory = || io::Error::other("a job needs a directory of runs");
     let runs = directory.parent().ok_or_else(no_directory)?;
-    let id = directory.file_name().ok_or_else(no_directory)?;
+    claim_in(runs, directory, owner, limits).map_err(|refused| refused.in_directory(runs))
+}
+
+fn claim_in(
+    runs: &Path,
+    directory: &Path,
+    owner: &str,
+    limits: JobLimits,
+) -> Result<String, Refused> {
+    let id = directory.file_name().unwrap_or_default();
     crate::output::spool::prepare_runs_directory(runs)?;
     let _lock = lock(runs)?;
     let known = known(runs);
@@ -86,13 +108,14 @@ pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<
         owner: owner.to_owned(),
         alias: alias.clone(),
     };
-    directory::write_whole(directory, directory::CLAIM, &claim)?;
+    directory::write_whole(directory, directory::CLAIM, &claim)
+        .inspect_err(|_| withdraw(directory))?;
     let known = Known {
         id: id.to_string_lossy().into_owned(),
         owner: claim.owner,
         alias: claim.alias,
     };
-    note(runs, &known)?;
+    note(runs, &known).inspect_err(|_| withdraw(directory))?;
     Ok(alias)
 }
 
@@ -251,6 +274,19 @@ mod tests {
         }
         let text = fs::read_to_string(runs.path().join(NAMES)).unwrap();
         assert!(text.lines().count() <= MOST_STALE + 2);
+    }
+
+    #[test]
+    fn a_refusal_names_the_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let runs = place.path().join("runs");
+        fs::write(&runs, "a file").unwrap();
+        let refused = claim(&runs.join("1"), "ann", LIMITS).unwrap_err();
+        let text = refused.to_string();
+        assert!(
+            text.ends_with(&format!(", in {}", runs.display())),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,14 +1,21 @@
-//! The end of a job, delivered once: to the first of its owner's processes that asks.
+//! The end of a job, delivered once: to the first of its owner's processes that asks and can pass it on.
+//!
+//! A delivery holds a lock in the job's directory while it is under way, so that nobody else begins
+//! one; the kernel takes the lock away from who dies in it. Only when the end was passed on is that noted, for good: one
+//! that fails is tried again, here after a pause (`retry`), or by any other process of the owner.
 
+use super::retry::Attempts;
 use super::state::{self, Job};
-use super::{BELL, Jobs, Whose, directory};
+use super::{BELL, Jobs, Whose, directory, news};
 use crate::error::{Error, ErrorKind, Result};
 use rustix::fs::inotify::{CreateFlags, WatchFlags};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
+use tokio::time::Instant;
 
 /// Pause after which it is looked without having been told: keepers that are killed ring no bell.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -31,11 +38,23 @@ impl Jobs {
 
     /// The owner's jobs that have ended and whose end nobody has been told; from now on somebody has.
     pub fn take_ended(&self, owner: &str) -> Vec<Job> {
-        let untold = state::directories(&self.runs)
-            .filter(|path| super::news::may_be_told(path))
+        let untold = self.untold(owner).into_iter();
+        let told = untold.filter(|untold| self.acknowledge(&untold.job));
+        told.map(|untold| untold.job).collect()
+    }
+
+    /// The owner's jobs whose end nobody has been told, and nobody else is being told while these are held.
+    fn untold(&self, owner: &str) -> Vec<Untold> {
+        let ended = state::directories(&self.runs)
+            .filter(|path| !path.join(directory::TOLD).exists() && directory::has_ended(path))
             .filter_map(|path| Job::read(&path))
             .filter(|job| Whose::Owner(owner).may_see(job) && job.has_ended());
-        untold.filter(|job| self.acknowledge(job)).collect()
+        let reserved = ended.filter_map(|job| {
+            let reserved = news::reserve(&job.directory)?;
+            // Whoever had it before may just have told.
+            (!self.is_acknowledged(&job)).then_some(Untold { job, reserved })
+        });
+        reserved.collect()
     }
 
     /// The ends of this owner's jobs, as they come.
@@ -56,8 +75,61 @@ impl Jobs {
             jobs: self.clone(),
             owner: owner.into(),
             watch,
+            attempts: Arc::default(),
         })
     }
+}
+
+/// A job whose end is to be told by who holds this.
+#[derive(Debug)]
+struct Untold {
+    job: Job,
+    reserved: fs::File,
+}
+
+/// Ends of jobs on their way to their owner: nobody else tells them meanwhile. Dropped without
+/// [`done`](Self::done) they were not told, and will be told again.
+#[derive(Debug)]
+#[must_use = "what is not `done` is delivered again"]
+pub struct Delivery {
+    jobs: Jobs,
+    ended: Vec<Job>,
+    reserved: Vec<fs::File>,
+    attempts: Arc<Mutex<Attempts>>,
+}
+
+impl Delivery {
+    /// The jobs that have ended.
+    pub fn ended(&self) -> &[Job] {
+        &self.ended
+    }
+
+    /// The owner knows of them now.
+    pub fn done(mut self) -> Vec<Job> {
+        let ended = std::mem::take(&mut self.ended);
+        for job in &ended {
+            let mut attempts = lock(&self.attempts);
+            attempts.has_succeeded(&job.id);
+            if !self.jobs.acknowledge(job) && !self.jobs.is_acknowledged(job) {
+                attempts.remember(&job.id);
+            }
+        }
+        self.reserved.clear();
+        ended
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        for job in &self.ended {
+            lock(&self.attempts).has_failed(&job.id, now);
+        }
+    }
+}
+
+fn lock(attempts: &Mutex<Attempts>) -> MutexGuard<'_, Attempts> {
+    attempts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The ends of an owner's jobs, each delivered to one watcher only.
@@ -66,17 +138,52 @@ pub struct Completions {
     jobs: Jobs,
     owner: String,
     watch: AsyncFd<OwnedFd>,
+    attempts: Arc<Mutex<Attempts>>,
 }
 
 impl Completions {
-    /// Waits for the next jobs that have ended and whose end nobody was told.
+    /// Waits for the next jobs that have ended and whose end nobody was told; from now on somebody was.
     pub async fn next(&mut self) -> Vec<Job> {
+        self.next_delivery().await.done()
+    }
+
+    /// Waits for the next jobs that have ended and whose end nobody was told, for somebody who may fail to
+    /// pass it on. Nothing is lost if this is dropped while it waits.
+    pub async fn next_delivery(&mut self) -> Delivery {
         loop {
-            let ended = self.jobs.take_ended(&self.owner);
-            if !ended.is_empty() {
-                return ended;
+            let (untold, look_again) = self.due(Instant::now());
+            if !untold.is_empty() {
+                return self.deliver(untold);
             }
-            let _ = tokio::time::timeout(LOOK_EVERY, self.bell()).await;
+            let _ = tokio::time::timeout_at(look_again, self.bell()).await;
+        }
+    }
+
+    /// What may be told now, and when to look again for more.
+    fn due(&self, now: Instant) -> (Vec<Untold>, Instant) {
+        let mut look_again = now + LOOK_EVERY;
+        let mut untold = self.jobs.untold(&self.owner);
+        let mut attempts = lock(&self.attempts);
+        let ids = untold.iter().map(|untold| untold.job.id.as_str());
+        attempts.forget_but(&ids.collect(), now);
+        untold.retain(|untold| {
+            let later = attempts.not_before(&untold.job.id, now);
+            look_again = later.map_or(look_again, |later| later.min(look_again));
+            later.is_none() && !attempts.was_told(&untold.job.id)
+        });
+        (untold, look_again)
+    }
+
+    fn deliver(&self, untold: Vec<Untold>) -> Delivery {
+        let (ended, reserved) = untold
+            .into_iter()
+            .map(|untold| (untold.job, untold.reserved))
+            .unzip();
+        Delivery {
+            jobs: self.jobs.clone(),
+            ended,
+            reserved,
+            attempts: Arc::clone(&self.attempts),
         }
     }
 

@@ -128,6 +128,14 @@ pub(crate) struct StoredStream {
     pub(crate) segments: Vec<Segment>,
 }
 
+impl StoredStream {
+    /// Bytes that its file has.
+    pub(crate) fn kept(&self) -> u64 {
+        let length = |segment: &Segment| segment.upto - segment.from;
+        self.segments.iter().map(length).sum()
+    }
+}
+
 /// That a job waits for input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -192,16 +200,26 @@ pub(crate) fn write_durably(
     name: &str,
     value: &impl Serialize,
 ) -> io::Result<()> {
-    let file = write_aside(directory, name, value)?;
-    file.sync_all()?;
-    fs::rename(aside(directory, name), directory.join(name))?;
+    let written = write_aside(directory, name, value).and_then(|file| {
+        file.sync_all()?;
+        fs::rename(aside(directory, name), directory.join(name))
+    });
+    nothing_beside(directory, name, written)?;
     fs::File::open(directory)?.sync_all()
 }
 
 /// Writes a file so that nobody sees half of it.
 pub(crate) fn write_whole(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
-    write_aside(directory, name, value)?;
-    fs::rename(aside(directory, name), directory.join(name))
+    let written = write_aside(directory, name, value)
+        .and_then(|_| fs::rename(aside(directory, name), directory.join(name)));
+    nothing_beside(directory, name, written)
+}
+
+/// Takes away what was begun, where it came to nothing.
+fn nothing_beside(directory: &Path, name: &str, written: io::Result<()>) -> io::Result<()> {
+    written.inspect_err(|_| {
+        let _ = fs::remove_file(aside(directory, name));
+    })
 }
 
 fn aside(directory: &Path, name: &str) -> PathBuf {
@@ -249,6 +267,11 @@ pub(crate) fn is_alive(directory: &Path) -> bool {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+/// Whether its shell has ended, or nobody will ever know; cheaper than reading the job.
+pub(crate) fn has_ended(directory: &Path) -> bool {
+    directory.join(STATUS).exists() || !is_alive(directory)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub(crate) mod end_line;
 mod news;
 mod output;
 mod probe;
+mod retry;
 mod running;
 mod screen;
 mod state;
@@ -22,7 +23,7 @@ mod typing;
 mod wait;
 
 pub use claim::JobLimits;
-pub use completion::Completions;
+pub use completion::{Completions, Delivery};
 pub use directory::{Asks, JobKind, Sure, Waiting};
 pub use end_line::EndLines;
 pub use news::{JobNews, News, Progress, Tell};
@@ -47,6 +48,9 @@ const ANSWER_BOUND: Duration = Duration::from_secs(10);
 
 /// How long the end of a job may take after it was asked for: the grace, and a busy machine.
 const END_BOUND: Duration = Duration::from_secs(15);
+
+/// How long a job that could not be asked to end may take to be gone: it was about to.
+const LEAVING_BOUND: Duration = Duration::from_secs(1);
 
 /// The jobs of a state directory. Cheap to make; needs no engine.
 #[derive(Debug, Clone)]
@@ -132,9 +136,11 @@ impl Jobs {
     /// Ends the whole tree: TERM, grace, KILL; and waits until that is done.
     pub async fn kill(&self, job: &Job) -> Result<Job> {
         if job.state.is_alive() {
-            Control::open(job).await?.end().await?;
-            let ended = tokio::time::timeout(END_BOUND, self.until_gone(job)).await;
+            let asked = ask_to_end(job).await;
+            let bound = asked.as_ref().map_or(LEAVING_BOUND, |()| END_BOUND);
+            let ended = tokio::time::timeout(bound, self.until_gone(job)).await;
             if ended.is_err() {
+                asked?;
                 let text = format!(
                     "job {} does not end; its processes may be unkillable",
                     job.id
@@ -196,6 +202,10 @@ impl Jobs {
             Error::new(ErrorKind::NoSuchJob, text).about(&job.id)
         })
     }
+}
+
+async fn ask_to_end(job: &Job) -> Result<()> {
+    Control::open(job).await?.end().await
 }
 
 /// The number of a signal by its name, with or without `SIG`, or by its number.

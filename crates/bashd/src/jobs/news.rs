@@ -4,14 +4,14 @@
 //! is told is woken once. A job that somebody waits for (`watch`) is not told of meanwhile: the one
 //! who waits hears of it.
 
-use super::completion::Completions;
+use super::completion::{Completions, Delivery};
 use super::state::Job;
-use super::{Jobs, OutputQuery, Whose, directory};
+use super::{Jobs, OutputQuery, Whose};
 use crate::error::Result;
 use rustix::fs::FlockOperation;
-use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -22,16 +22,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Bytes of the end of the output that a look shows.
 const TAIL: u64 = 50 * 1024;
 
-/// Locked while somebody waits for the job, and will hear of its end by that.
+/// Locked while somebody waits for the job, and will hear of its end by that; or while somebody tells it.
 const WATCHED: &str = "watched";
 
 /// News of an owner's jobs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum JobNews {
     /// These have written more.
     Progress(Vec<Progress>),
-    /// These have ended, and nobody else is told of it.
-    Ended(Vec<Job>),
+    /// These have ended, and nobody else is told of it; say when it was passed on.
+    Ended(Delivery),
 }
 
 /// How far a job is.
@@ -75,19 +75,23 @@ impl Jobs {
 impl Watch {
     /// Keeps the end of a job from others until this is dropped.
     pub(crate) fn begin(job: &Job) -> Option<Self> {
-        let mut options = fs::OpenOptions::new();
-        let options = options.write(true).create(true).truncate(false);
-        let lock = options.open(job.directory.join(WATCHED)).ok()?;
+        let lock = open(&job.directory).ok()?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared).ok()?;
         Some(Self { _lock: lock })
     }
 }
 
-/// Whether somebody waits for the job in this directory.
-pub(super) fn is_watched(path: &Path) -> bool {
-    fs::File::open(path.join(WATCHED)).is_ok_and(|file| {
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
-    })
+/// Takes the telling of the end of the job in this directory upon oneself, if nobody else has it.
+pub(super) fn reserve(path: &Path) -> Option<fs::File> {
+    let lock = open(path).ok()?;
+    let operation = FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::flock(&lock, operation).ok().map(|()| lock)
+}
+
+fn open(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    let options = options.write(true).create(true).truncate(false);
+    options.open(path.join(WATCHED))
 }
 
 /// The news of an owner's jobs.
@@ -108,7 +112,7 @@ impl News {
             let look = self.next_look;
             tokio::select! {
                 biased;
-                ended = self.ends.next() => return JobNews::Ended(ended),
+                ended = self.ends.next_delivery() => return JobNews::Ended(ended),
                 () = tokio::time::sleep_until(look.unwrap_or_else(Instant::now)), if look.is_some() => {
                     self.next_look = Some(Instant::now() + LOOK_EVERY);
                     let progress = self.look().await;
@@ -142,9 +146,4 @@ impl News {
         self.written = written;
         progress
     }
-}
-
-/// Whether the end of the job in this directory may be told now.
-pub(super) fn may_be_told(path: &Path) -> bool {
-    !path.join(directory::TOLD).exists() && !is_watched(path)
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Bytes from the end of the output in which the last line is looked for.
 const LAST_LINE_BYTES: u64 = 400;
@@ -112,6 +113,9 @@ pub struct Job {
     pub out_of_memory: bool,
     /// The limits that it runs under, or null.
     pub limits: Option<LimitsInForce>,
+    /// How long it ran by a clock that nobody sets, once it has ended.
+    #[serde(skip)]
+    pub(crate) ran_for: Option<Duration>,
     /// Its directory.
     #[serde(skip)]
     pub(crate) directory: PathBuf,
@@ -168,6 +172,9 @@ impl Job {
             }),
             ended_by: status.as_ref().and_then(|status| status.ended_by),
             ended_ms: status.as_ref().map(|status| status.ended_ms),
+            ran_for: status
+                .as_ref()
+                .map(|status| Duration::from_micros(status.ran_for_us)),
             age_ms: directory::since_ms(spec.started_ms).as_millis() as u64,
             output_bytes: sum(|stream| stream.bytes)
                 .filter(|_| is_settled)
@@ -207,8 +214,8 @@ impl Job {
 
     /// How long it ran, or has run.
     pub fn ran_ms(&self) -> u64 {
-        match self.ended_ms {
-            Some(ended) => ended.saturating_sub(self.started_ms),
+        match self.ran_for {
+            Some(ran_for) => ran_for.as_millis() as u64,
             None => self.age_ms,
         }
     }

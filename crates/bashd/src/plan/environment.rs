@@ -1,6 +1,6 @@
 //! The environment of a run: what is inherited, what the profile sets, what the call sets.
 
-use super::shell::{Shell, find_program};
+use super::shell::{Programs, Shell};
 use crate::config::Surroundings;
 use crate::profile::Profile;
 use crate::request::Request;
@@ -17,6 +17,7 @@ pub(super) fn of(
     profile: &Profile,
     request: &Request,
     surroundings: &Surroundings,
+    programs: &Programs,
     id: &RunId,
 ) -> Vec<(OsString, OsString)> {
     if request.by.is_person() {
@@ -32,17 +33,20 @@ pub(super) fn of(
     let of_profile = set
         .chain(run)
         .map(|(name, value)| (name.into(), value.into()));
-    let programs = rules.set_to_program.iter().filter_map(|(name, programs)| {
-        let find = |program: &String| find_program(program, None, &surroundings.cwd);
-        Some((
-            name.into(),
-            programs.iter().find_map(find)?.into_os_string(),
-        ))
-    });
+    let to_programs = rules
+        .set_to_program
+        .iter()
+        .filter_map(|(name, candidates)| {
+            let find = |program: &String| programs.find(program, None, &surroundings.cwd);
+            Some((
+                name.into(),
+                candidates.iter().find_map(find)?.into_os_string(),
+            ))
+        });
     last_of_each(
         inherited
             .chain(of_profile)
-            .chain(programs)
+            .chain(to_programs)
             .chain(request.env.iter().cloned()),
     )
 }
@@ -60,9 +64,8 @@ fn last_of_each(
         .collect::<Vec<_>>();
     let mut is_last = is_last.into_iter().rev();
     variables
-        .iter()
+        .into_iter()
         .filter(|_| is_last.next() == Some(true))
-        .cloned()
         .collect()
 }
 

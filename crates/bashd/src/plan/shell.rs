@@ -7,6 +7,8 @@ use crate::profile::rules::{ShellCandidate, ShellChoice};
 use rustix::fs::Access;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Where programs are looked for when the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -22,9 +24,57 @@ pub struct Shell {
     pub args: Vec<OsString>,
 }
 
+/// For how long a program is believed to be the first of its name in `PATH`. A shell that lives on believes it for
+/// ever; many calls in a row need not look through the same directories each.
+const BELIEVED: Duration = Duration::from_secs(1);
+
+/// Programs that are remembered at most.
+const REMEMBERED: usize = 8;
+
+/// Programs that were found a moment ago. That they are still there is looked at each time.
+#[derive(Default)]
+pub(crate) struct Programs(Mutex<Vec<Found>>);
+
+struct Found {
+    name: String,
+    path: Option<OsString>,
+    cwd: PathBuf,
+    program: PathBuf,
+    at: Instant,
+}
+
+impl Programs {
+    /// A program as the shell would find it.
+    pub(super) fn find(&self, name: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+        if name.contains('/') {
+            return find_program(name, path, cwd);
+        }
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        found.retain(|one| one.at.elapsed() < BELIEVED);
+        let is_it =
+            |one: &&Found| one.name == name && one.path.as_deref() == path && one.cwd == cwd;
+        let known = found.iter().find(is_it);
+        if let Some(known) = known.filter(|known| is_executable(&known.program)) {
+            return Some(known.program.clone());
+        }
+        let program = find_program(name, path, cwd)?;
+        if found.len() < REMEMBERED {
+            found.push(Found {
+                name: name.to_owned(),
+                path: path.map(OsStr::to_owned),
+                cwd: cwd.to_owned(),
+                program: program.clone(),
+                at: Instant::now(),
+            });
+        }
+        Some(program)
+    }
+}
+
 /// Where a program is looked for.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
+    pub(super) programs: &'a Programs,
     pub(super) env: &'a [(OsString, OsString)],
     pub(super) cwd: &'a Path,
 }
@@ -32,13 +82,15 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     fn find(self, program: &str) -> Option<PathBuf> {
         let path = self.env.iter().find(|(name, _)| name == "PATH");
-        find_program(program, path.map(|(_, value)| value.as_os_str()), self.cwd)
+        let path = path.map(|(_, value)| value.as_os_str());
+        self.programs.find(program, path, self.cwd)
     }
 }
 
 /// The shell that calls of a profile get which say nothing else.
 pub fn shell_for(profile: &Profile, config: &Config, surroundings: &Surroundings) -> Result<Shell> {
     let place = Place {
+        programs: &Programs::default(),
         env: &surroundings.env,
         cwd: &surroundings.cwd,
     };
@@ -120,7 +172,7 @@ pub(super) fn plain_bash(place: Place<'_>) -> Result<Shell> {
 }
 
 /// A program as the shell would find it: by its path, or by name in `PATH`.
-pub(super) fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(cwd.join(program)).filter(|candidate| is_executable(candidate));
     }
@@ -132,4 +184,42 @@ pub(super) fn find_program(program: &str, path: Option<&OsStr>, cwd: &Path) -> O
 
 fn is_executable(program: &Path) -> bool {
     rustix::fs::access(program, Access::EXEC_OK).is_ok() && program.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn make(directory: &Path) -> PathBuf {
+        let program = directory.join("program");
+        std::fs::write(&program, "").unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        program
+    }
+
+    #[test]
+    fn what_was_found_is_looked_for_again_when_it_is_gone_or_time_has_passed() {
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = std::env::join_paths([first.path(), second.path()]).unwrap();
+        let programs = Programs::default();
+        let find = || programs.find("program", Some(&path), Path::new("/"));
+        assert_eq!(find(), None, "what is not found is not remembered");
+        let later = make(second.path());
+        assert_eq!(find(), Some(later.clone()));
+        std::fs::remove_file(&later).unwrap();
+        assert_eq!(find(), None);
+        make(second.path());
+        assert_eq!(find(), Some(later));
+        // One that comes before it is found once the memory is old.
+        let sooner = make(first.path());
+        let begun = Instant::now();
+        while find() != Some(sooner.clone()) {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Another `PATH` is another question.
+        let other = programs.find("program", Some(second.path().as_os_str()), Path::new("/"));
+        assert_eq!(other, Some(second.path().join("program")));
+    }
 }

@@ -96,8 +96,8 @@ fn finished(
     // Where nobody asked for a session by name, its end is data only: the document's texts stay as they are.
     let is_asked_for = plan.session.as_ref().is_some_and(|plan| plan.is_asked_for);
     notices.extend(run.session_reset.filter(|_| is_asked_for).map(|reset| {
-        let text = "variables, functions and directory are gone";
-        Notice::request(format!("the session begins anew, since {reset}: {text}"))
+        let loss = reset.loss();
+        Notice::request(format!("the session begins anew, since {reset}: {loss}"))
     }));
     notices.extend(plan.notices.iter().cloned());
     notices.extend(

@@ -2,7 +2,9 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `asking` | whether a job waits for input, as far as the kernel tells |
 //! | `crowds` | many jobs and hostile trees: none is lost, none survives its end |
+//! | `delivery` | the end of a job on its way to its owner: once, and again where that failed |
 //! | `faults` | bad directories, lost keepers, clocks, no descriptors: a clear state, nothing hangs |
 //! | `life` | from start to end: handing over, states, early endings, limits, names |
 //! | `pi_async` | `pi`: async, auto-background, list, poll, cancel |
@@ -15,7 +17,9 @@
 //! | `waiting` | waiting for ends, lines, ports, addresses, silence, with real servers |
 //! | `workshop` | (no tests) an engine whose jobs may stay, and shortcuts to look at them |
 
+mod asking;
 mod crowds;
+mod delivery;
 mod faults;
 mod life;
 mod phoenix_background;

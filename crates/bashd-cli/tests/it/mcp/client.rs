@@ -21,9 +21,12 @@ pub(crate) struct Client {
 impl Client {
     /// Starts a server; nothing is said yet.
     pub(super) fn start(home: &Home, arguments: &[&str]) -> Self {
-        let mut child = crate::bashd(home, &[&["mcp"], arguments].concat())
-            .stdin("")
-            .spawn();
+        let server = crate::bashd(home, &[&["mcp"], arguments].concat()).stdin("");
+        Self::of(server.spawn())
+    }
+
+    /// A server that was started, on pipes.
+    pub(super) fn of(mut child: Child) -> Self {
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = channel();
         std::thread::spawn(move || {

@@ -5,6 +5,7 @@
 //! | `stdio` | tools, results, progress, cancellation, approval and logging on stdin and stdout |
 //! | `stateless` | the same without a handshake |
 //! | `jobs` | background jobs: the tool, what waits, resources and news of them |
+//! | `configs` | the configurations that `docs/mcp.md` shows |
 //! | `registry` | `server.json` |
 //! | `resources` | stored output, as a tool and by address, and news of it |
 //! | `http` | the token, Host and Origin, and a call |
@@ -12,6 +13,7 @@
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
 
 mod client;
+mod configs;
 mod hostile;
 mod http;
 mod jobs;

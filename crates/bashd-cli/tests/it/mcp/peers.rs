@@ -4,7 +4,7 @@
 //! so, and show nothing.
 
 use super::http::Server;
-use bashd_testkit::{Home, loudly};
+use bashd_testkit::{Home, loudly, repeat};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ pub(crate) fn scripts() -> PathBuf {
 }
 
 /// Python with the SDK, if it is installed.
-fn python() -> Option<PathBuf> {
+pub(super) fn python() -> Option<PathBuf> {
     let place = installed();
     if !place.join("python.installed").exists() {
         loudly("the Python peers are not installed: the official Python SDK is NOT tested here");
@@ -57,7 +57,7 @@ pub(crate) fn node(packages: &Path, home: &Home) -> Command {
     node
 }
 
-fn in_home(program: &Path, home: &Home) -> Command {
+pub(super) fn in_home(program: &Path, home: &Home) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
@@ -67,7 +67,7 @@ fn in_home(program: &Path, home: &Home) -> Command {
 }
 
 /// What a peer printed; its complaints, where it failed.
-fn output(mut command: Command) -> String {
+pub(super) fn output(mut command: Command) -> String {
     let output = command.output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     let complaints = String::from_utf8_lossy(&output.stderr);
@@ -144,6 +144,30 @@ fn the_typescript_sdk_lists_runs_hears_and_cancels() {
         over_http(&mut client, &server);
         is_right(&format!("line {line} over HTTP"), &output(client));
     }
+}
+
+#[test]
+fn a_client_that_waits_a_minute_gets_a_job_before() {
+    let Some(packages) = packages() else { return };
+    if !repeat::is_soak() {
+        loudly("the real 50 s, within a client's 60, are only waited for by ./soak");
+        return;
+    }
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
+    let mut client = node(&packages, &home);
+    client.arg(scripts().join("mcp_wait.mjs"));
+    client.args([BASHD, "mcp"]);
+    let told = output(client);
+    let seen: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}"));
+    let waited = seen["waited_ms"].as_u64().unwrap();
+    assert!((50_000..60_000).contains(&waited), "{seen}");
+    assert_eq!(seen["result"]["output"], "so far\n", "{seen}");
+    assert!(seen["result"]["job"].is_string(), "{seen}");
+    assert_eq!(seen["result"]["timed_out"], false, "{seen}");
+    // A wait for a job keeps within a minute as well, and then says that the job goes on.
+    assert_eq!(seen["job_waited_is_error"], false, "{seen}");
+    let ended = seen["ended"].as_str().unwrap_or_default();
+    assert!(ended.contains("done"), "{seen}");
 }
 
 #[test]

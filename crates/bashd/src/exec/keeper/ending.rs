@@ -139,34 +139,92 @@ pub(super) fn kill_round(scope: &Scope) {
     }
 }
 
+/// Whether nothing of it runs any more. That its first thread is dead says nothing about others.
 fn is_dead(pid: Pid) -> bool {
-    tree::stat(pid).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'))
+    tree::stat(pid)
+        .is_none_or(|stat| stat.is_dead() && tree::threads(pid).iter().all(tree::Stat::is_dead))
 }
 
-/// Whether anything below this process only waits for its turn to die: it has been killed, is ours
-/// to kill, and does not sleep uninterruptibly.
-pub(super) fn something_is_dying(scope: &Scope) -> bool {
-    let mut found = false;
-    scope.for_each(|member| {
-        let is_stuck = tree::stat(member.pid).is_none_or(|stat| stat.state == 'D');
-        let is_ours = rustix::process::test_kill_process(member.pid) != Err(Errno::PERM);
-        found |= is_ours && !is_stuck;
-    });
-    found
+/// What has become of a process that was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is dead, and its parent has not looked yet.
+    Dead,
+    /// It waits for its turn on a busy machine, to die or to be done with that.
+    Dying,
+    /// It is past its last instruction, and the kernel has to wait for something before it is gone.
+    Leaving,
+    /// It can't be ended, for this reason.
+    Stays(LeftReason),
 }
 
-/// Lists what lives below this process. `None` as reason: find out why it could not be ended.
-pub(super) fn left_behind(scope: &Scope, reason: Option<LeftReason>) -> Vec<LeftBehind> {
+fn fate(pid: Pid) -> Fate {
+    let is_ours = rustix::process::test_kill_process(pid) != Err(Errno::PERM);
+    match fate_of(&tree::threads(pid)) {
+        Fate::Dead => Fate::Dead,
+        Fate::Dying | Fate::Leaving | Fate::Stays(_) if !is_ours => {
+            Fate::Stays(LeftReason::NotPermitted)
+        }
+        fate => fate,
+    }
+}
+
+/// By its threads. SIGKILL wakes what sleeps, but for an uninterruptible sleep; that too ends soon as a
+/// rule where a process is exiting, which takes locks that others hold.
+fn fate_of(threads: &[tree::Stat]) -> Fate {
+    let alive = || threads.iter().filter(|thread| !thread.is_dead());
+    if alive().next().is_none() {
+        Fate::Dead
+    } else if alive().any(|thread| thread.state == 'D' && !thread.is_exiting) {
+        Fate::Stays(LeftReason::Unkillable)
+    } else if alive().any(|thread| thread.state != 'D') {
+        Fate::Dying
+    } else {
+        Fate::Leaving
+    }
+}
+
+/// What is left of a run that was killed, by one walk.
+#[derive(Default)]
+pub(super) struct Remains {
+    /// Whether something only waits for its turn to die. Nothing of it will run again.
+    pub(super) is_dying: bool,
+    is_leaving: bool,
+    /// What can't be ended, and why.
+    pub(super) unended: Vec<LeftBehind>,
+}
+
+impl Remains {
+    pub(super) fn of(scope: &Scope) -> Self {
+        let mut remains = Self::default();
+        scope.for_each(|member| match fate(member.pid) {
+            Fate::Dead => {}
+            Fate::Dying => remains.is_dying = true,
+            Fate::Leaving => remains.is_leaving = true,
+            Fate::Stays(reason) => list(&mut remains.unended, member, reason),
+        });
+        remains
+    }
+
+    /// Whether waiting is of no use. A walk that finds nothing has missed what moved meanwhile.
+    pub(super) fn is_final(&self) -> bool {
+        !self.is_dying && (self.is_leaving || !self.unended.is_empty())
+    }
+}
+
+/// Lists what lives on below this process after its shell.
+pub(super) fn survivors(scope: &Scope) -> Vec<LeftBehind> {
     let mut listed = Vec::new();
     scope.for_each(|member| {
-        if is_dead(member.pid) || listed.len() == MOST_LISTED {
-            return;
+        if !is_dead(member.pid) {
+            list(&mut listed, member, LeftReason::Survivor);
         }
-        let reason =
-            reason.unwrap_or_else(|| match rustix::process::test_kill_process(member.pid) {
-                Err(Errno::PERM) => LeftReason::NotPermitted,
-                _ => LeftReason::Unkillable,
-            });
+    });
+    listed
+}
+
+fn list(listed: &mut Vec<LeftBehind>, member: &Member, reason: LeftReason) {
+    if listed.len() < MOST_LISTED {
         listed.push(LeftBehind {
             pid: member.pid.as_raw_nonzero().get(),
             command: tree::command_line(member.pid),
@@ -174,6 +232,56 @@ pub(super) fn left_behind(scope: &Scope, reason: Option<LeftReason>) -> Vec<Left
             reason,
             job: None,
         });
-    });
-    listed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tree::Stat;
+
+    const RUNS: bool = false;
+    const EXITS: bool = true;
+
+    fn thread(state: char, is_exiting: bool) -> Stat {
+        Stat {
+            name: "bash".into(),
+            state,
+            parent: 1,
+            is_exiting,
+            started_ticks: 1,
+        }
+    }
+
+    #[test]
+    fn what_exits_is_not_unkillable() {
+        let fate = |state, is_exiting| fate_of(&[thread(state, is_exiting)]);
+        assert_eq!(fate('R', EXITS), Fate::Dying);
+        assert_eq!(fate('D', EXITS), Fate::Leaving);
+        assert_eq!(fate('R', RUNS), Fate::Dying);
+        assert_eq!(fate('S', RUNS), Fate::Dying);
+        assert_eq!(fate('D', RUNS), Fate::Stays(LeftReason::Unkillable));
+        assert_eq!(fate('Z', EXITS), Fate::Dead);
+        assert_eq!(fate_of(&[]), Fate::Dead);
+    }
+
+    #[test]
+    fn every_thread_counts() {
+        let dead = thread('Z', EXITS);
+        let fate = |state, is_exiting| fate_of(&[dead.clone(), thread(state, is_exiting)]);
+        assert_eq!(fate('D', RUNS), Fate::Stays(LeftReason::Unkillable));
+        assert_eq!(fate('S', RUNS), Fate::Dying);
+        assert_eq!(fate('D', EXITS), Fate::Leaving);
+        assert_eq!(fate('Z', EXITS), Fate::Dead);
+    }
+
+    #[test]
+    fn a_walk_that_finds_nothing_is_not_the_last() {
+        let mut remains = Remains::default();
+        assert!(!remains.is_final());
+        remains.is_leaving = true;
+        assert!(remains.is_final());
+        remains.is_dying = true;
+        assert!(!remains.is_final());
+    }
 }

@@ -215,7 +215,11 @@ impl Run {
                     .end_lines
                     .as_ref()
                     .map(|lines| end_line(lines, exited.exit, exited.ended_by, job.limit));
-                let status = self.status(exited, &mut |pump| pump.spool.complete_head());
+                let mut status = self.status(exited, &mut |pump| pump.spool.complete_head());
+                // What a full disk did not take of the tail goes with this process.
+                for stream in &mut status.streams {
+                    stream.dropped = stream.bytes.saturating_sub(stream.kept());
+                }
                 for pump in &self.pumps {
                     let _ = pump.spool.append_line(line.as_deref().unwrap_or_default());
                     let _ = pump.spool.sync();
@@ -241,6 +245,7 @@ impl Run {
     pub(super) fn settle_survivors(&mut self) {
         if let Some(mut exited) = self.job.as_ref().and_then(|job| job.exited.clone()) {
             exited.left_behind.clear();
+            exited.ran_for_us = self.started.elapsed().as_micros() as u64;
             exited.ended_by = exited.ended_by.or(self.ended_by);
             self.settle(&exited);
         }

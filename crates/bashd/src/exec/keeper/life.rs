@@ -18,7 +18,7 @@
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
-use super::ending::{self, Reaped, Scope};
+use super::ending::{self, Reaped, Remains, Scope};
 use super::input::Input;
 use super::job::{Job, ended_later};
 use super::job_messages::{Announce, Detach};
@@ -34,7 +34,6 @@ use crate::exec::os::signals::Arrived;
 use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::{self, Storage};
 use crate::plan::Survivors;
-use crate::reply::LeftReason;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use std::collections::HashSet;
@@ -54,6 +53,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Time between two rounds of KILL.
 const KILL_ROUND: Duration = Duration::from_millis(2);
+
+/// The same once the engine was told.
+const LATE_KILL_ROUND: Duration = Duration::from_millis(50);
 
 /// Where the run is; the module's head explains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +133,8 @@ pub(super) struct Run {
     pub(super) reset: Option<Reset>,
     /// Processes that were asked to end.
     pub(super) asked: HashSet<Pid>,
+    /// Whether the engine was told while something was still dying.
+    is_dying: bool,
     pub(super) phase: Phase,
     pub(super) custody: Custody,
     /// Lengths beyond which the engine wants to be told.
@@ -176,6 +180,7 @@ impl Run {
             scope: Scope::default(),
             reset: None,
             asked: HashSet::new(),
+            is_dying: false,
             phase: Phase::Running,
             custody: Custody::Foreground,
             query: None,
@@ -246,6 +251,7 @@ impl Run {
             }
             Phase::Ending { kill_at } if now < kill_at => Some(kill_at),
             Phase::Ending { .. } => Some(now + KILL_ROUND),
+            Phase::Reported if self.is_dying => Some(now + LATE_KILL_ROUND),
             Phase::Reported => self.tree_is_empty.then_some(self.linger_until),
         };
         let growth = self
@@ -448,10 +454,11 @@ impl Run {
             self.tree_is_empty = self.scope.is_empty();
         }
         match self.phase {
+            Phase::Reported if self.is_dying => self.kill_on(now),
             Phase::Reported => {}
             _ if self.tree_is_empty => {
                 self.pumps.iter_mut().for_each(Pump::finish);
-                self.report(keeper, None);
+                self.report(keeper, Vec::new());
             }
             Phase::Draining { last_output, until }
                 if now >= until
@@ -460,15 +467,23 @@ impl Run {
             {
                 self.outlived(keeper, now);
             }
-            Phase::Ending { kill_at }
-                if now >= kill_at + DYING_BOUND
-                    || now >= kill_at + KILL_BOUND && !ending::something_is_dying(&self.scope) =>
-            {
-                self.pump();
-                self.report(keeper, None);
+            Phase::Ending { kill_at } if now >= kill_at + KILL_BOUND => {
+                let remains = Remains::of(&self.scope);
+                if remains.is_final() || now >= kill_at + DYING_BOUND {
+                    self.pump();
+                    self.is_dying = remains.is_dying;
+                    self.report(keeper, remains.unended);
+                }
             }
             Phase::Running | Phase::Draining { .. } | Phase::Ending { .. } => {}
         }
+    }
+
+    /// The engine knows the end, and something that will not live long may still fork.
+    fn kill_on(&mut self, now: Instant) {
+        ending::kill_round(&self.scope);
+        self.collect(now);
+        self.is_dying = !self.tree_is_empty && Remains::of(&self.scope).is_dying;
     }
 
     /// Whether nothing holds a pipe any more: what still lives has nothing to say here.
@@ -480,7 +495,10 @@ impl Run {
     fn outlived(&mut self, keeper: &Keeper, now: Instant) {
         self.pump();
         match self.survivors {
-            Survivors::Keep => self.report(keeper, Some(LeftReason::Survivor)),
+            Survivors::Keep => {
+                let survivors = ending::survivors(&self.scope);
+                self.report(keeper, survivors);
+            }
             Survivors::End => self.end(None, now),
         }
     }

@@ -1,7 +1,7 @@
 //! Whether the command waits for input: asked of the kernel, never guessed from text.
 //!
 //! A process that sleeps in `read` on the run's own stdin, with nothing unread there, waits for input.
-//! One that waits in `select` or `poll` for a single descriptor probably does. Event loops, set-id
+//! One that waits in `select` or `poll` for nothing else probably does. Event loops, set-id
 //! programs and a kernel that does not let us look are unknown, which is told as nothing at all. A
 //! terminal that takes lines without showing them, while everybody in its foreground sleeps, wants a password: that is
 //! seen without looking at any process, so that it is known of `sudo` as well.
@@ -11,6 +11,7 @@ use crate::exec::os::tree;
 use crate::jobs::directory::{Asks, Sure, Waiting};
 use crate::output::spool::SpoolWriter;
 use rustix::process::Pid;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// Silence after which it is looked at for the first time.
@@ -112,7 +113,10 @@ fn somebody_waits_for(scope: &Scope, stdin: &Stdin) -> Option<Sure> {
 fn waits_for(pid: Pid, links: &[String]) -> Option<Sure> {
     let pid = pid.as_raw_nonzero();
     let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
-    let (descriptor, sure) = blocked_on(&call)?;
+    let (descriptor, sure) = match blocked_on(&call)? {
+        Awaited::Descriptor(descriptor, sure) => (descriptor, sure),
+        Awaited::PolledAt(address) => (polled(pid.get(), address)?, Sure::Probably),
+    };
     let target = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
     links
         .iter()
@@ -120,23 +124,47 @@ fn waits_for(pid: Pid, links: &[String]) -> Option<Sure> {
         .then_some(sure)
 }
 
-/// The descriptor that a system call waits for, by `/proc/PID/syscall`.
-fn blocked_on(call: &str) -> Option<(u64, Sure)> {
+/// What a system call waits for.
+#[derive(Debug, PartialEq, Eq)]
+enum Awaited {
+    /// This descriptor.
+    Descriptor(u64, Sure),
+    /// The one descriptor of the list at this address in the program's memory.
+    PolledAt(u64),
+}
+
+/// The descriptor that a program polls for something to read, by what is in its memory.
+fn polled(pid: i32, address: u64) -> Option<u64> {
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+    let (mut descriptor, mut events) = ([0; 4], [0; 2]);
+    memory.read_exact_at(&mut descriptor, address).ok()?;
+    memory
+        .read_exact_at(&mut events, address.checked_add(4)?)
+        .ok()?;
+    let descriptor = i32::from_ne_bytes(descriptor);
+    let events = i16::from_ne_bytes(events);
+    (events & libc::POLLIN != 0)
+        .then_some(descriptor)
+        .and_then(|descriptor| descriptor.try_into().ok())
+}
+
+/// What a process waits for, by `/proc/PID/syscall`.
+fn blocked_on(call: &str) -> Option<Awaited> {
     let mut words = call.split_ascii_whitespace();
     let number: i64 = words.next()?.parse().ok()?;
     let hexadecimal = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
     let first = hexadecimal(words.next()?)?;
     let second = hexadecimal(words.next()?)?;
+    let only_stdin = Some(Awaited::Descriptor(0, Sure::Probably));
     match number {
-        libc::SYS_read | libc::SYS_readv => Some((first, Sure::Yes)),
-        // `select` up to descriptor 0 can mean only stdin.
-        libc::SYS_pselect6 if first == 1 => Some((0, Sure::Probably)),
-        // One descriptor; which one is in the program's memory, but stdin is what a prompt polls.
-        libc::SYS_ppoll if second == 1 => Some((0, Sure::Probably)),
+        libc::SYS_read | libc::SYS_readv => Some(Awaited::Descriptor(first, Sure::Yes)),
+        // `select` for something to read, up to descriptor 0, can mean only stdin.
+        libc::SYS_pselect6 if first == 1 && second != 0 => only_stdin,
+        libc::SYS_ppoll if second == 1 => Some(Awaited::PolledAt(first)),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll if second == 1 => Some((0, Sure::Probably)),
+        libc::SYS_poll if second == 1 => Some(Awaited::PolledAt(first)),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_select if first == 1 => Some((0, Sure::Probably)),
+        libc::SYS_select if first == 1 && second != 0 => only_stdin,
         _ => None,
     }
 }
@@ -148,9 +176,16 @@ mod tests {
     #[test]
     fn only_calls_that_can_mean_stdin_count() {
         let read = format!("{} 0x0 0x7ffd 0x1 0x0 0x0 0x0 0x7f 0x7f\n", libc::SYS_read);
-        assert_eq!(blocked_on(&read), Some((0, Sure::Yes)));
+        let stdin = |sure| Some(Awaited::Descriptor(0, sure));
+        assert_eq!(blocked_on(&read), stdin(Sure::Yes));
         let select = format!("{} 0x1 0x7ffd 0x0 0x0 0x0 0x0 0x7f", libc::SYS_pselect6);
-        assert_eq!(blocked_on(&select), Some((0, Sure::Probably)));
+        assert_eq!(blocked_on(&select), stdin(Sure::Probably));
+        let pause = format!("{} 0x1 0x0 0x0 0x0 0x7ffd 0x0 0x7f", libc::SYS_pselect6);
+        assert_eq!(blocked_on(&pause), None);
+        let poll = format!("{} 0x7ffd 0x1 0x0 0x0 0x0 0x0 0x7f", libc::SYS_ppoll);
+        assert_eq!(blocked_on(&poll), Some(Awaited::PolledAt(0x7ffd)));
+        let polls = format!("{} 0x7ffd 0x2 0x0 0x0 0x0 0x0 0x7f", libc::SYS_ppoll);
+        assert_eq!(blocked_on(&polls), None);
         let many = format!("{} 0x5 0x7ffd 0x0 0x0 0x0 0x0 0x7f", libc::SYS_pselect6);
         assert_eq!(blocked_on(&many), None);
         assert_eq!(blocked_on("running"), None);

@@ -1,12 +1,11 @@
 //! What a keeper tells its engine: started, spilled, grown, exited.
 
-use super::ending;
 use super::life::{Phase, Run};
 use super::protocol::{self, Exited, Grown, Query, Spilled, Started};
 use super::pump::Pump;
 use super::waiting::Keeper;
 use crate::exec::Exit;
-use crate::reply::LeftReason;
+use crate::reply::LeftBehind;
 use rustix::process::PidfdFlags;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -40,14 +39,9 @@ impl Run {
     }
 
     /// Tells the engine how it ended.
-    pub(super) fn report(&mut self, keeper: &Keeper, reason: Option<LeftReason>) {
+    pub(super) fn report(&mut self, keeper: &Keeper, left_behind: Vec<LeftBehind>) {
         self.phase = Phase::Reported;
         self.linger_until = Instant::now() + LINGER;
-        let left_behind = if self.tree_is_empty {
-            Vec::new()
-        } else {
-            ending::left_behind(&self.scope, reason)
-        };
         self.tell_spills(keeper);
         let exited = Exited {
             exit: self.exit.unwrap_or(Exit::Unknown),

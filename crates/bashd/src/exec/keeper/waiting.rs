@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// How long a keeper waits before it starts a shell ahead: the call that is being served goes first, and
 /// in a burst of calls the next one may be here before.
-const BEFORE_WARMING: Duration = Duration::from_millis(2);
+const BEFORE_WARMING: Duration = Duration::from_micros(600);
 
 /// What a keeper is born with.
 pub(crate) struct Keeper {

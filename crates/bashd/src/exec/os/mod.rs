@@ -6,4 +6,4 @@
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub(crate) use platform::{counters, descriptors, fork, launch, reactor, signals, tree};
+pub(crate) use platform::{counters, descriptors, fork, launch, memory, reactor, signals, tree};

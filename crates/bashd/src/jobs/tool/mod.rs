@@ -82,6 +82,6 @@ pub(crate) async fn answer(profile: &Profile, config: &Config, owner: &str, inpu
     match tool.kind {
         JobToolKind::Actions => actions::answer(jobs, Whose::Owner(owner), input).await,
         JobToolKind::Poll if !is_enabled(config) => Answer::error(DISABLED),
-        JobToolKind::Poll => poll::answer(profile, jobs, owner, input).await,
+        JobToolKind::Poll => poll::answer(profile, config, owner, input).await,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Answer;
 use super::texts::label;
+use crate::config::Config;
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
 use crate::jobs::news::Watch;
@@ -12,9 +13,6 @@ use crate::profile::finished::of_job;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// How long a poll waits for the first end.
-const LONGEST_POLL: Duration = Duration::from_secs(30);
 
 /// How long an ended job is listed.
 const LISTED_FOR: Duration = Duration::from_mins(5);
@@ -45,7 +43,8 @@ pub(super) fn schema() -> Value {
 }
 
 /// Answers one call.
-pub(super) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &str) -> Answer {
+pub(super) async fn answer(profile: &Profile, config: &Config, owner: &str, input: &str) -> Answer {
+    let jobs = &Jobs::new(config);
     let arguments: Arguments = match serde_json::from_str(input) {
         Ok(arguments) => arguments,
         Err(error) => return Answer::error(error.to_string()),
@@ -75,7 +74,7 @@ pub(super) async fn answer(profile: &Profile, jobs: &Jobs, owner: &str, input: &
     if watched.is_empty() {
         return Answer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
     }
-    let wait = WaitFor::new(Condition::Exit, LONGEST_POLL).any();
+    let wait = WaitFor::new(Condition::Exit, config.jobs.poll_wait).any();
     // Nobody else is told of an end meanwhile: it is told here.
     let locks: Vec<_> = watched.iter().filter_map(Watch::begin).collect();
     let waited = jobs.wait(watched, &wait).await;
@@ -225,6 +224,8 @@ fn exit(job: &Job) -> Exit {
     }
 }
 
+const FAILED: &str = "failed";
+
 fn status(job: &Job) -> &'static str {
     if job.state.is_alive() && !job.has_ended() {
         return "running";
@@ -232,23 +233,23 @@ fn status(job: &Job) -> &'static str {
     match (job.state, job.ended_by, job.exit_code) {
         (_, Some(EndedBy::Cancel), _) => "cancelled",
         (State::Exited | State::Survivors, None, Some(0)) => "completed",
-        _ => "failed",
+        _ => FAILED,
     }
 }
 
 fn block(job: &Job, text: &str) -> String {
-    let status = status(job);
-    let mut block = format!(
-        "### {} [bash] — {status}\nLabel: {}\n```\n{}\n```",
-        job.alias,
-        label(&job.command),
-        text.trim_end()
-    );
-    if let Some(reason) = job.lost_because {
-        block.push_str("\nError: ");
-        block.push_str(reason);
-    }
-    block
+    let (status, text) = (status(job), text.trim_end());
+    let result = match job.lost_because {
+        // What a failed call would have answered is its error.
+        None if status == FAILED => format!("Error: {text}"),
+        None => format!("```\n{text}\n```"),
+        Some(reason) => format!("```\n{text}\n```\nError: {reason}"),
+    };
+    let label = label(&job.command);
+    format!(
+        "### {} [bash] — {status}\nLabel: {label}\n{result}",
+        job.alias
+    )
 }
 
 fn detail(job: &Job, text: Option<&str>) -> Value {
@@ -261,7 +262,7 @@ fn detail(job: &Job, text: Option<&str>) -> Value {
         "durationMs": job.ran_ms(),
     });
     if let Some(text) = text {
-        let key = if status == "failed" {
+        let key = if status == FAILED {
             "errorText"
         } else {
             "resultText"

@@ -4,12 +4,10 @@ use super::scene::{
     Answer, GRACE, Held, SLACK, Scene, fork_server, is_root, request, spare_keeper, wait_until,
 };
 use bashd::{LeftReason, Reply};
-use bashd_testkit::unprivileged::{NOBODY, is_second_run};
-use bashd_testkit::{as_each_user, loudly};
+use bashd_testkit::unprivileged::is_second_run;
+use bashd_testkit::{SetId, as_each_user, loudly};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Sets the soft limit of a process of ours; returns what it had.
@@ -288,50 +286,17 @@ fn an_engine_with_a_file_size_limit_is_not_killed_for_its_own_messages() {
     });
 }
 
-/// A program that makes its argument another user's process; made by root, in a place that only root and
-/// [`NOBODY`] can enter, and removed at the end.
-struct SetId(PathBuf);
-
-impl SetId {
-    /// Where the program of that run as root is.
-    fn place(of: u32) -> PathBuf {
-        std::env::temp_dir().join(format!("bashd-test-set-id-{of}"))
-    }
-
-    fn make() -> Self {
-        let place = Self::place(std::process::id());
-        fs::create_dir(&place).expect("a directory");
-        let this = Self(place);
-        let only_nobody = |path: &Path, mode| {
-            std::os::unix::fs::chown(path, Some(0), Some(NOBODY)).expect("an owner");
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
-        };
-        only_nobody(&this.0, 0o710);
-        let program = this.0.join("setpriv");
-        fs::copy("/usr/bin/setpriv", &program).expect("a copy of setpriv");
-        only_nobody(&program, 0o4710);
-        this
-    }
-}
-
-impl Drop for SetId {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn a_set_id_child_that_can_not_be_ended_is_listed() {
     if !is_root() && !is_second_run() {
         return loudly("not root: a set-id child that can't be ended is NOT tested here");
     }
-    let _made = is_root().then(SetId::make);
+    let _made = is_root().then(|| SetId::copy_of("/usr/bin/setpriv"));
     as_each_user(|| {
         if is_root() {
             return; // Root may end anything; the run without rights tests it.
         }
-        let parent = rustix::process::getppid().expect("the run as root");
-        let program = SetId::place(parent.as_raw_nonzero().get() as u32).join("setpriv");
+        let program = SetId::made_for_this_run("setpriv");
         let program = program.display();
         let scene = Scene::new();
         let become_root = format!("{program} --reuid 0 --regid 0 --clear-groups");

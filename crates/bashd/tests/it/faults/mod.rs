@@ -14,6 +14,7 @@
 //! | `scene` | (no tests) an engine in a hermetic home, and looks at its processes |
 //! | `spool` | disks that are full, read-only, or gone |
 //! | `survivors` | what a finished shell leaves running on purpose |
+//! | `unkillable` | what even SIGKILL does not end, on a filesystem that hangs |
 //!
 //! Each test runs as the caller and as a user without rights: as root, mode bits, EPERM and process limits never
 //! show.
@@ -29,3 +30,4 @@ mod processes;
 mod scene;
 mod spool;
 mod survivors;
+mod unkillable;

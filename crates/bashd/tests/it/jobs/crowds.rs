@@ -22,7 +22,7 @@ const HOSTILE: &[&str] = &[
 #[tokio::test]
 async fn hostile_trees_end_whole() {
     let shop = Workshop::new();
-    let bystander = shop.start("sleep 300").await;
+    let bystander = shop.start("sleep 86400").await;
     // The grace of 2 s is most of it, so that a batch is ended at once.
     let rounds = repetitions(1000 / HOSTILE.len()).min(143);
     let pattern = Regex::new("ready").expect("a pattern");

@@ -45,10 +45,14 @@ async fn async_returns_at_once_and_poll_brings_the_result() {
             .starts_with("## Completed (1)\n\n### bg_1 [bash] — failed\nLabel: sleep 0.5;"),
         "{polled:?}"
     );
+    let error = polled.result["jobs"][0]["errorText"].as_str();
+    let error = error.expect("what the call would have answered");
     assert!(
-        polled.text.contains("made\n") && polled.text.contains("code 3"),
+        error.starts_with("made\n") && error.contains("code 3"),
         "{polled:?}"
     );
+    let end = format!("{command}\nError: {}", error.trim_end());
+    assert!(polled.text.ends_with(&end), "{polled:?}");
     assert_eq!(polled.result["jobs"][0]["status"], "failed");
     assert!(shop.jobs.is_acknowledged(&shop.find("bg_1")));
 }
@@ -114,7 +118,7 @@ async fn ends_are_told_in_one_message_and_what_is_polled_is_told_there() {
     let ended = loop {
         let told = tokio::time::timeout(PATIENCE, news.next()).await;
         if let JobNews::Ended(ended) = told.expect("news in time") {
-            break ended;
+            break ended.done();
         }
     };
     assert_eq!(ended.len(), 2);

@@ -48,6 +48,8 @@ async fn a_job_has_the_sessions_shell_and_the_next_call_begins_where_it_was() {
     let job = shop.job_of(&reply);
     assert_eq!(reply.session_reset.as_deref(), Some(GONE), "{reply:?}");
     assert!(!reply.timed_out, "{reply:?}");
+    let loss = "variables and functions are gone, the directory stays";
+    assert!(reply.text.contains(loss), "{}", reply.text);
     // The next call has a new shell, in the directory to which the command went.
     let next = run(&shop, "echo \"[$x] ${PWD##*/}\"; y=2").await;
     assert_eq!(next.output, "[] below\n", "{next:?}");

@@ -100,6 +100,8 @@ struct Ahead {
     form: Form,
     mark: Mark,
     pipes: Pipes,
+    /// Where the shell is, if it was to stay there.
+    directory: Option<Vec<u8>>,
 }
 
 /// A call that its shell has begun with.
@@ -108,6 +110,8 @@ pub(super) struct Begun {
     pub(super) pipes: Pipes,
     /// Pipes of a line that was passed over: the shell still opens them, and nobody reads them.
     pub(super) unused: Option<Pipes>,
+    /// Where the shell was before.
+    pub(super) directory: Option<Vec<u8>>,
 }
 
 /// The shell, and what is there for its next call.
@@ -148,8 +152,15 @@ impl Place {
         let fds = pipes.descriptors(&self.slot.fd, None);
         let line = driver::line(driver::own_pid(), fds, mark, form.directory);
         let but_its_end = line.strip_suffix('\n')?;
+        let stays = form.directory == Directory::Stays;
+        let directory = stays.then(|| self.shell.directory_before(form.number));
         self.shell.say(but_its_end.as_bytes()).ok()?;
-        Some(Ahead { form, mark, pipes })
+        Some(Ahead {
+            form,
+            mark,
+            pipes,
+            directory: directory.flatten(),
+        })
     }
 
     /// Has the shell begin with a call.
@@ -162,17 +173,16 @@ impl Place {
     ) -> io::Result<Begun> {
         let mut line = String::new();
         let unused = match self.ahead.take() {
-            Some(Ahead {
-                form: same,
-                mark,
-                pipes,
-            }) if same == form => {
+            Some(ahead) if ahead.form == form => {
+                let directory = ahead.directory;
+                let directory = directory.or_else(|| self.shell.directory_before(form.number));
                 self.slot.put(text)?;
                 self.shell.say(b"\n")?;
                 return Ok(Begun {
-                    mark,
-                    pipes,
+                    mark: ahead.mark,
+                    pipes: ahead.pipes,
                     unused: None,
+                    directory,
                 });
             }
             Some(other) => {
@@ -182,6 +192,7 @@ impl Place {
             }
             None => None,
         };
+        let directory = self.shell.directory_before(form.number);
         let pipes = Pipes::open(form, runs, self.spool.take())?;
         let mark = self.mark(form);
         let fds = pipes.descriptors(text, stdin);
@@ -191,6 +202,7 @@ impl Place {
             mark,
             pipes,
             unused,
+            directory,
         })
     }
 

@@ -67,12 +67,12 @@ impl Current {
         let text = frame.fds.first().ok_or_else(|| missing("the command"))?;
         let stdin = frame.fds.get(1).filter(|_| message.stdin);
         let form = Form::from(&message);
-        let directory = place.shell.directory_before(message.number);
         let begun = Instant::now();
         let Begun {
             mark,
             pipes,
             unused,
+            directory,
         } = place
             .begin(form, text, stdin, &storage.runs)
             .map_err(failed("speak to the shell"))?;
@@ -176,7 +176,7 @@ impl Current {
         self.run.scope.spared_shell = Some(shell.pid);
         self.let_go();
         self.run.pump();
-        self.run.tree_is_empty = self.run.scope.is_empty();
+        self.run.tree_is_empty = shell.is_alone() || self.run.scope.is_empty();
     }
 
     /// Closes what only the shell needed, so that the pipes end with their last writer.

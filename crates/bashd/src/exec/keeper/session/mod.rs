@@ -26,7 +26,7 @@ use super::pump::Pump;
 use super::waiting::{Keeper, poll};
 use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool;
-use ahead::Place;
+use ahead::{Form, Place};
 use call::{Current, Whereabouts};
 use rustix::event::{PollFd, PollFlags};
 use shell::SessionShell;
@@ -36,6 +36,10 @@ use std::time::{Duration, Instant};
 
 /// How long a shell whose script came to its end may take to exit.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long the shell's next call is not prepared: whoever waits for the report goes first, where there is one
+/// core for both.
+const BEFORE_PREPARING: Duration = Duration::from_micros(200);
 
 /// Large spools that are held for an engine that still reads them.
 const MOST_LINGERING: usize = 4;
@@ -70,6 +74,7 @@ pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
         idle_since: Instant::now(),
         has_survivors: false,
         tree_is_empty: false,
+        to_prepare: None,
     };
     session.live(&mut keeper)
 }
@@ -101,6 +106,8 @@ struct Session {
     /// Whether a call left something running.
     has_survivors: bool,
     tree_is_empty: bool,
+    /// What the next call will probably be like, and when to get ready for it.
+    to_prepare: Option<(Form, Instant)>,
 }
 
 impl Session {
@@ -133,6 +140,7 @@ impl Session {
                 self.listen(keeper, ready.engine, now);
             }
             self.advance(keeper, now);
+            self.prepare_if_due(keeper, now);
             self.forget_what_is_over(now);
             if self.life == Life::Gone && self.current.is_none() && self.tree_is_empty {
                 return self.leave(keeper);
@@ -151,7 +159,11 @@ impl Session {
         };
         let lingering = self.earlier.iter().filter(|(_, run)| !is_open(run));
         let of_spools = lingering.map(|(_, run)| run.linger_until).min();
-        [of_call, of_shell, of_spools].into_iter().flatten().min()
+        let preparing = self.to_prepare.as_ref().map(|(_, due)| *due);
+        [of_call, of_shell, of_spools, preparing]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<Ready> {
@@ -317,6 +329,7 @@ impl Session {
             let _ = keeper.fail("run two calls of a session at once", Some(libc::EBUSY));
             return;
         }
+        self.to_prepare = None;
         let scope = if self.has_survivors {
             Scope::since_now(self.place.shell.pid)
         } else {
@@ -397,9 +410,13 @@ impl Session {
         self.last = number;
         self.earlier.push((number, run));
         self.collect(keeper, now);
-        if let (Life::Ready, Some(storage)) = (self.life, &keeper.storage) {
-            // Whoever waits for the report goes first, where there is one core for both.
-            rustix::thread::sched_yield();
+        self.to_prepare = Some((form, now + BEFORE_PREPARING));
+    }
+
+    /// Gets ready for the next call, if it is time and none has come.
+    fn prepare_if_due(&mut self, keeper: &Keeper, now: Instant) {
+        let due = self.to_prepare.take_if(|(_, due)| now >= *due);
+        if let (Some((form, _)), Life::Ready, Some(storage)) = (due, self.life, &keeper.storage) {
             self.place.prepare(form, &storage.runs);
         }
     }

@@ -4,6 +4,7 @@ use crate::exec::keeper::protocol::{Failed, Open};
 use crate::exec::keeper::restraint::Restrained;
 use crate::exec::keeper::start::{failed, missing};
 use crate::exec::os::launch::{Controls, Launch, launch};
+use crate::exec::os::tree::ChildList;
 use crate::output::spool::prepare_runs_directory;
 use crate::plan::quote;
 use rustix::fs::{Mode, OFlags};
@@ -34,6 +35,8 @@ pub(super) struct SessionShell {
     pub(super) restrained: Option<Rc<Restrained>>,
     /// Where it goes before its first call.
     home: Vec<u8>,
+    /// The children of this process, and those of the shell, where the kernel lists them.
+    children: Option<(ChildList, ChildList)>,
 }
 
 impl SessionShell {
@@ -80,6 +83,7 @@ impl SessionShell {
             link: format!("pipe:[{inode}]"),
             restrained: restrained.map(Rc::new),
             home: message.directory.clone(),
+            children: ChildList::open(rustix::process::getpid()).zip(ChildList::open(pid)),
         };
         let line = opening_line(&message.directory, message.snapshot.as_deref());
         shell.say(&line).map_err(failed("speak to the shell"))?;
@@ -103,6 +107,13 @@ impl SessionShell {
         let link = format!("/proc/{}/cwd", self.pid.as_raw_nonzero());
         let directory = std::fs::read_link(link).ok()?;
         Some(directory.into_os_string().into_vec())
+    }
+
+    /// Whether the shell is all that lives below this process. `false` also where the kernel does not tell.
+    pub(super) fn is_alone(&self) -> bool {
+        let lists = self.children.as_ref();
+        // In this order: what loses its parent moves from the shell's side to ours.
+        lists.is_some_and(|(ours, its)| its.is(&[]) && ours.is(&[self.pid]))
     }
 
     /// Lets the shell come to the end of its script.

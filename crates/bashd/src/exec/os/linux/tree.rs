@@ -4,6 +4,7 @@
 //! therefore either knows that the pid is its own unreaped child (which can't be reused), or holds
 //! a pidfd and has checked *after opening it* that the process is still in the tree.
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::collections::HashMap;
 use std::fs;
@@ -20,14 +21,38 @@ pub(crate) struct Stat {
     pub(crate) state: char,
     /// Its parent.
     pub(crate) parent: i32,
+    /// Whether it is past its last instruction, and only the kernel still clears up after it.
+    pub(crate) is_exiting: bool,
     /// When it started, in clock ticks since boot.
     pub(crate) started_ticks: u64,
 }
 
+/// The kernel's mark (`PF_EXITING`) of what has begun to exit.
+const EXITING: u32 = 0x4;
+
+impl Stat {
+    /// Whether nothing is left of it but its exit status.
+    pub(crate) fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
 /// Reads `/proc/PID/stat`.
 pub(crate) fn stat(pid: Pid) -> Option<Stat> {
-    let raw = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    parse_stat(&String::from_utf8_lossy(&raw))
+    stat_at(&format!("/proc/{}/stat", pid.as_raw_nonzero()))
+}
+
+fn stat_at(path: &str) -> Option<Stat> {
+    parse_stat(&String::from_utf8_lossy(&fs::read(path).ok()?))
+}
+
+/// The same for each thread of a process; that of the first alone may be dead while others are not.
+pub(crate) fn threads(pid: Pid) -> Vec<Stat> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    let tasks = tasks.into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| stat_at(task.path().join("stat").to_str()?))
+        .collect()
 }
 
 /// The name is in parentheses and may itself hold blanks and parentheses: the last one counts.
@@ -39,7 +64,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
         name: name.to_owned(),
         state: fields.next()?.chars().next()?,
         parent: fields.next()?.parse().ok()?,
-        started_ticks: fields.nth(17)?.parse().ok()?,
+        is_exiting: fields.nth(4)?.parse::<u32>().ok()? & EXITING != 0,
+        started_ticks: fields.nth(12)?.parse().ok()?,
     })
 }
 
@@ -50,6 +76,31 @@ pub(crate) fn children(pid: Pid) -> Vec<Pid> {
             .remove(&pid.as_raw_nonzero().get())
             .unwrap_or_default()
     })
+}
+
+/// The kernel's list of the children of a process with one thread, held open: to look again is one system
+/// call, and a pid that is used again is not taken for it.
+pub(crate) struct ChildList(OwnedFd);
+
+impl ChildList {
+    /// Opens it; `None` where the kernel was built without such lists.
+    pub(crate) fn open(pid: Pid) -> Option<Self> {
+        let pid = pid.as_raw_nonzero();
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        Some(Self(file))
+    }
+
+    /// Whether these are all children, dead ones that nobody has collected among them.
+    pub(crate) fn is(&self, pids: &[Pid]) -> bool {
+        let mut buffer = [0; 64];
+        let Ok(count) = rustix::io::pread(&self.0, &mut buffer, 0) else {
+            return false;
+        };
+        let expected = pids.iter().map(|pid| format!("{} ", pid.as_raw_nonzero()));
+        buffer.get(..count) == Some(expected.collect::<String>().as_bytes())
+    }
 }
 
 /// By the kernel's own list, one file a thread; `None` where the kernel was built without it.
@@ -172,7 +223,8 @@ fn arguments(pid: Pid) -> Vec<u8> {
     const PAUSE: Duration = Duration::from_millis(1);
     for _ in 0..LOOKS {
         let raw = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
-        let is_alive = || stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'));
+        // One that exits has none any more, and gets none.
+        let is_alive = || stat(pid).is_some_and(|stat| !stat.is_dead() && !stat.is_exiting);
         if !raw.is_empty() || !is_alive() {
             return raw;
         }
@@ -194,18 +246,28 @@ pub(crate) fn age_ms(pid: Pid) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     #[test]
     fn a_name_with_parentheses_and_blanks_is_parsed() {
-        let text = "7 (a) b (c)) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
+        let text = "7 (a) b (c)) S 3 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
         let stat = parse_stat(text);
         let expected = Stat {
             name: "a) b (c)".into(),
             state: 'S',
             parent: 3,
+            is_exiting: false,
             started_ticks: 12345,
         };
         assert_eq!(stat, Some(expected));
+    }
+
+    #[test]
+    fn what_exits_is_told_by_its_flag() {
+        let line = |flags: u32| format!("7 (a) R 3 7 7 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 1 6");
+        let is_exiting = |flags| parse_stat(&line(flags)).map(|stat| stat.is_exiting);
+        assert_eq!(is_exiting(0x0040_0100), Some(false));
+        assert_eq!(is_exiting(0x0040_0104), Some(true));
     }
 
     #[test]
@@ -213,6 +275,37 @@ mod tests {
         assert_eq!(parse_stat("7 (a"), None);
         assert_eq!(parse_stat("7 (a) S 3"), None);
         assert_eq!(parse_stat(""), None);
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a parent that the test ends itself"
+    )]
+    fn a_list_of_children_is_read_again_and_again() {
+        let mut parent = std::process::Command::new("bash")
+            .args(["-c", "sleep 60 & read; kill $!; wait; echo; read"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&parent);
+        let list = ChildList::open(pid).unwrap();
+        let child = loop {
+            if let [child] = children(pid)[..] {
+                break child;
+            }
+            std::thread::yield_now();
+        };
+        assert!(list.is(&[child]) && !list.is(&[]) && !list.is(&[child, pid]));
+        let mut stdin = parent.stdin.take().unwrap();
+        stdin.write_all(b"\n").unwrap();
+        let mut line = [0];
+        parent.stdout.take().unwrap().read_exact(&mut line).unwrap();
+        assert!(list.is(&[]) && !list.is(&[child]));
+        drop(stdin);
+        parent.wait().unwrap();
+        assert!(!list.is(&[child]));
     }
 
     #[test]

@@ -1,0 +1,254 @@
+//! From a request to its plan: decides everything that is still open.
+
+use super::client_environment::Guarded;
+use super::shell::{self, Place, Programs};
+use super::{
+    ClientEnvironment, Directory, Plan, Shell, Stdin, Streams, Warmth, directory, environment, job,
+    resources, session, session_plan, steps, terminal,
+};
+use crate::config::{Config, Surroundings};
+use crate::error::Result;
+use crate::guard::safe_mode::Form;
+use crate::guard::safe_mode::environment::scrub;
+use crate::profile::Profile;
+use crate::profile::rules::ShellChoice;
+use crate::request::{Accepted, Ends, Request};
+use crate::rewrite::Command;
+use crate::run_id::RunId;
+use crate::script::Shape;
+use std::ffi::OsString;
+
+/// What a plan is made within: the engine's own state, and the run's name.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) id: &'a RunId,
+    /// How the command may run.
+    pub(crate) form: &'a Form,
+    /// Whose job it would be.
+    pub(crate) owner: &'a str,
+    /// What kind of script it is.
+    pub(crate) shape: Shape,
+    pub(crate) programs: &'a Programs,
+    /// Whose processes it will be.
+    pub(crate) host: Host,
+}
+
+/// Who runs a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// A keeper of ours.
+    Us,
+    /// The client, in a terminal of its own.
+    Client,
+}
+
+/// Decides everything that is still open: directory, environment, shell, limits, place.
+///
+/// Backends on other machines begin here: a plan that names one is carried out by another arm of
+/// `exec`.
+pub(crate) fn resolve(
+    profile: &Profile,
+    request: &Request,
+    command: &Command,
+    accepted: &Accepted,
+    setting: Setting<'_>,
+) -> Result<Plan> {
+    let Setting {
+        config,
+        surroundings,
+        programs,
+        id,
+        ..
+    } = setting;
+    let cd = cd_of_the_shell(profile, config, request, command);
+    let home = environment::home(request, surroundings);
+    let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
+    let wanted = directory::wanted(profile, request, lifted, surroundings, home);
+    let cwd = directory::open(&wanted)?;
+    let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
+    let mut env = environment::of(profile, request, surroundings, programs, id);
+    if terminal.is_some() {
+        terminal::tell(&mut env, request);
+    }
+    if wanted.by_shell {
+        environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
+    }
+    if config.guard(profile).is_on() {
+        env.retain(|(name, _)| !environment::slips_code_past_the_guard(name));
+    }
+    let wish = Wish {
+        profile,
+        request,
+        setting,
+    };
+    let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
+    let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
+    if profile.environment.shell_variable && script.is_some() {
+        environment::tell_shell(&mut env, request, &shell);
+    }
+    let client_env = match setting.host {
+        Host::Us => ClientEnvironment::default(),
+        Host::Client => ClientEnvironment::between(&surroundings.env, &env, guarded(wish)),
+    };
+    let timeout = match accepted.ends {
+        Ends::AtTimeout => accepted.timeout,
+        Ends::AtJobLimit => config.jobs.max_time,
+    };
+    let mut limits = profile.limits.with_timeout(timeout);
+    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    let lifted = lifted.map_or("", |cd| &*cd.text);
+    let text = script.as_ref().map(|script| format!("{lifted}{script}"));
+    // A shell that lives on has no terminal: what asks for one runs in a shell of its own.
+    let text = text.filter(|_| terminal.is_none());
+    let (session, notes) = session_plan::or_notes(wish, text, &shell, &cwd);
+    let session = session.and_then(|plan| plan.settled(accepted, lifted));
+    let job = job::plan(profile, request, setting, &cwd.path, timeout);
+    Ok(Plan {
+        snapshot: None,
+        wants_snapshot: wants_snapshot(wish, &shell),
+        warmth: warmth(wish, &shell),
+        session,
+        notes,
+        job,
+        restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
+        stdin_open: request.stdin_open,
+        handover: accepted.handover,
+        shell,
+        script,
+        cwd,
+        env,
+        client_env,
+        stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
+        streams: match terminal {
+            Some(_) => Streams::Merged,
+            None => profile.output.streams,
+        },
+        terminal,
+        notices: notice.into_iter().collect(),
+        lines: command.lines,
+        make_directories: Vec::new(),
+        limits,
+        quota: config.quota,
+        directory: config.runs_dir().join(id.as_str()),
+    })
+}
+
+/// Whether anything judges the command, so that a client's shell must not be told more than it.
+fn guarded(wish: Wish<'_>) -> Guarded {
+    let gate = wish.setting.config.gate(wish.profile, wish.request);
+    if gate.is_on() {
+        Guarded::Yes
+    } else {
+        Guarded::No
+    }
+}
+
+/// The shell, and what it gets; or the program, where a command runs without one.
+fn shell_and_script(
+    wish: Wish<'_>,
+    text: String,
+    env: &mut Vec<(OsString, OsString)>,
+    cwd: &Directory,
+) -> Result<(Shell, Option<String>)> {
+    let programs = wish.setting.programs;
+    Ok(match wish.setting.form {
+        Form::AsWritten => {
+            let place = Place {
+                programs,
+                env,
+                cwd: &cwd.path,
+            };
+            let Setting {
+                config,
+                surroundings,
+                ..
+            } = wish.setting;
+            let shell = shell::find(wish.profile, config, surroundings, place)?;
+            (shell, Some(text))
+        }
+        Form::Program { name, arguments } => {
+            let place = Place {
+                programs,
+                env,
+                cwd: &cwd.path,
+            };
+            (shell::none(name, arguments, place)?, None)
+        }
+        Form::Steps(list) => {
+            *env = scrub(std::mem::take(env), &cwd.path);
+            let script = steps::script(list, &cwd.path)?;
+            let place = Place {
+                programs,
+                env,
+                cwd: &cwd.path,
+            };
+            (shell::plain_bash(place)?, Some(script))
+        }
+    })
+}
+
+/// Whether the shell is one that could take over what the rc sets up, and should.
+fn wants_snapshot(wish: Wish<'_>, shell: &Shell) -> bool {
+    let Wish {
+        profile, setting, ..
+    } = wish;
+    let is_wanted = setting.config.snapshot.unwrap_or(profile.shell.snapshot);
+    let may_choose = profile.shell.choice == ShellChoice::Configurable;
+    let is_as_written = matches!(setting.form, Form::AsWritten);
+    is_wanted && may_choose && is_as_written && session::is_possible(shell)
+}
+
+/// Whether a shell that waits could run this as a new one would.
+fn warmth(wish: Wish<'_>, shell: &Shell) -> Warmth {
+    let Wish {
+        profile,
+        request,
+        setting,
+    } = wish;
+    let is_plain = session::is_possible(shell) && shell.args == ["-c"];
+    let is_as_written = matches!(setting.form, Form::AsWritten);
+    if !profile.shell.warm || !is_plain || !is_as_written || !request.env.is_empty() {
+        return Warmth::Cold;
+    }
+    match setting.shape {
+        Shape::Unsound => Warmth::Cold,
+        Shape::OneProgram => Warmth::WarmWithSnapshot,
+        Shape::Other => Warmth::Warm,
+    }
+}
+
+/// The command behind the configured words, in profiles that leave the shell to the configuration.
+fn with_prefix(profile: &Profile, config: &Config, command: &str) -> String {
+    match (profile.shell.choice, &config.prefix) {
+        (ShellChoice::Configurable, Some(prefix)) => format!("{prefix} {command}"),
+        _ => command.to_owned(),
+    }
+}
+
+/// The `cd` that was lifted off a command and that only a shell that lives on can follow: it knows where
+/// it is.
+fn cd_of_the_shell<'a>(
+    profile: &Profile,
+    config: &Config,
+    request: &Request,
+    command: &'a Command,
+) -> &'a str {
+    match (&command.leading_cd, profile.session.name_of(request)) {
+        (Some(cd), Some(_))
+            if config.sessions.most > 0 && !cd.directory.starts_with(['/', '~']) =>
+        {
+            &cd.text
+        }
+        _ => "",
+    }
+}
+
+/// What was asked for, by whom, and within what.
+#[derive(Clone, Copy)]
+pub(super) struct Wish<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) request: &'a Request,
+    pub(super) setting: Setting<'a>,
+}

@@ -1,0 +1,98 @@
+//! Whether a call runs in a session's shell, and how.
+
+use super::resolve::{Setting, Wish};
+use super::{Directory, SessionKey, SessionPlan, Shell, environment, session};
+use crate::guard::safe_mode::Form;
+use crate::request::Request;
+use std::ffi::OsString;
+
+/// The session of a call, or what is to be said if it should have one and can't.
+pub(super) fn or_notes(
+    wish: Wish<'_>,
+    text: Option<String>,
+    shell: &Shell,
+    cwd: &Directory,
+) -> (Option<SessionPlan>, Vec<String>) {
+    let planned = match (wish.setting.form, text) {
+        (Form::AsWritten, Some(text)) => plan_session(wish, &text, shell, cwd),
+        _ => Ok(None),
+    };
+    match planned {
+        Ok(session) => (session, Vec::new()),
+        Err(note) => (None, vec![note]),
+    }
+}
+
+/// The session of a call that has one; what is to be said if it can't have one.
+fn plan_session(
+    wish: Wish<'_>,
+    text: &str,
+    shell: &Shell,
+    cwd: &Directory,
+) -> Result<Option<SessionPlan>, String> {
+    let Wish {
+        profile,
+        request,
+        setting:
+            Setting {
+                config,
+                surroundings,
+                programs,
+                id,
+                ..
+            },
+    } = wish;
+    let Some(name) = profile.session.name_of(request) else {
+        return Ok(None);
+    };
+    if config.sessions.most == 0 || request.pty {
+        return Ok(None);
+    }
+    if !request.resources.or(config.resources).eq(&config.resources) {
+        return Err("limits of its own hold in a shell of its own, not in the session".to_owned());
+    }
+    if request.background || request.stdin_open {
+        return if request.session.is_none() {
+            Ok(None)
+        } else {
+            Err("a job runs in a shell of its own, not in the session".to_owned())
+        };
+    }
+    if !session::is_possible(shell) {
+        let shell = shell.program.display();
+        return Err(format!(
+            "sessions need bash, and the shell is {shell}: the command ran in a shell of its own"
+        ));
+    }
+    let is_guarded = config.guard(profile).is_on();
+    let is_kept_out = |(name, _): &(OsString, OsString)| {
+        name == environment::RUN_VARIABLE && profile.environment.run_variable
+            || is_guarded && environment::slips_code_past_the_guard(name)
+            || session::is_private(name)
+    };
+    let mut env = environment::of(profile, &Request::default(), surroundings, programs, id);
+    if profile.environment.shell_variable {
+        environment::tell_shell(&mut env, &Request::default(), shell);
+    }
+    env.retain(|variable| !is_kept_out(variable));
+    let run = profile.environment.run_variable;
+    let run = run.then(|| (environment::RUN_VARIABLE.into(), id.as_str().into()));
+    let own = request.env.iter().filter(|variable| !is_kept_out(variable));
+    let own: Vec<_> = run.into_iter().chain(own.cloned()).collect();
+    let explicit = request.cwd.is_some().then_some(&*cwd.path);
+    Ok(Some(SessionPlan {
+        is_asked_for: request.session.is_some(),
+        runs_where_it_is: request.cwd.is_none(),
+        key: SessionKey {
+            name: name.to_owned(),
+            program: shell.program.clone(),
+            prefix: config.prefix.clone(),
+            snapshot: None,
+            env,
+        },
+        home: surroundings.cwd.clone(),
+        text: session::text(text, &own, explicit),
+        directory: session::directory_after(explicit),
+        overlap: profile.session.overlap_of(request),
+    }))
+}

@@ -75,8 +75,8 @@ pub(super) struct Pump {
     pub(super) spool: SpoolWriter,
     /// What was read and is not in the spool yet; empty between two turns.
     ///
-    /// A writer that is about as fast as we are has a page or two in its pipe whenever we look. Written one by one
-    /// they would cost more than all of the reading.
+    /// A writer that is about as fast as we are has a page or two in a small pipe whenever we look. Written one by
+    /// one they would cost more than all of the reading, and no read would ever be full.
     buffer: Vec<u8>,
     is_large: bool,
     full_buffers: u32,
@@ -179,6 +179,9 @@ impl Pump {
             left = left.saturating_sub(count);
             self.write_if_full();
         }
+        // At once, also if it is little: meanwhile the pipe fills. Whoever only looked again would find it
+        // empty too often, and sleep.
+        self.write();
         Ok(moved)
     }
 

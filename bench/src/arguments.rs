@@ -18,8 +18,9 @@ pub(crate) enum Asked {
     Help,
     /// To measure.
     Measure(Arguments),
-    /// To be the process that `idle` looks at; its state goes below this directory.
-    IdleEngine(PathBuf),
+    /// To be the process that `idle` looks at; its state goes below this directory, and so many shells are
+    /// started ahead.
+    IdleEngine(PathBuf, usize),
 }
 
 /// What to measure, how long, and how to show it.
@@ -67,7 +68,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Asked> {
             "--markdown" => form = Form::Markdown,
             "--only" => only.push(known(value()?)?),
             "--repeat" => rounds = Some(value()?.parse().context("--repeat needs a number")?),
-            IDLE_ENGINE => return Ok(Asked::IdleEngine(value()?.into())),
+            IDLE_ENGINE => return Ok(Asked::IdleEngine(value()?.into(), value()?.parse()?)),
             "--help" | "-h" => return Ok(Asked::Help),
             _ => bail!("unknown argument {word:?}\n{}", help()),
         }

@@ -31,7 +31,7 @@ fn main() -> Result<ExitCode> {
             print!("{}", arguments::help());
             Ok(ExitCode::SUCCESS)
         }
-        Asked::IdleEngine(state) => workload::idle::be_idle_engine(&state),
+        Asked::IdleEngine(state, shells) => workload::idle::be_idle_engine(&state, shells),
         Asked::Measure(arguments) => measure_all(&arguments),
     }
 }

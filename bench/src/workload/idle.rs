@@ -36,28 +36,38 @@ const CALLS: usize = 3;
 /// The engine's process, its fork server, and its spare keeper.
 const PROCESSES: usize = 3;
 
+/// A started shell, and its keeper.
+const PROCESSES_OF_A_SHELL: usize = 2;
+
 pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let program = bench.home().join("idle-engine");
     fs::copy("/proc/self/exe", &program)?;
-    let mut host = start(&program, bench)?;
-    let looked = look(&mut host, bench);
+    let mut rows = of_engine(bench, &program, 0, "engine, fork server, spare keeper")?;
+    rows.extend(of_engine(bench, &program, 1, "the same, a started shell")?);
+    fs::remove_file(&program)?;
+    Ok(rows)
+}
+
+/// The rows of an engine with so many started shells.
+fn of_engine(bench: &Bench, program: &Path, shells: usize, whom: &str) -> Result<Vec<Row>> {
+    let mut host = start(program, bench, shells)?;
+    let looked = look(&mut host, bench, PROCESSES + shells * PROCESSES_OF_A_SHELL);
     host.kill()?;
     host.wait()?;
-    fs::remove_file(&program)?;
     let (wake_ups, bytes) = looked?;
     let length = bench.effort.choose(LOOK, SETTLE).as_secs();
     let title = format!("idle, wake-ups in {length} s");
-    let whom = "engine, fork server, spare keeper";
     Ok(vec![
         Row::count(&title, whom, wake_ups, 0),
         Row::bytes("idle, memory (PSS)", whom, bytes, MEMORY_BAR),
     ])
 }
 
-fn start(program: &Path, bench: &Bench) -> Result<Child> {
+fn start(program: &Path, bench: &Bench, shells: usize) -> Result<Child> {
     Ok(Command::new(program)
         .arg(IDLE_ENGINE)
         .arg(bench.home().join("idle-state"))
+        .arg(shells.to_string())
         .env_clear()
         .envs(bench.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
@@ -66,15 +76,15 @@ fn start(program: &Path, bench: &Bench) -> Result<Child> {
 }
 
 /// Wake-ups and memory of the engine's processes.
-fn look(host: &mut Child, bench: &Bench) -> Result<(u64, u64)> {
+fn look(host: &mut Child, bench: &Bench, processes: usize) -> Result<(u64, u64)> {
     until_ready(host)?;
     sleep(SETTLE);
     let before = switches()?;
-    ensure!(before.len() == PROCESSES, "the processes are {before:?}");
+    ensure!(before.len() == processes, "the processes are {before:?}");
     sleep(bench.effort.choose(LOOK, SETTLE));
     let after = switches()?;
     ensure!(
-        after.len() == PROCESSES && after.keys().all(|pid| before.contains_key(pid)),
+        after.len() == processes && after.keys().all(|pid| before.contains_key(pid)),
         "processes came or went: {before:?} {after:?}"
     );
     let wake_ups = after.values().sum::<u64>() - before.values().sum::<u64>();
@@ -115,10 +125,12 @@ fn switches() -> Result<HashMap<Pid, u64>> {
 const READY: &[u8] = b"ready\n";
 
 /// The process that is looked at: some calls, and then nothing until it is killed.
-pub(crate) fn be_idle_engine(state: &Path) -> Result<ExitCode> {
+pub(crate) fn be_idle_engine(state: &Path, shells: usize) -> Result<ExitCode> {
     let runtime = bench::runtime()?;
     runtime.block_on(async {
-        let engine = bench::engine(Config::new(state), std::env::vars_os().collect())?;
+        let mut config = Config::new(state);
+        config.warm_shells = shells;
+        let engine = bench::engine(config, std::env::vars_os().collect())?;
         for _ in 0..CALLS {
             let reply = engine.run(Request::new("true")).await;
             ensure!(reply.exit_code == Some(0), "the reply is {reply:?}");

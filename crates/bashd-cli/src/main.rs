@@ -61,3 +61,18 @@ fn main() -> ExitCode {
     };
     status.into()
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_panic_is_caught_without_a_shared_unwinder() {
+        let caught = std::panic::catch_unwind(|| panic!("a defect in a filter"));
+        assert!(caught.is_err());
+        if cfg!(not(unwinder_is_linked)) {
+            bashd_testkit::loudly("the unwinder is a shared library: no libgcc_eh.a was found");
+            return;
+        }
+        let mapped = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(!mapped.contains("libgcc_s"), "{mapped}");
+    }
+}

@@ -34,8 +34,16 @@ impl Desk {
             .map_err(|error| Failure::new(Kind::Usage, error).hint("bashd jobs --all lists them"))
     }
 
+    /// Each once, however often and by which names it is named.
     fn find_all(&self, names: &[String]) -> Result<Vec<Job>, Failure> {
-        names.iter().map(|name| self.find(name)).collect()
+        let mut found: Vec<Job> = Vec::with_capacity(names.len());
+        for name in names {
+            let job = self.find(name)?;
+            if found.iter().all(|other| other.id != job.id) {
+                found.push(job);
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -111,6 +119,10 @@ async fn list(
         printer.note("there are no jobs");
     } else {
         show::table(&jobs, printer)?;
+    }
+    let newer = desk.jobs.count_newer();
+    if newer > 0 {
+        printer.note(&format!("jobs that only a newer bashd can read: {newer}"));
     }
     Ok(ExitStatus::Success)
 }

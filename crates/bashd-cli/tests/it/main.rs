@@ -11,6 +11,7 @@
 //! | `jobs_clock` | jobs and a clock that is set back under them |
 //! | `jobs_delivery` | ends of jobs whose clients went away |
 //! | `jobs_screen` | `jobs screen`, and keys by `jobs send`: vim, less, top, a password |
+//! | `jobs_upgrade` | jobs whose program is gone, and another looks after them |
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
@@ -50,6 +51,7 @@ mod jobs;
 mod jobs_clock;
 mod jobs_delivery;
 mod jobs_screen;
+mod jobs_upgrade;
 mod ledger;
 mod log;
 mod mcp;

@@ -49,6 +49,9 @@ const ANSWER_BOUND: Duration = Duration::from_secs(10);
 /// How long the end of a job may take after it was asked for: the grace, and a busy machine.
 const END_BOUND: Duration = Duration::from_secs(15);
 
+/// How long a job that could not be asked to end may take to be gone: it was about to.
+const LEAVING_BOUND: Duration = Duration::from_secs(1);
+
 /// The jobs of a state directory. Cheap to make; needs no engine.
 #[derive(Debug, Clone)]
 pub struct Jobs {
@@ -87,6 +90,12 @@ impl Jobs {
         jobs.filter(|job| whose.may_see(job)).collect()
     }
 
+    /// How many jobs a newer bashd has made, which this one can't read.
+    pub fn count_newer(&self) -> usize {
+        let newer = |path: &PathBuf| directory::newer_version(path).is_some();
+        state::directories(&self.runs).filter(newer).count()
+    }
+
     /// The job of that id, short name or given name.
     pub fn find(&self, whose: Whose<'_>, name: &str) -> Result<Job> {
         // The id names the directory: no need to look at the others.
@@ -113,7 +122,13 @@ impl Jobs {
                 Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
             }
             (None, _) => {
-                let text = format!("there is no job {name}");
+                let newer = is_plain.then(|| directory::newer_version(&self.runs.join(name)));
+                let text = match newer.flatten() {
+                    Some(_) => {
+                        format!("job {name} was made by a newer bashd: only that can read it")
+                    }
+                    None => format!("there is no job {name}"),
+                };
                 Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
             }
         }
@@ -133,9 +148,11 @@ impl Jobs {
     /// Ends the whole tree: TERM, grace, KILL; and waits until that is done.
     pub async fn kill(&self, job: &Job) -> Result<Job> {
         if job.state.is_alive() {
-            Control::open(job).await?.end().await?;
-            let ended = tokio::time::timeout(END_BOUND, self.until_gone(job)).await;
+            let asked = ask_to_end(job).await;
+            let bound = asked.as_ref().map_or(LEAVING_BOUND, |()| END_BOUND);
+            let ended = tokio::time::timeout(bound, self.until_gone(job)).await;
             if ended.is_err() {
+                asked?;
                 let text = format!(
                     "job {} does not end; its processes may be unkillable",
                     job.id
@@ -197,6 +214,10 @@ impl Jobs {
             Error::new(ErrorKind::NoSuchJob, text).about(&job.id)
         })
     }
+}
+
+async fn ask_to_end(job: &Job) -> Result<()> {
+    Control::open(job).await?.end().await
 }
 
 /// The number of a signal by its name, with or without `SIG`, or by its number.

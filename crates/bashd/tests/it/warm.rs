@@ -3,10 +3,11 @@
 use crate::engine_under_test::bytes;
 use crate::profile_under_test::{copy_profile, profiles_dir, running, wait_until_nothing_runs};
 use bashd::exec::Exit;
-use bashd::plan::Streams;
+use bashd::plan::{Resources, Streams};
 use bashd::{Config, Engine, KeeperSource, Request, Surroundings};
 use bashd_testkit::Home;
 use bashd_testkit::cases::{self, OracleCase};
+use rustix::fs::Mode;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -50,19 +51,17 @@ fn waiting(home: &Home) -> Option<i32> {
     running(home).first().map(|shell| shell.pid)
 }
 
-/// The same where much else may run: known by its loader, and not older than another one. Looks at few
-/// processes, since it is asked often.
-fn waiting_after(home: &Home, last: i32) -> Option<i32> {
+/// The same where much else may run: known by its loader.
+fn waiting_among_others(home: &Home) -> Option<i32> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let names = fs::read_dir("/proc").expect("/proc").flatten();
-        let pids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let mut pids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         let has = |pid: i32, file: &str, text: &str| {
             let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
             String::from_utf8_lossy(&bytes).contains(text)
         };
-        let mut found = pids.filter(|pid| *pid >= last);
-        let shell = found.find(|pid| {
+        let shell = pids.find(|pid| {
             has(*pid, "cmdline", "BASH_EXECUTION_STRING") && has(*pid, "environ", home.mark())
         });
         if shell.is_some() {
@@ -105,6 +104,10 @@ async fn what_does_not_suit_gets_a_new_shell() {
             request("pwd; true").cwd("sub"),
             format!("{}\n", home.workspace().join("sub").display()),
         ),
+        (
+            request("ulimit -t; true").resources(Resources::default().cpu_seconds(77)),
+            "77\n".to_owned(),
+        ),
         (request("printf ok"), "ok".to_owned()),
     ] {
         engine.run(self::request("true")).await;
@@ -119,6 +122,22 @@ async fn what_does_not_suit_gets_a_new_shell() {
     let reply = engine.run(request("touch here; true").cwd("sub")).await;
     assert_eq!(reply.exit_code, Some(0), "{reply:?}");
     assert!(sub.join("here").exists());
+}
+
+#[tokio::test]
+async fn umask_and_limits_are_those_of_the_engines_start_in_every_shell() {
+    let before = rustix::process::umask(Mode::from_raw_mode(0o027));
+    let home = Home::new();
+    let engine = engine(&home);
+    engine.run(request("true")).await;
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let shell = waiting(&home).expect("a shell that waits");
+    let script = "umask; ulimit -a; true";
+    let cold = engine.run(request(script).env("V", "another")).await;
+    let warm = engine.run(request(&format!("echo $$; {script}"))).await;
+    rustix::process::umask(before);
+    assert!(cold.output.starts_with("0027\n"), "{cold:?}");
+    assert_eq!(warm.output, format!("{shell}\n{}", cold.output));
 }
 
 #[tokio::test]
@@ -214,7 +233,11 @@ fn scripts_behave_as_under_plain_bash_in_a_started_shell() {
     let cases: Vec<(String, OracleCase)> =
         cases::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/oracle"));
     let mut differences: Vec<String> = Vec::new();
-    let (mut warm, mut last) = (0_usize, 0);
+    let mut warm = 0_usize;
+    // The shell that the first of them finds.
+    let before = request("true").cwd(&cwd);
+    let before = runtime.block_on(engine.execute(&before, Streams::Apart));
+    before.expect("a run");
     for (id, case) in &cases {
         if case.stdin.is_some() || is_known_to_differ(case) {
             continue;
@@ -223,13 +246,12 @@ fn scripts_behave_as_under_plain_bash_in_a_started_shell() {
         let expected = plain_bash(case, &home, &cwd);
         clear(&cwd);
         let request = request(&case.script).cwd(&cwd);
-        let shell = waiting_after(&home, last);
+        let shell = waiting_among_others(&home);
         let run = runtime.block_on(engine.execute(&request, Streams::Apart));
         let run = run.expect("a run");
         let err = run.err.as_ref().expect("stderr is apart");
         let ours = (bytes(&run.out), bytes(err), run.exit);
         warm += usize::from(shell.is_some_and(|shell| !is_there(shell)));
-        last = shell.unwrap_or(last);
         if ours != expected {
             let show = |bytes: &[u8]| {
                 String::from_utf8_lossy(bytes)

@@ -1,17 +1,11 @@
 //! What is said about jobs: to the keeper by the call that hands its run over, and by whoever looks later.
 
-use super::protocol::{Exited, Message};
+use super::protocol::{Exited, Message, messages};
 use crate::jobs::directory::Spec;
 use crate::jobs::end_line::EndLines;
 use crate::screen::Size;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-
-macro_rules! messages {
-    ($($type:ident = $name:literal),* $(,)?) => {
-        $(impl Message for $type { const NAME: &'static str = $name; })*
-    };
-}
 
 messages! {
     Announce = "announce", Detach = "detach", Detached = "detached", Attach = "attach", Attached = "attached",

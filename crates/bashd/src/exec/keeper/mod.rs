@@ -14,6 +14,7 @@ mod input;
 mod job;
 pub(crate) mod job_messages;
 mod life;
+mod messages;
 mod prompt;
 pub(crate) mod protocol;
 mod pty;

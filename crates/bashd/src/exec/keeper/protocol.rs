@@ -1,27 +1,24 @@
 //! The keeper's protocol: what engine, fork server and keeper say to each other.
 //!
-//! `docs/keeper.md` is the page for people; this file is its code. A message is one packet of a
+//! `docs/keeper.md` is the page for people; this file is how it is said, `messages` what. A message is one packet of a
 //! `SOCK_SEQPACKET` socket: a flag byte, the message's name, a NUL, and a map in `MessagePack`.
 //! Descriptors travel beside it. A body too large for a packet travels in a memfd, as the first
 //! descriptor. Fields that a receiver does not know are ignored, so that an addition raises the
 //! minor version; a message that it does not know is refused by name.
 
-use crate::exec::keeper::session::Directory;
-use crate::exec::{EndedBy, Exit, Reset};
-use crate::output::spool::Storage;
-use crate::plan::{LimitsInForce, Quota, Restraint, Streams, Survivors};
-use crate::reply::LeftBehind;
-use crate::screen::Size;
+pub(crate) use super::messages::{
+    Call, End, Exited, Failed, Fork, Gone, Grown, Hello, Open, Query, Refused, Release, Resize,
+    Spilled, Start, Started, Typed, Warm, Welcome,
+};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 
 /// A change that an older side can't follow raises this.
 pub(crate) const MAJOR: u16 = 1;
@@ -47,239 +44,13 @@ pub(crate) trait Message: Serialize + DeserializeOwned {
     const NAME: &'static str;
 }
 
+/// Gives messages their names.
 macro_rules! messages {
     ($($type:ident = $name:literal),* $(,)?) => {
         $(impl Message for $type { const NAME: &'static str = $name; })*
     };
 }
-
-messages! {
-    Hello = "hello", Welcome = "welcome", Fork = "fork",
-    Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
-    Resize = "resize", Typed = "typed",
-    Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
-    Gone = "gone", Failed = "failed", Refused = "refused",
-}
-
-/// Engine to fork server, once: who is asking, and where runs are kept.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Hello {
-    pub(crate) major: u16,
-    pub(crate) minor: u16,
-    pub(crate) storage: Storage,
-}
-
-/// Fork server to engine: the version that it speaks.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Welcome {
-    pub(crate) major: u16,
-    pub(crate) minor: u16,
-}
-
-/// Engine to fork server, with a socket: fork a keeper that listens on it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Fork {}
-
-/// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Start {
-    #[serde(with = "serde_bytes")]
-    pub(crate) program: Vec<u8>,
-    /// argv[0] and the arguments before the script.
-    pub(crate) argv: Vec<serde_bytes::ByteBuf>,
-    /// The last argument; missing where a program is started without a shell.
-    pub(crate) script: Option<serde_bytes::ByteBuf>,
-    /// What a started shell gets, where one will do: it has sourced already what `script` sources.
-    #[serde(default)]
-    pub(crate) warm: Option<serde_bytes::ByteBuf>,
-    /// `NAME=VALUE` entries.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
-    /// Whether a descriptor for stdin follows the working directory's.
-    pub(crate) stdin: bool,
-    pub(crate) streams: Streams,
-    pub(crate) quota: Quota,
-    pub(crate) timeout_us: u64,
-    pub(crate) grace_us: u64,
-    pub(crate) drain_silence_us: u64,
-    pub(crate) drain_total_us: u64,
-    pub(crate) survivors: Survivors,
-    /// The size of the terminal that the command gets in place of pipes.
-    #[serde(default)]
-    pub(crate) terminal: Option<Size>,
-    /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
-    #[serde(default)]
-    pub(crate) stdin_open: bool,
-    /// Whether a `detach` follows at once, before which no end is reported.
-    #[serde(default)]
-    pub(crate) detaches: bool,
-    /// What the command may use up.
-    #[serde(default)]
-    pub(crate) restraint: Option<Restraint>,
-}
-
-/// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Warm {
-    #[serde(with = "serde_bytes")]
-    pub(crate) program: Vec<u8>,
-    /// argv[0].
-    #[serde(with = "serde_bytes")]
-    pub(crate) name: Vec<u8>,
-    /// `NAME=VALUE` entries, without the id of the run.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
-    pub(crate) streams: Streams,
-    pub(crate) quota: Quota,
-    /// A script that is sourced first.
-    pub(crate) snapshot: Option<PathBuf>,
-}
-
-/// Engine to keeper, with the working directory: start a session's shell, which waits for calls.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Open {
-    #[serde(with = "serde_bytes")]
-    pub(crate) program: Vec<u8>,
-    /// `NAME=VALUE` entries.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
-    /// The working directory by name.
-    #[serde(with = "serde_bytes")]
-    pub(crate) directory: Vec<u8>,
-    /// A script that is sourced first.
-    pub(crate) snapshot: Option<PathBuf>,
-    /// After so long without a call the shell is ended; 0 for never.
-    pub(crate) idle_us: u64,
-    /// What the shell and its commands may use up.
-    #[serde(default)]
-    pub(crate) restraint: Option<Restraint>,
-}
-
-/// Engine to keeper, with the text to evaluate and, if `stdin` says so, what the command reads: run a
-/// command in the session's shell.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Call {
-    pub(crate) number: u64,
-    /// Whether a descriptor for stdin follows the text's.
-    pub(crate) stdin: bool,
-    /// Where the shell is after the call.
-    pub(crate) directory: Directory,
-    pub(crate) streams: Streams,
-    pub(crate) quota: Quota,
-    pub(crate) timeout_us: u64,
-    pub(crate) grace_us: u64,
-    pub(crate) drain_silence_us: u64,
-    pub(crate) drain_total_us: u64,
-    pub(crate) survivors: Survivors,
-}
-
-/// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Query {
-    pub(crate) out: u64,
-    pub(crate) err: u64,
-}
-
-/// Engine to keeper: end the tree, TERM first.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct End {
-    /// What is said to have ended it.
-    #[serde(default = "cancelled")]
-    pub(crate) by: EndedBy,
-}
-
-impl End {
-    /// Ends it for the caller.
-    pub(crate) const CANCEL: Self = Self {
-        by: EndedBy::Cancel,
-    };
-}
-
-fn cancelled() -> EndedBy {
-    EndedBy::Cancel
-}
-
-/// Engine to keeper: the terminal has another size now.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Resize {
-    pub(crate) size: Size,
-}
-
-/// Engine to keeper: this was typed at the terminal.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Typed {
-    #[serde(with = "serde_bytes")]
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Release {
-    pub(crate) directory: PathBuf,
-}
-
-/// Keeper to engine: the shell runs. Carries, for each stream, counter page and head file (the
-/// latter where `heads` says so), and at the end a pidfd of the keeper.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Started {
-    pub(crate) pid: i32,
-    /// For each stream: whether there is a head file.
-    pub(crate) heads: Vec<bool>,
-    /// The limits that hold.
-    #[serde(default)]
-    pub(crate) limits: Option<LimitsInForce>,
-    /// Where the shell was when its call began, in a session.
-    #[serde(default, with = "serde_bytes")]
-    pub(crate) directory: Option<Vec<u8>>,
-}
-
-/// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Spilled {
-    pub(crate) stream: usize,
-}
-
-/// Keeper to engine: the answer to a query.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Grown {}
-
-/// Keeper to engine: it is over.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Exited {
-    pub(crate) exit: Exit,
-    pub(crate) ended_by: Option<EndedBy>,
-    pub(crate) ran_for_us: u64,
-    /// Bytes and newlines of each stream.
-    pub(crate) counts: Vec<(u64, u64)>,
-    pub(crate) left_behind: Vec<LeftBehind>,
-    /// Whether every writer of every stream is gone.
-    #[serde(default)]
-    pub(crate) is_closed: bool,
-    /// Why the session's shell is gone, if this was a call in a session and it is.
-    #[serde(default)]
-    pub(crate) reset: Option<Reset>,
-    /// Whether the kernel ended something of it for want of memory, where that is known.
-    #[serde(default)]
-    pub(crate) out_of_memory: bool,
-}
-
-/// Keeper to engine: the session's shell is gone, and no call that comes after this is run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Gone {
-    pub(crate) reset: Reset,
-}
-
-/// Keeper (or fork server, on the keeper's socket) to engine: the shell could not be started.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Failed {
-    /// What was being done.
-    pub(crate) doing: String,
-    pub(crate) errno: i32,
-}
-
-/// Anybody's answer to a message it does not know.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Refused {
-    pub(crate) name: String,
-    pub(crate) reason: String,
-}
+pub(super) use messages;
 
 /// A message as it arrived.
 #[derive(Debug)]
@@ -474,6 +245,7 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
 mod tests {
     use super::*;
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    use serde::Deserialize;
 
     fn pair() -> (OwnedFd, OwnedFd) {
         rustix::net::socketpair(

@@ -57,6 +57,23 @@ async fn a_job_whose_directory_was_deleted_does_not_exist_and_hangs_nobody() {
 }
 
 #[tokio::test]
+async fn a_job_that_several_end_at_once_has_ended_for_all_of_them() {
+    let shop = Workshop::new();
+    let mut ends = tokio::task::JoinSet::new();
+    for _ in 0..5 {
+        let job = shop.start("sleep 300").await;
+        for _ in 0..4 {
+            let (jobs, job) = (shop.jobs.clone(), job.clone());
+            ends.spawn(async move { jobs.kill(&job).await });
+        }
+    }
+    while let Some(ended) = ends.join_next().await {
+        let ended = ended.expect("no panic").expect("an end");
+        assert_eq!(ended.state, State::Killed, "{ended:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_clock_that_was_set_back_makes_no_age_negative() {
     let shop = Workshop::new();
     let job = shop.start("sleep 300").await;

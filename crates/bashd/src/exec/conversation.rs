@@ -1,0 +1,245 @@
+//! One call's conversation with its keeper: from `started` to `exited`, or until it is handed over.
+
+use super::connection::Connection;
+use super::handover::Turn;
+use super::keeper::job_messages::Detached;
+use super::keeper::protocol::{Exited, Failed, Frame, Grown, Release, Spilled, Started};
+use super::{Run, Watch, failure, no_answer};
+use crate::artifact::Writers;
+use crate::error::{Error, ErrorKind, Result};
+use crate::output::spool::SpoolReader;
+use crate::plan::{LimitsInForce, Plan, Streams};
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What ends the engine's part in a run.
+pub(super) enum Heard {
+    /// It is over.
+    Exited(Box<Exited>),
+    /// It is a job now; the session whose shell went along was in this directory.
+    Detached(Option<PathBuf>),
+}
+
+/// One call's conversation with its keeper.
+pub(super) struct Call<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) spools: Vec<SpoolReader>,
+    /// A pidfd of the keeper, for when it does not answer.
+    pub(super) keeper: Option<OwnedFd>,
+    pub(super) watch: Option<&'a mut Watch>,
+    pub(super) plan: &'a Plan,
+    /// When the run is to be handed over, and how far that is.
+    pub(super) turn: Turn,
+    /// The shell, once it runs.
+    pub(super) pid: i32,
+    /// The limits that hold, once it runs.
+    pub(super) limits: Option<LimitsInForce>,
+    /// Whether the keeper is this call's alone.
+    pub(super) place: Place,
+    /// Where the session's shell was when the call began.
+    pub(super) began_in: Option<PathBuf>,
+}
+
+/// Whether a call has a keeper of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It has: what it leaves running can be made a job.
+    Alone,
+    /// It shares one with the other calls of its session.
+    Session,
+}
+
+impl<'a> Call<'a> {
+    /// A call that its keeper has been sent.
+    pub(super) fn new(
+        plan: &'a Plan,
+        connection: &'a Connection,
+        watch: Option<&'a mut Watch>,
+        place: Place,
+    ) -> Self {
+        Self {
+            connection,
+            spools: Vec::new(),
+            keeper: None,
+            watch,
+            plan,
+            turn: Turn::new(plan),
+            pid: 0,
+            limits: None,
+            place,
+            began_in: None,
+        }
+    }
+
+    /// Hears the keeper out. Only the time spent waiting for it counts: when it is overdue
+    /// after a slow receiver of events, what the keeper has said meanwhile is heard first.
+    pub(super) async fn until_exited(
+        &mut self,
+        mut overdue: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Heard> {
+        loop {
+            let due = self.watch.as_ref().and_then(|watch| watch.due());
+            let frame = tokio::select! {
+                biased;
+                frame = self.connection.receive() => frame,
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.show_held();
+                    }
+                    continue;
+                }
+                () = &mut overdue => return Err(no_answer()),
+                () = self.turn.takes_long() => {
+                    self.announce().await;
+                    continue;
+                }
+                () = self.turn.comes() => {
+                    self.ask_for_handover().await?;
+                    continue;
+                }
+            };
+            let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
+            let frame = frame.map_err(deaf)?.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::KeeperLost,
+                    "the keeper was killed while the command ran",
+                )
+            })?;
+            if let Some(heard) = self.hear(frame).await? {
+                return Ok(heard);
+            }
+        }
+    }
+
+    pub(super) async fn hear(&mut self, frame: Frame) -> Result<Option<Heard>> {
+        let broken = |error| Error::io(ErrorKind::KeeperLost, "understand the keeper", error);
+        if frame.is::<Exited>() {
+            let exited = frame.body().map_err(broken)?;
+            return Ok(Some(Heard::Exited(Box::new(exited))));
+        } else if frame.is::<Detached>() {
+            let detached: Detached = frame.body().map_err(broken)?;
+            return self.hear_detached(detached).await;
+        } else if frame.is::<Started>() {
+            self.begin(frame).map_err(broken)?;
+            self.follow().await;
+        } else if frame.is::<Spilled>() {
+            let Spilled { stream } = frame.body().map_err(broken)?;
+            if let (Some(spool), Some(ring)) =
+                (self.spools.get(stream), frame.fds.into_iter().next())
+            {
+                spool.set_ring(ring);
+            }
+        } else if frame.is::<Grown>() {
+            self.follow().await;
+        } else if frame.is::<Failed>() {
+            return Err(failure(&frame).map_err(broken)?);
+        }
+        Ok(None)
+    }
+
+    /// The shell runs: take the descriptors of its spools.
+    fn begin(&mut self, frame: Frame) -> std::io::Result<()> {
+        let started: Started = frame.body()?;
+        let mut fds = frame.fds.into_iter();
+        for has_head in started.heads {
+            let page = fds.next().ok_or(std::io::ErrorKind::UnexpectedEof)?;
+            let head = if has_head { fds.next() } else { None };
+            self.spools.push(SpoolReader::new(page, head)?);
+        }
+        self.keeper = fds.next();
+        self.pid = started.pid;
+        self.limits = started.limits;
+        let directory = started.directory.map(OsString::from_vec);
+        self.began_in = directory.map(PathBuf::from);
+        self.turn.begin();
+        if let Some(watch) = &mut self.watch {
+            watch.begin(started.pid);
+        }
+        Ok(())
+    }
+
+    /// Passes on what was written since the last look, and asks to be told of more.
+    async fn follow(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            let query = watch.pass_on(&self.spools).await;
+            let _ = self.connection.send(&query, &[]).await;
+        }
+    }
+
+    pub(super) async fn finish(mut self, plan: &Plan, mut exited: Exited) -> Result<Run> {
+        let spools = std::mem::take(&mut self.spools);
+        let ends = exited
+            .counts
+            .iter()
+            .copied()
+            .chain(std::iter::repeat((0, 0)));
+        let mut spools = spools
+            .into_iter()
+            .zip(ends)
+            .map(|(spool, (bytes, lines))| spool.ending_at(bytes, lines))
+            .collect::<Vec<_>>();
+        if let Some(watch) = &mut self.watch {
+            watch.pass_on(&spools).await;
+            watch.finish().await;
+        }
+        let is_kept = match self.place {
+            Place::Alone => self.keep_survivors(&mut exited.left_behind).await,
+            Place::Session => false,
+        };
+        if !exited.left_behind.is_empty() && !is_kept {
+            let directory = plan.directory.clone();
+            let _ = self.connection.send(&Release { directory }, &[]).await;
+        }
+        let err = (plan.streams == Streams::Apart)
+            .then(|| spools.pop())
+            .flatten();
+        let out = spools.pop().ok_or_else(|| {
+            Error::new(
+                ErrorKind::KeeperLost,
+                "the keeper ended a run that it had not started",
+            )
+        })?;
+        // Something that outlived the run may open a pipe again by its path.
+        let writers = if exited.is_closed && exited.left_behind.is_empty() {
+            Writers::Gone
+        } else {
+            Writers::Left
+        };
+        Ok(Run {
+            exit: exited.exit,
+            ended_by: exited.ended_by,
+            out,
+            err,
+            ran_for: Duration::from_micros(exited.ran_for_us),
+            left_behind: exited.left_behind,
+            session_reset: None,
+            notes: Vec::new(),
+            terminal: None,
+            limits: self.limits.take().map(|mut limits| {
+                limits.out_of_memory = exited.out_of_memory;
+                limits
+            }),
+            began_in: self.began_in,
+            writers,
+            link: None,
+        })
+    }
+
+    /// What was captured before the keeper was lost.
+    pub(super) fn abandon(mut self) -> Option<Run> {
+        let err = (self.spools.len() > 1).then(|| self.spools.pop()).flatten();
+        Some(Run::so_far(self.spools.pop()?, err, Duration::ZERO))
+    }
+
+    pub(super) fn kill_keeper(&self) {
+        if let Some(keeper) = &self.keeper {
+            let _ = rustix::process::pidfd_send_signal(keeper, Signal::KILL);
+        }
+    }
+}

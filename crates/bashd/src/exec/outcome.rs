@@ -1,0 +1,141 @@
+//! What comes of a plan that is carried out: a finished run, a job, or why there is neither.
+
+use super::connection::Connection;
+use super::{HandedOver, Reset};
+use crate::artifact::Writers;
+use crate::error::{Error, ErrorKind};
+use crate::output::spool::SpoolReader;
+use crate::plan::{LimitsInForce, Plan};
+use crate::reply::LeftBehind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How the shell ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It exited with this status.
+    Code(i32),
+    /// This signal killed it.
+    Signal(i32),
+    /// It could not be ended in time, so that there is no status.
+    Unknown,
+}
+
+/// Who ended the run, if it did not end by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The deadline.
+    Timeout,
+    /// The caller: its token, its dropped future, or its death.
+    Cancel,
+}
+
+/// A finished run: how it ended, its output, its timings.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// How the shell ended.
+    pub exit: Exit,
+    /// Who ended it, if it did not end by itself.
+    pub ended_by: Option<EndedBy>,
+    /// stdout, or both streams merged.
+    pub out: SpoolReader,
+    /// stderr, where the plan kept the streams apart.
+    pub err: Option<SpoolReader>,
+    /// From the shell's start to the end of the drain.
+    pub ran_for: Duration,
+    /// Processes that outlived the run.
+    pub left_behind: Vec<LeftBehind>,
+    /// Why the session's shell is gone, or why it is another one than before.
+    pub session_reset: Option<Reset>,
+    /// What the caller should know about how it was run.
+    pub notes: Vec<String>,
+    /// Where it ran, if in a terminal of the client's.
+    pub terminal: Option<ClientRun>,
+    /// The limits that held for it.
+    pub limits: Option<LimitsInForce>,
+    /// Where the session's shell was when the call began.
+    pub(crate) began_in: Option<PathBuf>,
+    /// Who may still write to the spools.
+    pub(crate) writers: Writers,
+    /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
+    /// and not that of the engine's thread.
+    pub(super) link: Option<Connection>,
+}
+
+impl Run {
+    /// A run that goes on, as far as it is now.
+    pub(crate) fn so_far(out: SpoolReader, err: Option<SpoolReader>, ran_for: Duration) -> Self {
+        Self {
+            exit: Exit::Unknown,
+            ended_by: None,
+            out,
+            err,
+            ran_for,
+            left_behind: Vec::new(),
+            session_reset: None,
+            notes: Vec::new(),
+            terminal: None,
+            limits: None,
+            began_in: None,
+            writers: Writers::Left,
+            link: None,
+        }
+    }
+}
+
+/// What came of a plan that was carried out.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The run is over.
+    Ended(Run),
+    /// It goes on as a job.
+    HandedOver(HandedOver),
+}
+
+impl Outcome {
+    /// Where the command began, if its session knew that and not the plan.
+    pub(crate) fn began_in(&self, plan: &Plan) -> Option<&Path> {
+        let session = plan.session.as_ref();
+        match self {
+            Self::Ended(run) if session.is_some_and(|session| session.runs_where_it_is) => {
+                run.began_in.as_deref()
+            }
+            Self::Ended(_) | Self::HandedOver(_) => None,
+        }
+    }
+}
+
+/// What there is to say about a run in a client's terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRun {
+    /// The client's name for the terminal.
+    pub id: String,
+    /// Whether the client forgot output before it was seen.
+    pub lost_output: bool,
+}
+
+/// Why there is no finished run.
+pub(crate) enum Failure {
+    /// The caller cancelled before the command was started.
+    CancelledBeforeStart,
+    /// We failed; what was captured until then is here.
+    Failed(Error, Option<Box<Run>>),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error, None)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Failed(error, _) => error,
+            Failure::CancelledBeforeStart => Self::new(ErrorKind::Spawn, "cancelled before start"),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The engine's sessions: one long-lived shell for each key, one call at a time in each.
+//!
+//! A session in use belongs to its call. When the call's future is dropped, or the keeper does not
+//! answer in time, the key is *quarantined* until its keeper has cleaned up: calls run one-shot
+//! meanwhile. A session whose shell is gone is told in the reply of the call that found out, since a
+//! model would otherwise go on with variables that are not there.
+
+mod turn;
+
+use super::keepers::Keepers;
+use super::{Failure, Outcome, Reset, Watch};
+use crate::plan::{Overlap, Plan, SessionKey, SessionPlan};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
+use turn::{Finish, Turn};
+
+/// Seats after which those of sessions that are gone are given up.
+const MOST_SEATS: usize = 256;
+
+/// How many sessions there may be, and how long they wait for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// Sessions at a time; 0 for none, so that every call has a shell of its own.
+    pub most: usize,
+    /// How long a session may go unused; `None` for ever.
+    pub idle: Option<Duration>,
+}
+
+/// The table of sessions.
+pub(crate) struct Sessions {
+    limits: SessionLimits,
+    seats: Mutex<HashMap<SessionKey, Arc<Seat>>>,
+}
+
+/// A key's place in the table.
+#[derive(Default)]
+struct Seat {
+    /// The session; locked by the call that uses it, or by who cleans up after one.
+    live: Arc<tokio::sync::Mutex<Option<Live>>>,
+    is_quarantined: AtomicBool,
+    /// Why the last session is gone, until a reply has told it.
+    untold: Mutex<Option<Reset>>,
+    /// Where the last session was, if the next one is to begin there.
+    directory: Mutex<Option<PathBuf>>,
+    last_used: Mutex<Option<Instant>>,
+}
+
+/// A session that waits for its next call.
+struct Live {
+    /// Not registered with any runtime: the next call may come from another one.
+    socket: OwnedFd,
+    calls: u64,
+}
+
+type Place = OwnedMutexGuard<Option<Live>>;
+
+/// Why a call with a session ran without one.
+enum Aside {
+    Busy,
+    Quarantined,
+    NoRoom,
+    OneCall,
+}
+
+impl Aside {
+    /// What the caller should know; nothing where it asked for no session and none can stay anyway.
+    fn note(&self, session: &SessionPlan) -> Option<String> {
+        let why = match self {
+            Self::OneCall if !session.is_asked_for => return None,
+            Self::Busy => "the session is busy with another call",
+            Self::Quarantined => "the session is being cleaned up",
+            Self::NoRoom => "there is no room for another session",
+            Self::OneCall => "this process ends after its call, so that no session can stay",
+        };
+        Some(format!("{why}: the command ran in a shell of its own"))
+    }
+}
+
+impl Sessions {
+    pub(crate) fn new(limits: SessionLimits) -> Self {
+        Self {
+            limits,
+            seats: Mutex::default(),
+        }
+    }
+
+    /// Runs a plan in its session, or in a shell of its own if it has none.
+    pub(crate) async fn run(
+        &self,
+        plan: &Plan,
+        keepers: &Keepers,
+        mut watch: Option<&mut Watch>,
+        cancel: &CancellationToken,
+    ) -> Result<Outcome, Failure> {
+        let Some(session) = &plan.session else {
+            return super::run(plan, keepers, watch, cancel).await;
+        };
+        let taken = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
+            taken = self.take(session, keepers) => taken,
+        };
+        let (seat, mut place) = match taken {
+            Ok(taken) => taken,
+            Err(aside) => {
+                let mut outcome = super::run(plan, keepers, watch, cancel).await?;
+                let notes = match &mut outcome {
+                    Outcome::Ended(run) => &mut run.notes,
+                    Outcome::HandedOver(job) => &mut job.notes,
+                };
+                notes.extend(aside.note(session));
+                return Ok(outcome);
+            }
+        };
+        loop {
+            let seated = (Arc::clone(&seat), place);
+            let turn = Turn::begin(plan, session, seated, self.limits, keepers).await?;
+            match turn.finish(plan, watch.as_deref_mut(), cancel).await? {
+                Finish::Ran(run) => return Ok(Outcome::Ended(*run)),
+                Finish::HandedOver(job) => return Ok(Outcome::HandedOver(*job)),
+                Finish::Gone(reset, same_place) => {
+                    seat.remember(reset);
+                    place = same_place;
+                }
+            }
+        }
+    }
+
+    /// Takes the session's place, or says why the call must do without.
+    async fn take(
+        &self,
+        session: &SessionPlan,
+        keepers: &Keepers,
+    ) -> Result<(Arc<Seat>, Place), Aside> {
+        if keepers.is_for_one_call() {
+            return Err(Aside::OneCall);
+        }
+        let seat = self.seat(&session.key)?;
+        if seat.is_quarantined.load(Ordering::Acquire) {
+            return Err(Aside::Quarantined);
+        }
+        let live = Arc::clone(&seat.live);
+        let place = match session.overlap {
+            Overlap::Wait => live.lock_owned().await,
+            Overlap::OneShot => live.try_lock_owned().map_err(|_| Aside::Busy)?,
+        };
+        // It may have gone bad while we waited.
+        if seat.is_quarantined.load(Ordering::Acquire) {
+            return Err(Aside::Quarantined);
+        }
+        *seat
+            .last_used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        Ok((seat, place))
+    }
+
+    /// The seat of a key; makes room for it if it has no session yet.
+    fn seat(&self, key: &SessionKey) -> Result<Arc<Seat>, Aside> {
+        let mut seats = self.seats();
+        if let Some(seat) = seats.get(key).filter(|seat| seat.is_used()) {
+            return Ok(Arc::clone(seat));
+        }
+        if seats.len() >= MOST_SEATS {
+            seats.retain(|_, seat| !seat.is_given_up());
+        }
+        while seats.values().filter(|seat| seat.is_used()).count() >= self.limits.most {
+            let idle = seats.values().filter_map(Seat::if_idle);
+            let (_, mut place, seat) =
+                idle.min_by_key(|(since, ..)| *since).ok_or(Aside::NoRoom)?;
+            *place = None;
+            seat.remember(Reset::Evicted);
+        }
+        Ok(Arc::clone(seats.entry(key.clone()).or_default()))
+    }
+
+    fn seats(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Seat>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// Remembers why the session is gone, for the next reply.
+    fn remember(&self, reset: Reset) {
+        *self.untold() = Some(reset);
+    }
+
+    fn directory(&self) -> MutexGuard<'_, Option<PathBuf>> {
+        self.directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn untold(&self) -> MutexGuard<'_, Option<Reset>> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it has, or will have, a session.
+    fn is_used(&self) -> bool {
+        self.live.try_lock().map_or(true, |live| live.is_some())
+    }
+
+    /// Whether nothing would be lost with it but the memory of a session.
+    fn is_given_up(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1 && !self.is_used()
+    }
+
+    /// The place of a session that waits for a call, and since when.
+    fn if_idle(self: &Arc<Self>) -> Option<(Option<Instant>, Place, Arc<Self>)> {
+        let place = Arc::clone(&self.live).try_lock_owned().ok()?;
+        let since = *self
+            .last_used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        place.is_some().then(|| (since, place, Arc::clone(self)))
+    }
+}

@@ -39,6 +39,9 @@ use tokio_util::sync::CancellationToken;
 /// Events that may wait for a slow receiver.
 const EVENTS_AHEAD: usize = 16;
 
+/// How much more memory than at the last quiet time is too little to be given back.
+const WORTH_GIVING_BACK: usize = 512 * 1024;
+
 /// Runs shell commands. Cheap to clone; clones share everything.
 ///
 /// Its futures need a tokio runtime with I/O and time enabled; one thread is enough.
@@ -208,9 +211,14 @@ impl Engine {
     /// Hands memory back to the system whenever calls were made and then none for so long: for programs that
     /// live for longer than their calls. Never ends.
     pub async fn tidy_up(&self, after: Duration) {
+        let mut least = 0;
         loop {
             self.0.activity.quiet(after).await;
-            memory::give_back();
+            // What one call needs, the next will need again.
+            if memory::own_bytes().is_none_or(|bytes| bytes > least + WORTH_GIVING_BACK) {
+                memory::give_back();
+                least = memory::own_bytes().unwrap_or(0);
+            }
         }
     }
 

@@ -120,6 +120,10 @@ async fn list(
     } else {
         show::table(&jobs, printer)?;
     }
+    let newer = desk.jobs.count_newer();
+    if newer > 0 {
+        printer.note(&format!("jobs that only a newer bashd can read: {newer}"));
+    }
     Ok(ExitStatus::Success)
 }
 

@@ -56,6 +56,17 @@ fn an_upgrade_of_the_binary_loses_no_job() {
         (&ended["state"], &ended["exit_code"]),
         (&json!("exited"), &json!(4))
     );
+    // Back to the old version: what the new one has made is not guessed at.
+    let path = home.state().join("runs").join(ends).join("spec.json");
+    let spec = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, spec.replace("\"version\":1", "\"version\":2")).unwrap();
+    let listed = shown(&home, &["jobs", "--all"]);
+    assert!(!listed.out().contains(ends), "{}", listed.out());
+    let remark = "jobs that only a newer bashd can read: 1";
+    assert!(listed.err().contains(remark), "{}", listed.err());
+    let asked = shown(&home, &["jobs", "show", ends]);
+    let refusal = format!("job {ends} was made by a newer bashd");
+    assert!(asked.err().contains(&refusal), "{}", asked.err());
     let killed = job(&home, &["jobs", "kill", stays, stays, "--json"]);
     assert_eq!(killed["state"], "killed", "{killed}");
     assert_eq!(shown(&home, &["jobs", "output", stays]).out(), "begun\n");

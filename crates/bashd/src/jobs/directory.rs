@@ -177,6 +177,16 @@ pub(crate) struct Claim {
     pub(crate) alias: String,
 }
 
+/// The version of a job that a newer bashd made, which may mean something else by what it wrote.
+pub(crate) fn newer_version(directory: &Path) -> Option<u16> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u16,
+    }
+    let versioned: Versioned = read(directory, SPEC)?;
+    Some(versioned.version).filter(|version| *version > VERSION)
+}
+
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -90,6 +90,12 @@ impl Jobs {
         jobs.filter(|job| whose.may_see(job)).collect()
     }
 
+    /// How many jobs a newer bashd has made, which this one can't read.
+    pub fn count_newer(&self) -> usize {
+        let newer = |path: &PathBuf| directory::newer_version(path).is_some();
+        state::directories(&self.runs).filter(newer).count()
+    }
+
     /// The job of that id, short name or given name.
     pub fn find(&self, whose: Whose<'_>, name: &str) -> Result<Job> {
         // The id names the directory: no need to look at the others.
@@ -116,7 +122,13 @@ impl Jobs {
                 Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
             }
             (None, _) => {
-                let text = format!("there is no job {name}");
+                let newer = is_plain.then(|| directory::newer_version(&self.runs.join(name)));
+                let text = match newer.flatten() {
+                    Some(_) => {
+                        format!("job {name} was made by a newer bashd: only that can read it")
+                    }
+                    None => format!("there is no job {name}"),
+                };
                 Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
             }
         }

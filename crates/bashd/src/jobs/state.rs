@@ -131,6 +131,9 @@ impl Job {
     /// Reads a job; `None` where this is no job's directory.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let spec: Spec = directory::read(path, directory::SPEC)?;
+        if spec.version > directory::VERSION {
+            return None;
+        }
         let mut status: Option<Status> = directory::read(path, directory::STATUS);
         let is_alive = directory::is_alive(path);
         if status.is_none() && !is_alive {

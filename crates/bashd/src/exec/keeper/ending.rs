@@ -216,7 +216,9 @@ impl Remains {
 pub(super) fn survivors(scope: &Scope) -> Vec<LeftBehind> {
     let mut listed = Vec::new();
     scope.for_each(|member| {
-        if !is_dead(member.pid) {
+        // What is about to end outlives nothing.
+        let is_over = |thread: &tree::Stat| thread.is_dead() || thread.is_exiting;
+        if !tree::threads(member.pid).iter().all(is_over) {
             list(&mut listed, member, LeftReason::Survivor);
         }
     });

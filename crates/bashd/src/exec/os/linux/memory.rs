@@ -16,3 +16,36 @@ pub(crate) fn give_back() {
 /// Allocators of other C libraries do that by themselves, or not at all.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn give_back() {}
+
+/// How many bytes of memory are this process's own: its heap and its stacks, and no files. Nothing where the
+/// system does not say.
+pub(crate) fn own_bytes() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut pages = text.split(' ').skip(1).map(str::parse::<usize>);
+    let (resident, of_files) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    let pages = resident.saturating_sub(of_files);
+    Some(pages * rustix::param::page_size())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn free_pages_between_others_go_back() {
+        const PIECE: usize = 4096;
+        let mut pieces: Vec<Option<Vec<u8>>> = (0..4096).map(|_| Some(vec![1; PIECE])).collect();
+        let busy = own_bytes().unwrap();
+        // One of sixty-four stays, so that nothing is free at the heap's end.
+        for (number, piece) in pieces.iter_mut().enumerate() {
+            if number % 64 != 63 {
+                *piece = None;
+            }
+        }
+        give_back();
+        let quiet = own_bytes().unwrap();
+        assert!(quiet + 2048 * PIECE < busy, "{busy} {quiet}");
+        assert_eq!(pieces.iter().flatten().count(), 64);
+    }
+}

@@ -51,7 +51,9 @@ fn without_a_command_or_a_status_nothing_is_left_out() {
 #[test]
 fn what_stays_as_it_is_stays_so_to_the_byte() {
     let home = Home::new();
-    let bytes: Vec<u8> = (0..4000_u32).map(|number| (number * 7919 % 251) as u8).collect();
+    let bytes: Vec<u8> = (0..4000_u32)
+        .map(|number| (number * 7919 % 251) as u8)
+        .collect();
     let run = bashd(&home, &["minimize", "--command", "cat image.png"])
         .stdin(bytes.clone())
         .run();

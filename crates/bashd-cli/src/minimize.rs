@@ -108,7 +108,11 @@ pub(crate) fn minimize(
         };
         printer.out(&format!("{object}\n"))?;
     } else {
-        printer.out(result.as_ref().map_or(&*text, |digest| &digest.text))?;
+        // What stays as it is stays so to the byte.
+        let shown = result.as_ref().map(|digest| digest.text.as_bytes());
+        let mut page = printer.page();
+        page.bytes(shown.unwrap_or(&bytes))?;
+        page.finish()?;
     }
     Ok(ExitStatus::Success)
 }
@@ -124,7 +128,7 @@ fn test(path: &Path, printer: &Printer) -> Result<ExitStatus, Failure> {
     }
     let filters = loaded.filters.names().count();
     printer.out(&format!(
-        "{} tests, {} problems, {filters} filters usable\n",
+        "tests: {}, problems: {}, filters usable: {filters}\n",
         loaded.tests,
         loaded.problems.len()
     ))?;

@@ -49,6 +49,18 @@ fn without_a_command_or_a_status_nothing_is_left_out() {
 }
 
 #[test]
+fn what_stays_as_it_is_stays_so_to_the_byte() {
+    let home = Home::new();
+    let bytes: Vec<u8> = (0..4000_u32)
+        .map(|number| (number * 7919 % 251) as u8)
+        .collect();
+    let run = bashd(&home, &["minimize", "--command", "cat image.png"])
+        .stdin(bytes.clone())
+        .run();
+    assert!(run.stdout == bytes, "{} bytes came out", run.stdout.len());
+}
+
+#[test]
 fn json_says_why_a_text_stays() {
     let home = Home::new();
     let run = bashd(
@@ -75,7 +87,7 @@ fn filters_of_the_user_are_tested_and_used() {
     let tested = shown(&home, &["minimize", "test", file]);
     assert_eq!(
         (tested.out().as_str(), tested.code()),
-        ("1 tests, 0 problems, 1 filters usable\n", Some(0))
+        ("tests: 1, problems: 0, filters usable: 1\n", Some(0))
     );
 
     let text = format!(

@@ -1,12 +1,15 @@
 //! One text through its filter and the lossless tier: everything that may panic or work too long.
 
 use super::families::{self, Filter, Input};
-use super::invocation::{Invocation, Reading, Status};
+use super::invocation::Invocation;
 use super::lossless::{self, Finish, Reshaped};
+use super::reading::{Reading, Status};
 use super::sheet::{Ending, Sheet, Written};
 use super::user::UserFilter;
 use super::work::Work;
-use super::{Digest, LEAST_SAVED, LEAST_SHARE, MARKER, Reach, Settings, Subject, Unchanged};
+use super::{
+    Digest, LEAST_SAVED, LEAST_SHARE, LOSSLESS, MARKER, Reach, Settings, Subject, Unchanged,
+};
 
 /// Lines at the end of a failed run that stay whole.
 const LAST_LINES: usize = 5;
@@ -70,7 +73,7 @@ impl Chosen<'_> {
         match self {
             Self::User(filter) => filter.name(),
             Self::Family(filter) => filter.name(),
-            Self::Lossless => "lossless",
+            Self::Lossless => LOSSLESS,
         }
     }
 
@@ -160,7 +163,7 @@ fn remarks(written: &Written, reshaped: Reshaped) -> Vec<String> {
         remarks.push("layout removed".to_owned());
     }
     if written.said {
-        remarks.push("source lines said once".to_owned());
+        remarks.push("lines that stand above not said again".to_owned());
     }
     remarks.extend(written.remark.map(str::to_owned));
     if reshaped.repeats > 0 {

@@ -1,22 +1,41 @@
-//! Code frames: a source line that a frame of the same file has shown already is not shown again, and what only draws is not shown
-//! at all.
+//! Code frames: a source line that was shown at the same place already is not shown again, and what only draws is not shown at
+//! all.
 //!
 //! ```text
 //!   11 | let total = 0;        shown once, however many findings are near it
 //! > 12 | totl += price;        the line that is meant: always shown
 //!      | ^^^^                  no words: the place says the column
+//! A.java:3: error: …
+//! int total = prise;           shown once for `A.java:3`
+//!             ^                the place says no column: it stays, or is `^ column 13` without its line
 //! ```
 
+use super::trouble::is_trouble;
 use std::collections::HashSet;
 
 /// The shortest source text (in bytes, with its number) that is worth being said once.
 const SHORTEST: usize = 6;
 
-/// What the frames of one file have shown.
+/// Lines after a place within which an arrow still belongs to it.
+const NEAR: usize = 4;
+
+/// What the frames of each file have shown.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     file: String,
+    place: Place,
     shown: HashSet<String>,
+}
+
+/// The place that a finding names.
+#[derive(Debug, Default)]
+struct Place {
+    line: String,
+    has_column: bool,
+    /// Lines since then.
+    since: usize,
+    /// Whether its source line stands above.
+    is_said: bool,
 }
 
 /// What becomes of a line.
@@ -26,27 +45,58 @@ pub(crate) enum Part {
     Stays,
     /// It only draws.
     Drawing,
+    /// It points to a column that nothing else names.
+    Column(usize),
     /// It stands above.
     Said,
 }
 
 impl Frames {
+    /// What follows is about this file.
+    pub(crate) fn enter(&mut self, file: &str) {
+        if file != self.file {
+            file.clone_into(&mut self.file);
+        }
+        self.place = Place::default();
+    }
+
     /// Judges the next line that is to be kept.
     pub(crate) fn judge(&mut self, line: &str) -> Part {
-        let is_pointer = |byte: u8| matches!(byte, b' ' | b'^' | b'~');
-        if line.starts_with(' ') && line.contains('^') && line.bytes().all(is_pointer) {
-            return Part::Drawing;
+        if let Some(part) = self.pointer(line) {
+            return part;
         }
-        if let Some(file) = file_of(line) {
-            if file != self.file {
-                file.clone_into(&mut self.file);
-                self.shown.clear();
-            }
+        if let Some((file, rest)) = file_of(line) {
+            self.enter(file);
+            self.place = Place::of(rest);
             return Part::Stays;
         }
-        let Some((number, source)) = split(line) else {
-            return Part::Stays;
-        };
+        self.place.since += 1;
+        match split(line) {
+            Some((number, source)) => self.numbered(number, source, line),
+            None => self.plain(line),
+        }
+    }
+
+    /// A line that only points into the one before.
+    fn pointer(&mut self, line: &str) -> Option<Part> {
+        let is_drawn = |byte: u8| matches!(byte, b' ' | b'^' | b'~' | b'\t');
+        let marks = line.bytes().filter(|byte| matches!(byte, b'^' | b'~'));
+        let is_pointer = line.starts_with([' ', '\t', '~']) && line.bytes().all(is_drawn);
+        let count = marks.count();
+        if !is_pointer || count == 0 {
+            return None;
+        }
+        let is_sole = count == 1 && !self.place.line.is_empty() && !self.place.has_column;
+        if !is_sole || self.place.since > NEAR {
+            return Some(Part::Drawing);
+        }
+        // Below the line that it points into it says best what it says.
+        let column = line.find('^').filter(|_| self.place.is_said);
+        Some(column.map_or(Part::Stays, |at| Part::Column(at + 1)))
+    }
+
+    /// A line of a frame with numbers.
+    fn numbered(&mut self, number: &str, source: &str, line: &str) -> Part {
         if number.is_empty() {
             let is_drawn = |c: char| matches!(c, '^' | '~' | '_' | '|' | '-' | ' ' | '/');
             return if source.chars().all(is_drawn) {
@@ -55,15 +105,52 @@ impl Frames {
                 Part::Stays
             };
         }
-        let key = format!("{number}|{}", source.trim());
+        // The marks at the left of a finding of many lines are not the source's.
+        let source = source.trim();
+        let bare = source.strip_prefix(['/', '|']).map_or(source, str::trim);
+        if source.is_empty() || bare.is_empty() {
+            return Part::Drawing;
+        }
+        let text = format!("{number}|{bare}");
         let is_meant = line.trim_start().starts_with('>');
-        if source.trim().is_empty() {
-            Part::Drawing
-        } else if self.shown.contains(&key) && !is_meant && key.len() >= SHORTEST {
+        let is_long = text.len() >= SHORTEST;
+        let is_new = self.shown.insert(format!("{}:{text}", self.file));
+        if is_new || is_meant || !is_long {
+            Part::Stays
+        } else {
+            Part::Said
+        }
+    }
+
+    /// The first line after a place is the source at that place, or what is said about it.
+    fn plain(&mut self, line: &str) -> Part {
+        if self.place.line.is_empty() || self.place.since != 1 || line.is_empty() {
+            return Part::Stays;
+        }
+        let key = format!("{}:{} {}", self.file, self.place.line, line.trim());
+        self.place.is_said = !self.shown.insert(key) && !is_trouble(line);
+        if self.place.is_said {
             Part::Said
         } else {
-            self.shown.insert(key);
             Part::Stays
+        }
+    }
+}
+
+impl Place {
+    /// `3:1: error`: what follows a file's name.
+    fn of(rest: &str) -> Self {
+        let mut numbers = rest.split(':');
+        let is_number = |text: &str| {
+            let digits = text.split(' ').next().unwrap_or_default();
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let line = numbers.next().filter(|line| is_number(line));
+        Self {
+            line: line.unwrap_or_default().to_owned(),
+            has_column: numbers.next().is_some_and(is_number),
+            since: 0,
+            is_said: false,
         }
     }
 }
@@ -80,30 +167,37 @@ fn split(line: &str) -> Option<(&str, &str)> {
     (is_number && is_apart).then_some((number, source))
 }
 
-/// The file that a line says is looked at: `--> src/a.rs:3:1`, `FAIL test/a.js`, `a.c:3:1: warning: …`.
-fn file_of(line: &str) -> Option<&str> {
+/// The file that a line says is looked at, and what follows it: `--> src/a.rs:3:1`, `FAIL test/a.js`, `a.c:3:1: warning: …`.
+fn file_of(line: &str) -> Option<(&str, &str)> {
     let trimmed = line.trim_start();
     let named = ["--> ", "::: ", "FAIL ", "❯ "]
         .iter()
         .find_map(|mark| trimmed.strip_prefix(mark));
     if let Some(named) = named {
         let place = named.split(' ').find(|word| word.contains(['.', '/']))?;
-        return Some(place.split(':').next().unwrap_or(place));
+        // The frame below has numbers of its own.
+        return Some((place.split(':').next().unwrap_or(place), ""));
     }
     let (file, rest) = line.split_once(':')?;
     let is_place = rest.starts_with(|c: char| c.is_ascii_digit()) && !file.contains(' ');
     (is_place && !file.is_empty() && !file.bytes().all(|byte| byte.is_ascii_digit()))
-        .then_some(file)
+        .then_some((file, rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn judged(lines: &[(&str, Part)]) {
+        let mut frames = Frames::default();
+        for (line, part) in lines {
+            assert_eq!(frames.judge(line), *part, "{line}");
+        }
+    }
+
     #[test]
     fn a_line_of_a_file_is_shown_once() {
-        let mut frames = Frames::default();
-        for (line, part) in [
+        judged(&[
             (" --> src/a.py:3:1", Part::Stays),
             ("  |", Part::Drawing),
             ("2 | import os", Part::Stays),
@@ -116,11 +210,35 @@ mod tests {
             ("4 |", Part::Drawing),
             (" --> src/b.py:3:1", Part::Stays),
             ("2 | import os", Part::Stays),
+            (" --> src/a.py:2:1", Part::Stays),
+            ("2 | / import os", Part::Said),
             ("      ~~^~~", Part::Drawing),
             ("a | b", Part::Stays),
             ("12 passed | 3 failed", Part::Stays),
-        ] {
-            assert_eq!(frames.judge(line), part, "{line}");
-        }
+        ]);
+    }
+
+    #[test]
+    fn a_source_line_without_number_is_shown_once_for_its_place() {
+        judged(&[
+            ("A.java:1: problem: types", Part::Stays),
+            ("int total = prise;", Part::Stays),
+            ("            ^", Part::Stays),
+            ("A.java:1: problem: symbols", Part::Stays),
+            ("int total = prise;", Part::Said),
+            ("    ^", Part::Column(5)),
+            ("A.java:2: problem: symbols", Part::Stays),
+            ("int total = prise;", Part::Stays),
+            ("a.ts:3:5 - problem TS1", Part::Stays),
+            ("3 let x = y;", Part::Stays),
+            ("      ~~~~", Part::Drawing),
+            ("      ^", Part::Drawing),
+            ("a.ts:3:9 - problem TS1", Part::Stays),
+            ("3 let x = y;", Part::Said),
+            ("a.py:7: in main", Part::Stays),
+            ("E   ValueError: x", Part::Stays),
+            ("a.py:7: in main", Part::Stays),
+            ("E   ValueError: x", Part::Stays),
+        ]);
     }
 }

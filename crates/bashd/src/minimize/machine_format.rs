@@ -1,95 +1,29 @@
 //! Options that ask for a format which programs read: such output is never touched.
 
 use super::invocation::Invocation;
+use super::words;
 
 /// Options that ask for it by themselves.
-const ALONE: &[&str] = &[
-    "--json",
-    "-json",
-    "--jsonl",
-    "--ndjson",
-    "--porcelain",
-    "--xml",
-    "--csv",
-    "--tsv",
-    "--yaml",
-    "--toml",
-    "--sarif",
-    "--null",
-    "--print0",
-    "-print0",
-    "-z",
-    "--parseable",
-    "--parsable",
-    "--machine-readable",
-    "--raw",
-    "--jq",
-    "--template",
-    "--printf",
-    "-printf",
-    "--format",
-    "--pretty-format",
-    "--porcelain-v2",
-    "--outputjson",
-    "--message-format",
-    "--nul",
-    "--show-format",
-    "--query-format",
-];
+const ALONE: &str = "\
+    --json -json --jsonl --ndjson --porcelain --xml --csv --tsv --yaml --toml --sarif --null \
+    --print0 -print0 -z --parseable --parsable --machine-readable --raw --jq --template \
+    --printf -printf --format --pretty-format --porcelain-v2 --outputjson --message-format \
+    --nul --show-format --query-format";
 
 /// Options that ask for it by some of their values.
-const BY_VALUE: &[&str] = &[
-    "-o",
-    "--output",
-    "--output-format",
-    "--out",
-    "--reporter",
-    "--reporters",
-    "--format",
-    "--log-format",
-    "-f",
-    "--formatter",
-    "--message-format",
-    "--pretty",
-    "--report",
-    "-F",
-    "--error-format",
-];
+const BY_VALUE: &str = "\
+    -o --output --output-format --out --reporter --reporters --format --log-format -f \
+    --formatter --message-format --pretty --report -F --error-format";
 
 /// Values that people read.
-const FOR_PEOPLE: &[&str] = &[
-    "text", "wide", "human", "full", "concise", "grouped", "stylish", "compact", "pretty", "short",
-    "medium", "fuller", "oneline", "verbose", "default", "dot", "spec", "plain", "table", "list",
-    "tree", "columns", "progress", "basic",
-];
+const FOR_PEOPLE: &str = "\
+    text wide human full concise grouped stylish compact pretty short medium fuller oneline \
+    verbose default dot spec plain table list tree columns progress basic";
 
 /// Values that name a machine's format.
-const FOR_MACHINES: &[&str] = &[
-    "json",
-    "jsonl",
-    "ndjson",
-    "yaml",
-    "yml",
-    "xml",
-    "csv",
-    "tsv",
-    "sarif",
-    "junit",
-    "tap",
-    "jsonpath",
-    "go-template",
-    "name",
-    "custom-columns",
-    "checkstyle",
-    "gitlab",
-    "github",
-    "azure",
-    "rdjson",
-    "cyclonedx",
-    "spdx",
-    "dot-graph",
-    "porcelain",
-];
+const FOR_MACHINES: &str = "\
+    json jsonl ndjson yaml yml xml csv tsv sarif junit tap jsonpath go-template name \
+    custom-columns checkstyle gitlab github azure rdjson cyclonedx spdx dot-graph porcelain";
 
 /// Whether a command was asked for such a format.
 pub(super) fn is_asked(invocation: &Invocation) -> bool {
@@ -109,11 +43,11 @@ pub(super) fn is_asked(invocation: &Invocation) -> bool {
             continue;
         }
         let value = value.unwrap_or_default();
-        let is_for_people = FOR_PEOPLE.contains(&value);
-        if ALONE.contains(&option) && !is_for_people && !is_innocent(invocation, option) {
+        let is_for_people = words::has(FOR_PEOPLE, value);
+        if words::has(ALONE, option) && !is_for_people && !is_innocent(invocation, option) {
             return true;
         }
-        if BY_VALUE.contains(&option) && names_machine_format(value) {
+        if words::has(BY_VALUE, option) && names_machine_format(value) {
             return true;
         }
     }
@@ -123,7 +57,7 @@ pub(super) fn is_asked(invocation: &Invocation) -> bool {
 /// `format:%H`, `json`, `jsonpath={…}`
 fn names_machine_format(value: &str) -> bool {
     let name = value.split(['=', ':', ',']).next().unwrap_or(value);
-    FOR_MACHINES.contains(&name) || value.starts_with("format:") || value.starts_with("tformat:")
+    words::has(FOR_MACHINES, name) || value.starts_with("format:") || value.starts_with("tformat:")
 }
 
 /// Options that mean something else to some programs.

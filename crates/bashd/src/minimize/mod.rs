@@ -11,19 +11,23 @@
 //!
 //! Where the raw text is kept and how the reader gets at it is the engine's business.
 
+mod braces;
 mod digest;
 mod families;
 mod frames;
 mod invocation;
 mod lossless;
 mod machine_format;
+mod reading;
 mod sheet;
 mod title;
 mod trouble;
 pub mod user;
+mod words;
 mod work;
 
 use crate::script::Script;
+use families::FILTERS;
 use invocation::Invocation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use user::UserFilters;
@@ -36,6 +40,9 @@ pub const SHORTEST: usize = 1000;
 /// Bytes that must be saved at least, besides one in [`LEAST_SHARE`].
 const LEAST_SAVED: usize = 60;
 const LEAST_SHARE: usize = 30;
+
+/// What the lossless tier is called where no family's filter works.
+const LOSSLESS: &str = "lossless";
 
 /// What the line begins with that says what was done.
 const MARKER: &str = "[minimized: ";
@@ -141,6 +148,19 @@ impl Unchanged {
     }
 }
 
+/// The names of the filters: one for each family of tools, and `lossless` for every other command.
+pub fn filter_names() -> impl Iterator<Item = &'static str> {
+    let families = FILTERS.iter().map(|filter| filter.name());
+    families.chain([LOSSLESS])
+}
+
+/// The name of the filter that a script's output would have; nothing where the output stays as it is.
+pub fn filter_of(script: &str) -> Option<&'static str> {
+    let reading = reading::read(&Script::parse(script)).ok()?;
+    let filter = families::for_all(&reading.commands);
+    Some(filter.map_or(LOSSLESS, |filter| filter.name()))
+}
+
 /// Minimizes a run's output, or says why it stays as it is.
 pub fn minimize(subject: Subject<'_>, settings: &Settings) -> Result<Digest, Unchanged> {
     let raw = subject.text;
@@ -153,7 +173,7 @@ pub fn minimize(subject: Subject<'_>, settings: &Settings) -> Result<Digest, Unc
     if is_minimized(raw) {
         return Err(Unchanged::Minimized);
     }
-    let reading = invocation::read(&Script::parse(subject.command))?;
+    let reading = reading::read(&Script::parse(subject.command))?;
     if !settings.allow(&reading.commands) {
         return Err(Unchanged::Excluded);
     }

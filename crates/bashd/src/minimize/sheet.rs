@@ -3,6 +3,7 @@
 //! The rules of trust hold here and not in the filters: a line that tells of trouble always stays, and of a run that failed, or
 //! whose end is not known, no line of noise is only counted: its item is listed.
 
+use super::braces;
 use super::frames::{Frames, Part};
 use super::trouble::is_trouble;
 use super::work::Work;
@@ -14,13 +15,6 @@ pub(crate) enum Ending {
     Success,
     /// It failed, or its status is not known: everything stays, in another shape at most.
     Careful,
-}
-
-/// A line of noise: its kind as it is told to the reader, and what it is about.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Noise<'a> {
-    pub(crate) kind: &'static str,
-    pub(crate) item: &'a str,
 }
 
 /// The text that a filter makes, line by line.
@@ -84,6 +78,10 @@ impl<'a> Sheet<'a> {
         match part {
             Some(Part::Said) => self.said = true,
             Some(Part::Drawing) => self.skipped = true,
+            Some(Part::Column(column)) => {
+                self.flush();
+                self.write(&format!(" ^ column {column}"));
+            }
             Some(Part::Stays) | None => {
                 self.flush();
                 self.write(line);
@@ -91,23 +89,44 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The line is noise, unless it tells of trouble.
-    pub(crate) fn fold(&mut self, noise: Noise<'a>, line: &'a str) {
+    /// The line stays, and the list that is being made goes on after it: results of tests, whose order says nothing.
+    pub(crate) fn keep_within_list(&mut self, line: &str) {
+        self.write(line);
+    }
+
+    /// The line was said above. One that tells of trouble stays all the same.
+    pub(crate) fn say_once(&mut self, line: &str) {
         if is_trouble(line) {
             self.keep(line);
         } else {
-            self.fold_known(noise, line);
+            self.said = true;
+        }
+    }
+
+    /// What follows is about this file.
+    pub(crate) fn enter_file(&mut self, file: &str) {
+        if let Some(frames) = &mut self.frames {
+            frames.enter(file);
+        }
+    }
+
+    /// The line is noise of a kind, about an item, unless it tells of trouble.
+    pub(crate) fn fold(&mut self, kind: &'static str, item: &'a str, line: &'a str) {
+        if is_trouble(line) {
+            self.keep(line);
+        } else {
+            self.fold_known(kind, item, line);
         }
     }
 
     /// The line is noise on success, whatever its words: a warning that everybody knows. It stays otherwise.
-    pub(crate) fn fold_known(&mut self, noise: Noise<'a>, line: &'a str) {
+    pub(crate) fn fold_known(&mut self, kind: &'static str, item: &'a str, line: &'a str) {
         match self.ending {
-            Ending::Success => self.count(noise.kind, 1),
+            Ending::Success => self.count(kind, 1),
             Ending::Careful if is_trouble(line) => self.keep(line),
             Ending::Careful => {
                 self.work.charge(line.len());
-                self.push_pending(noise, line);
+                self.push_pending(kind, item, line);
             }
         }
     }
@@ -130,9 +149,9 @@ impl<'a> Sheet<'a> {
     }
 
     /// The line is one of many of its kind: they are listed together, however the run ended.
-    pub(crate) fn join(&mut self, noise: Noise<'a>, line: &'a str) {
+    pub(crate) fn join(&mut self, kind: &'static str, item: &'a str, line: &'a str) {
         self.work.charge(line.len());
-        self.push_pending(noise, line);
+        self.push_pending(kind, item, line);
     }
 
     /// The line carries no fact: an empty gutter, a rule. Not where it tells of trouble.
@@ -144,18 +163,11 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    fn push_pending(&mut self, noise: Noise<'a>, line: &'a str) {
-        let folded = Folded {
-            item: noise.item,
-            line,
-        };
-        let kind = self
-            .pending
-            .iter_mut()
-            .find(|(kind, _)| *kind == noise.kind);
-        match kind {
+    fn push_pending(&mut self, kind: &'static str, item: &'a str, line: &'a str) {
+        let folded = Folded { item, line };
+        match self.pending.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, items)) => items.push(folded),
-            None => self.pending.push((noise.kind, vec![folded])),
+            None => self.pending.push((kind, vec![folded])),
         }
     }
 
@@ -176,7 +188,8 @@ impl<'a> Sheet<'a> {
     /// Writes what is pending: one line a kind.
     fn flush(&mut self) {
         for (kind, items) in std::mem::take(&mut self.pending) {
-            let joined = join(kind, &items);
+            let names: Vec<&str> = items.iter().map(|folded| folded.item).collect();
+            let joined = format!("{kind} ({}): {}", items.len(), braces::list(&names));
             let raw: usize = items.iter().map(|folded| folded.line.len() + 1).sum();
             if items.len() > 1 && joined.len() < raw {
                 self.joined += items.len() as u64;
@@ -226,62 +239,16 @@ impl Written {
     }
 }
 
-/// `kind (3): a::{b, c}, d`
-fn join(kind: &str, items: &[Folded<'_>]) -> String {
-    let mut text = format!("{kind} ({}): ", items.len());
-    let mut index = 0;
-    while let Some(folded) = items.get(index) {
-        if index > 0 {
-            text.push_str(", ");
-        }
-        let stem = stem(folded.item);
-        let alike = items.iter().skip(index);
-        let count = alike
-            .take_while(|other| self::stem(other.item) == stem)
-            .count();
-        if count > 1 && !stem.is_empty() {
-            text.push_str(stem);
-            text.push('{');
-            for (at, other) in items.iter().skip(index).take(count).enumerate() {
-                if at > 0 {
-                    text.push_str(", ");
-                }
-                text.push_str(other.item.get(stem.len()..).unwrap_or_default());
-            }
-            text.push('}');
-        } else {
-            text.push_str(folded.item);
-        }
-        index += if stem.is_empty() { 1 } else { count };
-    }
-    text
-}
-
-/// An item up to the last separator of its path.
-fn stem(item: &str) -> &str {
-    let after = |separator: &str| item.rfind(separator).map(|at| at + separator.len());
-    let parts = after("::")
-        .max(after("/"))
-        .max(after(" › "))
-        .max(after(" > "));
-    let end = parts.or_else(|| after(".")).unwrap_or(0);
-    item.get(..end).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn noise(item: &str) -> Noise<'_> {
-        Noise { kind: "ok", item }
-    }
 
     #[test]
     fn success_counts_and_failure_lists() {
         let work = Work::for_input(1000);
         let mut sheet = Sheet::new(Ending::Success, &work);
-        sheet.fold(noise("a::b"), "test a::b ... ok");
-        sheet.fold(noise("a::c"), "test a::c ... ok");
+        sheet.fold("ok", "a::b", "test a::b ... ok");
+        sheet.fold("ok", "a::c", "test a::c ... ok");
         sheet.keep("end");
         let written = sheet.finish();
         assert_eq!(
@@ -295,10 +262,10 @@ mod tests {
             ("a::c", "test a::c ... ok"),
             ("d", "test d ... ok"),
         ] {
-            sheet.fold(noise(item), line);
+            sheet.fold("ok", item, line);
         }
         sheet.keep("end");
-        sheet.fold(noise("z"), "test z ... ok");
+        sheet.fold("ok", "z", "test z ... ok");
         let written = sheet.finish();
         assert_eq!(written.text, "ok (3): a::{b, c}, d\nend\ntest z ... ok\n");
         assert_eq!((written.left_out.len(), written.joined), (0, 3));
@@ -309,11 +276,11 @@ mod tests {
         let work = Work::for_input(1000);
         for ending in [Ending::Success, Ending::Careful] {
             let mut sheet = Sheet::new(ending, &work);
-            sheet.fold(noise("x"), "warning: x");
+            sheet.fold("ok", "x", "warning: x");
             assert_eq!(sheet.finish().text, "warning: x\n");
         }
         let mut sheet = Sheet::new(Ending::Careful, &work);
-        sheet.fold_known(noise("x"), "npm warn deprecated x");
+        sheet.fold_known("ok", "x", "npm warn deprecated x");
         assert_eq!(sheet.finish().text, "npm warn deprecated x\n");
     }
 }

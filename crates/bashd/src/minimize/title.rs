@@ -1,6 +1,7 @@
 //! A script by the name of the command whose output counts, for lists by command.
 
-use super::invocation::{self, Invocation};
+use super::invocation::Invocation;
+use super::{reading, words};
 use crate::script::Script;
 
 /// Programs whose first operand says what they do.
@@ -9,7 +10,7 @@ const WITH_SUBCOMMANDS: &str = "ansible-galaxy apt apt-get brew bun cargo docker
 
 /// The program whose output counts, and its subcommand; `several` where there are more, `other` where it can't be said.
 pub fn command_name(script: &str) -> String {
-    let Ok(reading) = invocation::read(&Script::parse(script)) else {
+    let Ok(reading) = reading::read(&Script::parse(script)) else {
         return "other".to_owned();
     };
     let mut titles: Vec<String> = reading.commands.iter().map(title).collect();
@@ -27,9 +28,7 @@ fn title(command: &Invocation) -> String {
         text.bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
     };
-    let has_subcommands = WITH_SUBCOMMANDS
-        .split_whitespace()
-        .any(|program| program == command.program);
+    let has_subcommands = words::has(WITH_SUBCOMMANDS, &command.program);
     if has_subcommands && !subcommand.is_empty() && is_word(subcommand) {
         format!("{} {subcommand}", command.program)
     } else {

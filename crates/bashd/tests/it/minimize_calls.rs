@@ -39,7 +39,7 @@ async fn default_and_pi_show_less_and_say_where_the_rest_is() {
         let contract = Contract::new(&home, profile);
         let reply = contract.engine.run(contract.request(COMMAND)).await;
         let begins =
-            "some/long/directory/\n first:1:a needle in the hay\n first:2:a needle in the hay\n";
+            "some/long/directory/\n first:\n  1:a needle in the hay\n  2:a needle in the hay\n";
         assert!(
             reply.output.starts_with(begins),
             "{profile}: {}",

@@ -1,12 +1,28 @@
-//! Every filter on any text: never larger, nothing of a failure lost, the same when done again.
+//! Every filter on any text: never larger, nothing of a failure lost, the same when done again, whatever part of it is there.
+//!
+//! The filters are those of the registry, each with the recorded texts of its own family and with what is made of them. One
+//! without such a text fails.
 
 use crate::minimize_cases::{Case, Shown, cases};
-use bashd::minimize::{Reach, Settings, Subject, minimize};
+use bashd::minimize::{Reach, Settings, Subject, filter_names, filter_of, minimize};
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 static CASES: LazyLock<Vec<Case>> = LazyLock::new(cases);
+
+/// The recorded texts of each filter of the registry.
+static FILTERS: LazyLock<Vec<(&str, Vec<&Case>)>> = LazyLock::new(|| {
+    let of_filter = |name: &str| -> Vec<&Case> {
+        let cases = CASES.iter();
+        cases
+            .filter(|case| filter_of(&case.command) == Some(name))
+            .collect()
+    };
+    filter_names().map(|name| (name, of_filter(name))).collect()
+});
 
 /// Lines that nobody may lose, in the words of many tools.
 const TROUBLE: &[&str] = &[
@@ -23,6 +39,21 @@ const TROUBLE: &[&str] = &[
     "test errors::all ... FAILED",
 ];
 
+/// Lines that a terminal, or nobody, understands.
+const ODD: &[&str] = &[
+    "\u{1b}[31mred\u{1b}[0m",
+    "10%\r50%\r100%",
+    "\u{1b}[2A\u{1b}[K",
+    "a\u{8}b",
+    "\u{1b}]0;x",
+    "\t",
+    "}",
+    "--",
+    "F401 a finding without its place",
+    "src/alone.js",
+    "  3:5  error  x is bad  no-x",
+];
+
 fn shown(command: &str, exit: i32, text: &str) -> String {
     let subject = Subject {
         command,
@@ -32,85 +63,142 @@ fn shown(command: &str, exit: i32, text: &str) -> String {
     minimize(subject, &Settings::default()).map_or_else(|_| text.to_owned(), |digest| digest.text)
 }
 
-/// A part of a recorded text with other lines in between.
-fn mixed() -> impl Strategy<Value = (usize, String)> {
-    let line = prop_oneof![
-        4 => Just(None),
-        1 => proptest::sample::select(TROUBLE).prop_map(|line| Some(line.to_owned())),
-        1 => "[ -~]{0,60}".prop_map(Some),
-        1 => "\\PC{0,20}".prop_map(Some),
-        1 => proptest::sample::select(vec!["\u{1b}[31mred\u{1b}[0m", "10%\r50%\r100%", "\u{1b}[2A\u{1b}[K", "a\u{8}b", "\u{1b}]0;x", "\t", "}"])
-            .prop_map(|line| Some(line.to_owned())),
+/// What may be done to a line of a recorded text.
+#[derive(Debug, Clone)]
+enum Change {
+    Nothing,
+    Lost,
+    Twice,
+    Followed(String),
+}
+
+/// What is done to the lines of a part of a recorded text.
+fn changes() -> impl Strategy<Value = (Index, Vec<Change>)> {
+    let trouble = prop_oneof![
+        select(TROUBLE).prop_map(str::to_owned),
+        (
+            "[a-z]{1,8}",
+            1..900_u32,
+            select(vec!["error", "warning", "fatal error"]),
+            "[a-z]{4,12}( [a-z]{1,9}){0,4}"
+        )
+            .prop_map(|(file, line, kind, text)| format!("src/{file}.c:{line}:1: {kind}: {text}")),
     ];
-    let lines = proptest::collection::vec(line, 1..60);
-    (
-        any::<proptest::sample::Index>(),
-        any::<proptest::sample::Index>(),
-        lines,
-    )
-        .prop_map(|(case, from, inserted)| {
-            let case = case.index(CASES.len());
-            let recorded: Vec<&str> = CASES[case].raw.split('\n').collect();
-            let from = from.index(recorded.len());
-            let mut text = String::new();
-            for (line, inserted) in recorded
-                .iter()
-                .skip(from)
-                .take(200)
-                .zip(inserted.iter().cycle())
-            {
-                for line in std::iter::once(*line).chain(inserted.as_deref()) {
-                    text.push_str(line);
-                    text.push('\n');
-                }
-            }
-            (case, text)
-        })
+    let change = prop_oneof![
+        5 => Just(Change::Nothing),
+        1 => Just(Change::Lost),
+        1 => Just(Change::Twice),
+        2 => trouble.prop_map(Change::Followed),
+        1 => "[ -~]{0,60}".prop_map(Change::Followed),
+        1 => "\\PC{0,20}".prop_map(Change::Followed),
+        1 => select(ODD).prop_map(|line| Change::Followed(line.to_owned())),
+    ];
+    (any::<Index>(), proptest::collection::vec(change, 1..60))
 }
 
-fn repetitions(many: u32) -> ProptestConfig {
-    ProptestConfig::with_cases(if std::env::var_os("BASHD_SOAK").is_some() {
-        many * 40
-    } else {
-        many
-    })
-}
-
-proptest! {
-    #![proptest_config(repetitions(150))]
-
-    #[test]
-    fn any_text_is_never_larger_and_the_same_again((case, text) in mixed(), exit in 0..2) {
-        let command = &CASES[case].command;
-        let once = shown(command, exit, &text);
-        prop_assert!(once.len() <= text.len());
-        prop_assert_eq!(shown(command, exit, &once), once);
+/// A part of the text with these changes, and the lines of trouble that were put in.
+fn changed<'a>(raw: &str, from: Index, changes: &'a [Change]) -> (String, BTreeSet<&'a str>) {
+    let recorded: Vec<&str> = raw.split('\n').collect();
+    let part = recorded.iter().skip(from.index(recorded.len())).take(200);
+    let mut text = String::new();
+    let mut trouble = BTreeSet::new();
+    for (line, change) in part.zip(changes.iter().cycle()) {
+        let (times, inserted) = match change {
+            Change::Nothing => (1, None),
+            Change::Lost => (0, None),
+            Change::Twice => (2, None),
+            Change::Followed(line) => (1, Some(line.as_str())),
+        };
+        let lines = std::iter::repeat_n(*line, times).chain(inserted);
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        trouble.extend(inserted.filter(|line| TROUBLE.contains(line) || is_finding(line)));
     }
+    (text, trouble)
+}
 
-    #[test]
-    fn a_failure_keeps_every_line_of_trouble((case, text) in mixed()) {
-        let once = shown(&CASES[case].command, 1, &text);
-        let expanded = Shown::new(&once);
-        for line in TROUBLE {
-            let before = text.lines().filter(|found| found == line).count();
-            // A count stands for neighbours that are the same, so once is enough.
-            prop_assert!(before == 0 || expanded.has(line.trim()), "{} is lost:\n{}", line, once);
+/// Whether a line is of the generated kind `src/abc.c:7:1: error: text`.
+fn is_finding(line: &str) -> bool {
+    line.starts_with("src/") && line.contains(".c:") && line.contains(":1: ")
+}
+
+/// Checks a property of every filter of the registry, on as many texts for each.
+fn for_every_filter<S: Strategy>(
+    many: u32,
+    strategy: impl Fn() -> S,
+    check: impl Fn(&str, &[&Case], S::Value) -> Result<(), TestCaseError>,
+) {
+    let soaks = std::env::var_os("BASHD_SOAK").is_some();
+    for (name, cases) in FILTERS.iter() {
+        assert!(!cases.is_empty(), "the filter {name} has no recorded case");
+        let config = ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::with_cases(if soaks { many * 40 } else { many })
+        };
+        let result = TestRunner::new(config).run(&strategy(), |value| check(name, cases, value));
+        if let Err(error) = result {
+            panic!("the filter {name}: {error}");
         }
     }
+}
 
-    #[test]
-    fn any_cut_passes(case in any::<proptest::sample::Index>(), from in 0.0..1.0_f64, to in 0.0..1.0_f64, exit in 0..2) {
-        let case = &CASES[case.index(CASES.len())];
-        let at = |share: f64| {
-            let wanted = (case.raw.len() as f64 * share) as usize;
-            (wanted..=case.raw.len()).find(|at| case.raw.is_char_boundary(*at)).unwrap_or(0)
-        };
-        let (from, to) = (at(from.min(to)), at(from.max(to)));
-        let text = case.raw.get(from..to).expect("ends of characters");
-        let once = shown(&case.command, exit, text);
-        prop_assert!(once.len() <= text.len());
-        prop_assert_eq!(shown(&case.command, exit, &once), once);
-    }
+/// What is shown is no larger than the text, and stays as it is when it is minimized again.
+fn check_shown(command: &str, exit: i32, text: &str) -> Result<(), TestCaseError> {
+    let once = shown(command, exit, text);
+    prop_assert!(once.len() <= text.len(), "{} grew", command);
+    prop_assert_eq!(shown(command, exit, &once), once);
+    Ok(())
+}
+
+#[test]
+fn every_filter_makes_no_text_larger_and_none_twice() {
+    for_every_filter(
+        12,
+        || (any::<Index>(), changes(), 0..2),
+        |_, cases, (case, (from, changes), exit)| {
+            let case = case.get(cases);
+            check_shown(&case.command, exit, &changed(&case.raw, from, &changes).0)
+        },
+    );
+}
+
+#[test]
+fn every_filter_keeps_the_trouble_of_a_failure() {
+    for_every_filter(
+        12,
+        || (any::<Index>(), changes()),
+        |_, cases, (case, (from, changes))| {
+            let case = case.get(cases);
+            let (text, trouble) = changed(&case.raw, from, &changes);
+            let once = shown(&case.command, 1, &text);
+            let expanded = Shown::new(&once);
+            for line in trouble {
+                // A count stands for neighbours that are the same, so once is enough.
+                prop_assert!(expanded.has(line.trim()), "{} is lost:\n{}", line, once);
+            }
+            Ok(())
+        },
+    );
+}
+
+#[test]
+fn every_filter_takes_any_cut() {
+    for_every_filter(
+        16,
+        || (any::<Index>(), 0.0..1.0_f64, 0.0..1.0_f64, 0..2),
+        |_, cases, (case, one, other, exit)| {
+            let case = case.get(cases);
+            let at = |share: f64| {
+                let wanted = (case.raw.len() as f64 * share) as usize;
+                let mut ends = wanted..=case.raw.len();
+                ends.find(|at| case.raw.is_char_boundary(*at)).unwrap_or(0)
+            };
+            let cut = case.raw.get(at(one.min(other))..at(one.max(other)));
+            check_shown(&case.command, exit, cut.expect("ends of characters"))
+        },
+    );
 }
 
 /// On failure every word of a recorded text that is visible is shown: nothing is only counted.

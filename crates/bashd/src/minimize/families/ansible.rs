@@ -1,6 +1,6 @@
 //! ansible: hosts on which nothing had to be done.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 
 pub(super) struct Ansible;
@@ -17,30 +17,37 @@ impl Filter for Ansible {
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             if let Some(item) = alone(line, "ok: [") {
-                sheet.join(Noise { kind: "ok", item }, line);
+                sheet.join("ok", item, line);
             } else if let Some(item) = alone(line, "changed: [") {
-                sheet.join(
-                    Noise {
-                        kind: "changed",
-                        item,
-                    },
-                    line,
-                );
+                sheet.join("changed", item, line);
             } else if let Some(item) = alone(line, "skipping: [") {
-                sheet.join(
-                    Noise {
-                        kind: "skipping",
-                        item,
-                    },
-                    line,
-                );
-            } else if line.is_empty() {
+                sheet.join("skipping", item, line);
+            } else if line.is_empty() || is_drawing(line) {
                 sheet.skip("");
+            } else if let Some(said) = line
+                .strip_prefix("< ")
+                .and_then(|line| line.strip_suffix(" >"))
+            {
+                sheet.keep(said.trim_end());
             } else {
                 sheet.keep(line);
             }
         }
     }
+}
+
+/// The cow that says what is done where `cowsay` is installed, and the edges of its balloon.
+fn is_drawing(line: &str) -> bool {
+    let cow = [
+        r"\   ^__^",
+        r"\  (oo)\_______",
+        r"(__)\       )\/\",
+        "||----w |",
+        "||     ||",
+    ];
+    let trimmed = line.trim();
+    let is_edge = line.starts_with(' ') && trimmed.bytes().all(|byte| matches!(byte, b'_' | b'-'));
+    is_edge || cow.contains(&trimmed)
 }
 
 /// The host of a line that says nothing else.

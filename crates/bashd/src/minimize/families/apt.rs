@@ -1,7 +1,7 @@
 //! apt, dpkg, dnf, apk, brew: fetching, unpacking, setting up.
 
-use super::super::sheet::{Noise, Sheet};
-use super::{Filter, Input};
+use super::super::sheet::Sheet;
+use super::{Filter, Input, in_groups};
 
 pub(super) struct Apt;
 
@@ -51,18 +51,17 @@ impl Filter for Apt {
     }
 
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+        let mut packages = Packages::default();
         for line in input.lines() {
+            if packages.take(line) {
+                continue;
+            }
+            packages.flush(sheet);
             let step = STEPS
                 .iter()
                 .find_map(|(start, kind)| Some((kind, line.strip_prefix(start)?)));
             match step {
-                Some((kind, item)) => sheet.fold(
-                    Noise {
-                        kind,
-                        item: item.trim_end_matches(" ..."),
-                    },
-                    line,
-                ),
+                Some((kind, item)) => sheet.fold(kind, item.trim_end_matches(" ..."), line),
                 None if line.starts_with("Reading package lists")
                     || line.starts_with("Building dependency tree")
                     || line.starts_with("Reading state information") =>
@@ -71,6 +70,87 @@ impl Filter for Apt {
                 }
                 None => sheet.keep(line),
             }
+        }
+        packages.flush(sheet);
+    }
+}
+
+/// Rows of `apt list` that follow each other.
+#[derive(Default)]
+struct Packages<'a>(Vec<Package<'a>>);
+
+/// `bash/stable 5.2 amd64 [upgradable from: 5.1]`
+#[derive(Clone, Copy)]
+struct Package<'a> {
+    line: &'a str,
+    name: &'a str,
+    version: &'a str,
+    /// Its archives, its architecture and its state: what many have in common.
+    group: (&'a str, &'a str, &'a str),
+    /// The version that is installed, where it is another one.
+    from: &'a str,
+}
+
+impl<'a> Packages<'a> {
+    /// Rows of a group from which on it has a line of its own.
+    const FEWEST: usize = 3;
+
+    fn take(&mut self, line: &'a str) -> bool {
+        let package = Package::of(line);
+        self.0.extend(package);
+        package.is_some()
+    }
+
+    fn flush(&mut self, sheet: &mut Sheet<'a>) {
+        for (group, packages) in in_groups(std::mem::take(&mut self.0), |package| package.group) {
+            let has_head = packages.len() >= Self::FEWEST;
+            if has_head {
+                let (archives, architecture, state) = group;
+                sheet.remark("packages of one archive and state listed together");
+                sheet.keep(&format!("{archives} {architecture} [{state}]:"));
+            }
+            for package in packages {
+                if has_head {
+                    sheet.keep(&package.short());
+                } else {
+                    sheet.keep(package.line);
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Package<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let (row, state) = line.strip_suffix(']')?.split_once(" [")?;
+        let mut words = row.split(' ');
+        let (name, archives) = words.next()?.split_once('/')?;
+        let (version, architecture) = (words.next()?, words.next()?);
+        if words.next().is_some() {
+            return None;
+        }
+        let (state, from) = state.split_once(": ").unwrap_or((state, ""));
+        let group = (archives, architecture, state);
+        Some(Self {
+            line,
+            name,
+            version,
+            group,
+            from,
+        })
+    }
+
+    fn short(&self) -> String {
+        let Self {
+            name,
+            version,
+            from,
+            ..
+        } = self;
+        if from.is_empty() {
+            format!(" {name} {version}")
+        } else {
+            format!(" {name} {version} [{from}]")
         }
     }
 }

@@ -1,6 +1,6 @@
 //! cargo: progress, passed tests, and the gutters of diagnostics.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 
 pub(super) struct Cargo;
@@ -53,37 +53,19 @@ impl Filter for Cargo {
             let indent = line.len() - trimmed.len();
             let (verb, item) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
             if indent > 0 && is_change(verb, item) {
-                sheet.join(
-                    Noise {
-                        kind: changed(verb),
-                        item,
-                    },
-                    line,
-                );
+                sheet.join(changed(verb), item, line);
             } else if let Some(kind) = PROGRESS
                 .iter()
                 .find(|known| **known == verb)
                 .filter(|_| indent > 0)
             {
-                sheet.fold(Noise { kind, item }, line);
+                sheet.fold(kind, item, line);
             } else if verb == "Running" && item.starts_with('`') {
                 sheet.leave_known("Running", line);
             } else if let Some(item) = passed_test(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "passed",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("passed", item, line);
             } else if let Some(item) = passed_in_nextest(trimmed) {
-                sheet.fold(
-                    Noise {
-                        kind: "passed",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("passed", item, line);
             } else if is_gutter(trimmed) {
                 sheet.skip("");
             } else if is_frame(trimmed) {

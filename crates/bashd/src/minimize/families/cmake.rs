@@ -1,6 +1,6 @@
 //! cmake, ninja, ctest: probes, steps, passed tests.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 
 pub(super) struct Cmake;
@@ -22,34 +22,16 @@ impl Filter for Cmake {
         for line in input.lines() {
             let trimmed = line.trim_start();
             if let Some(item) = step(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "steps",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("steps", item, line);
             } else if is_probe(line) {
                 sheet.leave("probes", line);
             } else if let Some(item) = passed(trimmed) {
-                sheet.fold(
-                    Noise {
-                        kind: "passed",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("passed", item, line);
             } else if let Some((_, item)) = trimmed
                 .strip_prefix("Start ")
                 .and_then(|rest| rest.split_once(": "))
             {
-                sheet.fold(
-                    Noise {
-                        kind: "started",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("started", item, line);
             } else if is_command(line) {
                 sheet.leave_known("commands", line);
             } else if super::cargo::is_frame(trimmed) && line.starts_with(' ') {

@@ -1,6 +1,7 @@
 //! docker, podman, buildah, kubectl, helm: layers on their way, steps that were cached, and tables.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
+use super::logs::Again;
 use super::{Filter, Input, tables};
 
 pub(super) struct Containers;
@@ -27,15 +28,13 @@ impl Filter for Containers {
     }
 
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+        let mut again = Again::default();
         for line in input.lines() {
+            if again.take(line, sheet) {
+                continue;
+            }
             if let Some(item) = layer(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "lines about layers",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("lines about layers", item, line);
             } else if is_transfer(line) {
                 sheet.leave("lines of transfers", line);
             } else if line.is_empty() {
@@ -44,6 +43,7 @@ impl Filter for Containers {
                 tables::keep_row(line, sheet);
             }
         }
+        again.close(sheet);
     }
 }
 

@@ -1,8 +1,8 @@
 //! git: hints that everybody knows, references that moved, files of a status.
 
 use super::super::lossless::Finish;
-use super::super::sheet::{Noise, Sheet};
-use super::{Filter, Input, git_diff, git_log};
+use super::super::sheet::Sheet;
+use super::{Filter, Input, after_any, git_diff, git_log};
 use crate::minimize::invocation::Invocation;
 
 pub(super) struct Git;
@@ -101,26 +101,14 @@ const COUNTERS: &[&str] = &[
 
 fn other_line<'a>(line: &'a str, sheet: &mut Sheet<'a>) {
     if let Some((kind, item)) = after_any(line, STATES) {
-        return sheet.join(Noise { kind, item }, line);
+        return sheet.join(kind, item, line);
     }
     if let Some((kind, item)) = after_any(line, MOVES) {
-        return sheet.join(
-            Noise {
-                kind,
-                item: moved(item),
-            },
-            line,
-        );
+        return sheet.join(kind, moved(item), line);
     }
     // An untracked file.
     if let Some(item) = line.strip_prefix('\t').filter(|item| !item.contains(':')) {
-        return sheet.join(
-            Noise {
-                kind: "files",
-                item,
-            },
-            line,
-        );
+        return sheet.join("files", item, line);
     }
     let said = line.strip_prefix("remote: ").unwrap_or(line);
     if COUNTERS.iter().any(|counter| said.starts_with(counter)) {
@@ -132,13 +120,6 @@ fn other_line<'a>(line: &'a str, sheet: &mut Sheet<'a>) {
         return sheet.leave("hints", line);
     }
     sheet.keep(line);
-}
-
-/// What follows one of these beginnings, and its kind.
-fn after_any<'a>(line: &'a str, kinds: &'static [(&str, &str)]) -> Option<(&'static str, &'a str)> {
-    kinds
-        .iter()
-        .find_map(|(start, kind)| Some((*kind, line.strip_prefix(start)?.trim_start())))
 }
 
 /// `a` for `a -> a`: both sides have the same name.

@@ -1,7 +1,7 @@
 //! go: passed tests and their announcements.
 
-use super::super::sheet::{Noise, Sheet};
-use super::{Filter, Input};
+use super::super::sheet::Sheet;
+use super::{Filter, Input, after_any};
 use std::collections::HashSet;
 
 pub(super) struct Go;
@@ -19,65 +19,31 @@ impl Filter for Go {
         let finished: HashSet<&str> = input.lines().filter_map(result).collect();
         for line in input.lines() {
             let trimmed = line.trim_start();
-            if let Some(item) = after_any(
-                trimmed,
-                &["=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME "],
-            ) {
+            if let Some((kind, item)) = after_any(trimmed, ANNOUNCED) {
                 if finished.contains(item) {
                     sheet.skip("");
-                    continue;
+                } else {
+                    // No result follows: the run broke off.
+                    sheet.fold(kind, item, line);
                 }
-                // No result follows: the run broke off.
-                sheet.fold(
-                    Noise {
-                        kind: "started",
-                        item,
-                    },
-                    line,
-                );
-            } else if let Some(item) = after_any(trimmed, &["--- PASS: "]) {
-                sheet.fold(
-                    Noise {
-                        kind: "passed",
-                        item: item.split(' ').next().unwrap_or(item),
-                    },
-                    line,
-                );
+            } else if let Some(item) = result(line) {
+                if trimmed.starts_with("--- PASS: ") {
+                    sheet.fold("passed", item, line);
+                } else {
+                    sheet.keep_within_list(line);
+                }
             } else if let Some(item) = line.strip_prefix("go: downloading ") {
-                sheet.fold(
-                    Noise {
-                        kind: "downloading",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("downloading", item, line);
             } else if let Some(item) = line
                 .strip_suffix("[no test files]")
                 .and_then(|line| line.strip_prefix("? "))
             {
-                sheet.fold(
-                    Noise {
-                        kind: "without tests",
-                        item: item.trim(),
-                    },
-                    line,
-                );
-            } else if let Some(item) = after_any(
-                line,
-                &[
-                    "go: found ",
-                    "go: finding ",
-                    "go: added ",
-                    "go: extracting ",
-                ],
-            ) {
-                sheet.join(
-                    Noise {
-                        kind: "modules",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("without tests", item.trim(), line);
+            } else if let Some((kind, item)) = after_any(line, MODULES) {
+                sheet.join(kind, item, line);
+            } else if line.starts_with(' ') {
+                // What a test logs.
+                sheet.keep_within_list(line);
             } else {
                 sheet.keep(line);
             }
@@ -85,16 +51,31 @@ impl Filter for Go {
     }
 }
 
+/// What is said of a test before its result.
+const ANNOUNCED: &[(&str, &str)] = &[
+    ("=== RUN ", "started"),
+    ("=== PAUSE ", "started"),
+    ("=== CONT ", "started"),
+    ("=== NAME ", "started"),
+];
+
+/// What is said of modules.
+const MODULES: &[(&str, &str)] = &[
+    ("go: found ", "modules"),
+    ("go: finding ", "modules"),
+    ("go: added ", "modules"),
+    ("go: extracting ", "modules"),
+];
+
+/// How a test ended.
+const RESULTS: &[(&str, &str)] = &[
+    ("--- PASS: ", "passed"),
+    ("--- FAIL: ", "failed"),
+    ("--- SKIP: ", "skipped"),
+];
+
 /// The test of `--- PASS: TestX/many (0.00s)`, whatever the result.
 fn result(line: &str) -> Option<&str> {
-    let results = ["--- PASS: ", "--- FAIL: ", "--- SKIP: "];
-    let rest = after_any(line.trim_start(), &results)?;
+    let (_, rest) = after_any(line.trim_start(), RESULTS)?;
     rest.split(' ').next()
-}
-
-fn after_any<'a>(line: &'a str, starts: &[&str]) -> Option<&'a str> {
-    starts
-        .iter()
-        .find_map(|start| line.strip_prefix(start))
-        .map(str::trim)
 }

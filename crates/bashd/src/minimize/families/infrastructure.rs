@@ -1,6 +1,6 @@
 //! terraform, tofu, pulumi: refreshing, values that are only known later, steps under way.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 
 pub(super) struct Infrastructure;
@@ -18,29 +18,11 @@ impl Filter for Infrastructure {
         for line in input.lines() {
             let trimmed = line.trim_start();
             if let Some((item, _)) = line.split_once(": Refreshing state...") {
-                sheet.fold(
-                    Noise {
-                        kind: "refreshed",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("refreshed", item, line);
             } else if let Some((item, _)) = line.split_once(": Still ") {
-                sheet.fold(
-                    Noise {
-                        kind: "still under way",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("still under way", item, line);
             } else if let Some((item, _)) = under_way(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "begun",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("begun", item, line);
             } else if trimmed.starts_with('+') && trimmed.ends_with("= (known after apply)") {
                 sheet.leave("values known after apply", line);
             } else if line.is_empty() || matches!(trimmed, "╷" | "╵" | "│") {

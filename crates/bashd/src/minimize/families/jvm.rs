@@ -1,6 +1,6 @@
 //! maven, gradle, sbt, javac: downloads, banners, tasks that had nothing to do.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 
 pub(super) struct Jvm;
@@ -16,6 +16,10 @@ impl Filter for Jvm {
         ]
     }
 
+    fn shows_code(&self) -> bool {
+        true
+    }
+
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let said = line.strip_prefix("[INFO] ").unwrap_or(line);
@@ -24,13 +28,7 @@ impl Filter for Jvm {
                 .iter()
                 .find_map(|start| said.strip_prefix(start))
             {
-                sheet.fold(
-                    Noise {
-                        kind: "downloads",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("downloads", item, line);
             } else if is_info
                 && said
                     .trim_matches(['-', ' ', '<', '>', '=', '[', ']'])
@@ -38,22 +36,19 @@ impl Filter for Jvm {
                 || line.trim_end() == "[INFO]"
             {
                 sheet.skip("");
+            } else if let Some(item) = goal(said) {
+                sheet.fold("goals", item, line);
+            } else if let Some(item) = said.strip_prefix("Running ").filter(|_| is_info) {
+                sheet.fold("classes of tests", item, line);
+            } else if is_info && is_passed_class(said) {
+                // Its words are those of trouble, its numbers are not.
+                sheet.fold_known("classes that passed", said, line);
+            } else if is_info && is_idle(said) {
+                sheet.leave("lines of progress", line);
             } else if let Some(item) = idle_task(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "tasks with nothing to do",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("tasks with nothing to do", item, line);
             } else if let Some(item) = line.strip_prefix("> Task ") {
-                sheet.fold(
-                    Noise {
-                        kind: "tasks",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("tasks", item, line);
             } else if line.is_empty() {
                 sheet.skip("");
             } else {
@@ -61,6 +56,32 @@ impl Filter for Jvm {
             }
         }
     }
+}
+
+/// `--- maven-compiler-plugin:3.10.1:compile (default-compile) @ shop ---`
+fn goal(said: &str) -> Option<&str> {
+    let goal = said.strip_prefix("--- ")?.strip_suffix(" ---")?;
+    goal.contains(" @ ").then_some(goal)
+}
+
+/// `Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.01 s - in demo.CartTest`: the total stands below.
+fn is_passed_class(said: &str) -> bool {
+    said.starts_with("Tests run: ")
+        && said.contains(", Failures: 0, Errors: 0, ")
+        && said.contains("Time elapsed: ")
+}
+
+/// What a goal says that has next to nothing to do.
+fn is_idle(said: &str) -> bool {
+    [
+        "skip non existing resourceDirectory ",
+        "Nothing to compile",
+        "Changes detected",
+        "Copying ",
+        "Scanning for projects",
+    ]
+    .iter()
+    .any(|start| said.starts_with(start))
 }
 
 /// `> Task :compileJava UP-TO-DATE`

@@ -3,6 +3,7 @@
 //! Their findings are facts, and stay. What goes is layout, and what every finding of a kind repeats.
 
 use super::super::sheet::Sheet;
+use super::arrows::Arrows;
 use super::findings::Findings;
 use super::{Filter, Input};
 
@@ -56,16 +57,19 @@ impl Filter for Lint {
 
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         let mut findings = Findings::default();
+        let mut arrows = Arrows::default();
         for line in input.lines() {
-            if findings.take(line) {
+            if findings.take(line, sheet) {
+                arrows.finish(sheet);
                 continue;
             }
             findings.flush(line, sheet);
-            if !take(line, sheet) {
+            if !arrows.take(line, sheet) && !take(line, sheet) {
                 sheet.keep(line);
             }
         }
         findings.flush("", sheet);
+        arrows.finish(sheet);
     }
 }
 

@@ -1,6 +1,6 @@
 //! make, gcc, clang and what they start: command lines of a build that went well, layout of diagnostics.
 
-use super::super::sheet::{Ending, Noise, Sheet};
+use super::super::sheet::{Ending, Sheet};
 use super::findings::Findings;
 use super::{Filter, Input};
 
@@ -62,7 +62,7 @@ impl Filter for Make {
         let mut findings = Findings::default();
         let mut lines = input.lines().peekable();
         while let Some(line) = lines.next() {
-            if sheet.ending() == Ending::Success && findings.take(line) {
+            if sheet.ending() == Ending::Success && findings.take(line, sheet) {
                 continue;
             }
             let first = line.split(' ').next().unwrap_or_default();
@@ -75,13 +75,9 @@ impl Filter for Make {
             {
                 sheet.leave("directories", line);
             } else if let Some(item) = short_form(trimmed) {
-                sheet.fold(
-                    Noise {
-                        kind: "steps",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("steps", item, line);
+            } else if sheet.ending() == Ending::Success && is_context(line) {
+                sheet.leave_known("names of functions", line);
             } else if is_code(line, lines.peek().copied()) {
                 sheet.leave_known("lines of code", line);
             } else if trimmed == "|" || line.is_empty() {
@@ -99,6 +95,14 @@ impl Filter for Make {
 fn short_form(trimmed: &str) -> Option<&str> {
     let (form, item) = trimmed.split_once(' ')?;
     SHORT_FORMS.contains(&form).then(|| item.trim_start())
+}
+
+/// `src/a.c: In function ‘main’:`: the findings below it name their places.
+fn is_context(line: &str) -> bool {
+    line.ends_with(':')
+        && [": In function ", ": In member function ", ": At top level:"]
+            .iter()
+            .any(|mark| line.contains(mark))
 }
 
 /// Whether a line is source text that a diagnostic shows.

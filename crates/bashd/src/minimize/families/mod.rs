@@ -5,6 +5,7 @@
 
 mod ansible;
 mod apt;
+mod arrows;
 mod cargo;
 mod cmake;
 mod containers;
@@ -34,6 +35,8 @@ use super::invocation::Invocation;
 use super::lossless::Finish;
 use super::sheet::Sheet;
 use super::work::Work;
+use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Says of each line of a known tool's output what it is.
 pub(crate) trait Filter: Sync {
@@ -92,7 +95,7 @@ impl<'a> Input<'a> {
 }
 
 /// Every filter; the first that knows a command has it.
-const FILTERS: &[&dyn Filter] = &[
+pub(super) const FILTERS: &[&dyn Filter] = &[
     &logs::Logs,
     &git::Git,
     &cargo::Cargo,
@@ -132,6 +135,28 @@ pub(super) fn for_all(commands: &[Invocation]) -> Option<&'static dyn Filter> {
     let is_same =
         |other: &Invocation| find(other).is_some_and(|found| found.name() == filter.name());
     others.iter().all(is_same).then_some(filter)
+}
+
+/// Items by what they share, in the order of the first of each.
+fn in_groups<T, K: Clone + Eq + Hash>(items: Vec<T>, shared: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+    let mut places: HashMap<K, usize> = HashMap::new();
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for item in items {
+        let key = shared(&item);
+        let at = *places.entry(key.clone()).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((key, vec![item])),
+        }
+    }
+    groups
+}
+
+/// What follows one of these beginnings, and its kind.
+fn after_any<'a>(line: &'a str, kinds: &[(&str, &'static str)]) -> Option<(&'static str, &'a str)> {
+    kinds
+        .iter()
+        .find_map(|(start, kind)| Some((*kind, line.strip_prefix(start)?.trim_start())))
 }
 
 /// Whether `yarn NAME` runs a tool that is known by that name.

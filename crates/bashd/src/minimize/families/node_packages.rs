@@ -1,6 +1,6 @@
 //! npm, pnpm, yarn, bun: fetches, notices, deprecations; audits and errors stay.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input, lint, node_tests};
 
 pub(super) struct NodePackages;
@@ -27,7 +27,7 @@ impl Filter for NodePackages {
                 .strip_prefix("+ ")
                 .filter(|item| item.contains('@') || !item.contains(' '))
             {
-                sheet.join(Noise { kind: "+", item }, line);
+                sheet.join("+", item, line);
             } else if is_progress(line) {
                 sheet.leave("lines of progress", line);
             } else if is_funding(line) {
@@ -46,22 +46,10 @@ fn npm_line<'a>(rest: &'a str, line: &'a str, sheet: &mut Sheet<'a>) {
     let (level, text) = rest.split_once(' ').unwrap_or((rest, ""));
     match level {
         "warn" | "WARN" => match text.strip_prefix("deprecated ") {
-            Some(item) => sheet.fold_known(
-                Noise {
-                    kind: "deprecated packages",
-                    item,
-                },
-                line,
-            ),
+            Some(item) => sheet.fold_known("deprecated packages", item, line),
             None => sheet.keep(line),
         },
-        "http" => sheet.fold(
-            Noise {
-                kind: "fetches",
-                item: text,
-            },
-            line,
-        ),
+        "http" => sheet.fold("fetches", text, line),
         "verbose" | "silly" | "timing" => sheet.leave("lines of npm's log", line),
         "notice" => sheet.leave("notices", line),
         _ => sheet.keep(line),

@@ -1,6 +1,6 @@
 //! jest, vitest, mocha, bun test, playwright, node --test: passed tests and passed files.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 use crate::minimize::invocation::Invocation;
 
@@ -70,29 +70,11 @@ pub(super) fn take<'a>(line: &'a str, sheet: &mut Sheet<'a>) -> bool {
         .or_else(|| trimmed.strip_prefix("✔ "))
         .or_else(|| trimmed.strip_prefix("(pass) "))
     {
-        sheet.fold(
-            Noise {
-                kind: "passed",
-                item: without_time(item),
-            },
-            line,
-        );
+        sheet.fold("passed", without_time(item), line);
     } else if let Some(item) = line.strip_prefix("PASS ") {
-        sheet.fold(
-            Noise {
-                kind: "PASS",
-                item: item.trim_start(),
-            },
-            line,
-        );
+        sheet.fold("PASS", item.trim_start(), line);
     } else if let Some(item) = covered(line) {
-        sheet.fold(
-            Noise {
-                kind: "fully covered",
-                item,
-            },
-            line,
-        );
+        sheet.fold("fully covered", item, line);
     } else if line.is_empty() {
         sheet.skip(line);
     } else {

@@ -1,6 +1,6 @@
 //! pytest and unittest: passed tests, the head of a session, files that are fully covered.
 
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 use std::path::Path;
 
@@ -28,13 +28,13 @@ impl Filter for Pytest {
             if std::mem::take(&mut is_described) {
                 let item = line.strip_suffix(" ... ok").unwrap_or(line);
                 let kind = "descriptions of passed tests";
-                sheet.fold(Noise { kind, item }, line);
+                sheet.fold(kind, item, line);
             } else if let Some(item) = described(line)
                 && lines.peek().is_some_and(|next| next.ends_with(" ... ok"))
             {
                 is_described = true;
                 let kind = "passed";
-                sheet.fold(Noise { kind, item }, line);
+                sheet.fold(kind, item, line);
             } else if is_section(line) {
                 in_details = ["FAILURES", "ERRORS", "Captured"]
                     .iter()
@@ -46,29 +46,13 @@ impl Filter for Pytest {
             } else if in_head && is_head(line) {
                 sheet.leave("lines of the session's head", line);
             } else if let Some(item) = passed(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "passed",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("passed", item, line);
+            } else if let Some(result) = without_progress(line) {
+                sheet.keep_within_list(result);
             } else if let Some(item) = dots(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "files of passed tests",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("files of passed tests", item, line);
             } else if let Some(item) = covered(line) {
-                sheet.fold(
-                    Noise {
-                        kind: "fully covered",
-                        item,
-                    },
-                    line,
-                );
+                sheet.fold("fully covered", item, line);
             } else if line.is_empty() {
                 sheet.skip(line);
             } else {
@@ -123,6 +107,15 @@ fn passed(line: &str) -> Option<&str> {
         .rsplit_once('(')
         .and_then(|(_, inner)| inner.strip_suffix(')'));
     Some(inner.unwrap_or(name))
+}
+
+/// `tests/a.py::test_b FAILED` of `tests/a.py::test_b FAILED      [ 17%]`
+fn without_progress(line: &str) -> Option<&str> {
+    let (result, percent) = line.rsplit_once('[')?;
+    let result = result.trim_end();
+    let (name, state) = result.rsplit_once(' ')?;
+    let is_state = matches!(state, "FAILED" | "ERROR" | "SKIPPED" | "XFAIL" | "XPASS");
+    (is_state && name.contains("::") && percent.ends_with("%]")).then_some(result)
 }
 
 /// `test_b (tests.T.test_b)`: what the test is about and how it ended is on the next line.

@@ -1,7 +1,7 @@
 //! pip, uv, poetry, pipenv, conda: downloads and builds; what was installed stays.
 
-use super::super::sheet::{Noise, Sheet};
-use super::{Filter, Input};
+use super::super::sheet::Sheet;
+use super::{Filter, Input, after_any};
 
 pub(super) struct PythonPackages;
 
@@ -80,10 +80,12 @@ impl Filter for PythonPackages {
         for line in input.lines() {
             let trimmed = line.trim_start();
             if let Some((kind, item)) = after_any(line, CHANGES) {
-                sheet.join(Noise { kind, item }, line);
+                sheet.join(kind, item, line);
             } else if let Some((kind, item)) = after_any(trimmed, PROGRESS) {
                 let item = item.strip_prefix("collected packages: ").unwrap_or(item);
-                sheet.fold(Noise { kind, item }, line);
+                sheet.fold(kind, item, line);
+            } else if is_resolving(trimmed) {
+                sheet.leave("lines of the resolver", line);
             } else if is_bar(trimmed) {
                 sheet.leave("progress bars", line);
             } else if line.is_empty() {
@@ -95,10 +97,19 @@ impl Filter for PythonPackages {
     }
 }
 
-fn after_any<'a>(line: &'a str, kinds: &'static [(&str, &str)]) -> Option<(&'static str, &'a str)> {
-    kinds
+/// `1: fact: shop depends on flask (>=3)`: what poetry thinks aloud.
+fn is_resolving(trimmed: &str) -> bool {
+    let said = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
+    said.len() < trimmed.len()
+        && [
+            ": fact: ",
+            ": derived: ",
+            ": selecting ",
+            ": Version solving",
+            ": Tried ",
+        ]
         .iter()
-        .find_map(|(start, kind)| Some((*kind, line.strip_prefix(start)?.trim_start())))
+        .any(|start| said.starts_with(start))
 }
 
 fn is_bar(trimmed: &str) -> bool {

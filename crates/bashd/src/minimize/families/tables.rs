@@ -1,7 +1,7 @@
 //! Tables in general: ps, df, psql, systemctl and others. Rules go; blanks that align columns cost next to nothing.
 
 use super::super::lossless::Finish;
-use super::super::sheet::{Noise, Sheet};
+use super::super::sheet::Sheet;
 use super::{Filter, Input};
 use crate::minimize::invocation::Invocation;
 
@@ -54,13 +54,7 @@ impl Filter for Tables {
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             match kernel_thread(line) {
-                Some(item) => sheet.fold(
-                    Noise {
-                        kind: "kernel threads",
-                        item,
-                    },
-                    line,
-                ),
+                Some(item) => sheet.fold("kernel threads", item, line),
                 None => keep_row(line, sheet),
             }
         }

@@ -6,6 +6,12 @@ use super::Page;
 /// Bytes that a shared beginning must have.
 const SHORTEST: usize = 10;
 
+/// Bytes that it must have if it is a path: nobody takes it for a word of its own.
+const SHORTEST_PATH: usize = 4;
+
+/// Bytes that it must have within a group, whose lines are known to be alike.
+const SHORTEST_WITHIN: usize = 3;
+
 /// Bytes that a group must save.
 const LEAST_GAIN: usize = 24;
 
@@ -47,7 +53,7 @@ impl Grouped<'_> {
         let mut copied = 0;
         let mut at = 0;
         while at < all.len() && depth < DEEPEST {
-            let Some(found) = group_at(all, at, self.work) else {
+            let Some(found) = group_at(all, at, depth, self.work) else {
                 at += 1;
                 continue;
             };
@@ -102,10 +108,16 @@ impl Group {
 }
 
 /// The group that saves most among those that begin at this line.
-fn group_at(all: &[&str], at: usize, work: &Work) -> Option<Group> {
+fn group_at(all: &[&str], at: usize, depth: usize, work: &Work) -> Option<Group> {
     let first = all.get(at)?;
     let second = all.get(at + 1)?;
-    if first.as_bytes().get(..SHORTEST)? != second.as_bytes().get(..SHORTEST)? {
+    // Almost always decided by these few bytes.
+    let few = if depth == 0 {
+        SHORTEST_PATH
+    } else {
+        SHORTEST_WITHIN
+    };
+    if first.as_bytes().get(..few)? != second.as_bytes().get(..few)? {
         return None;
     }
     let indent = leading_blanks(first).len();
@@ -113,7 +125,14 @@ fn group_at(all: &[&str], at: usize, work: &Work) -> Option<Group> {
     let mut best: Option<Group> = None;
     for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
         length = boundary(first, common(first, line, length));
-        if length < SHORTEST + indent || !work.charge(8 + length / 8) {
+        let is_path = length > 0 && first.as_bytes().get(length - 1) == Some(&b'/');
+        let shortest = match depth {
+            // Not in place of a longer one, whose lines would then stand apart.
+            0 if is_path && best.is_none() => SHORTEST_PATH,
+            0 => SHORTEST,
+            _ => SHORTEST_WITHIN,
+        };
+        if length < shortest + indent || !work.charge(8 + length / 8) {
             break;
         }
         let group = Group {
@@ -211,6 +230,9 @@ mod tests {
             Some("  some/indented/path/\n   a\n   b\n   c\nx\n")
         );
         assert_eq!(grouped("a/b\na/c\na/d\n"), None);
+        let words =
+            "short one\nshort two\nshort three\nshort four\nshort five\nshort six\nshort seven\n";
+        assert_eq!(grouped(words), None);
         assert_eq!(
             grouped("some/longer/path/a\nsome/longer/path/b\n  under it\n"),
             None

@@ -1,0 +1,6 @@
+//! Lists of words as texts: short to write and to read.
+
+/// Whether a list has a word.
+pub(super) fn has(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|known| known == word)
+}

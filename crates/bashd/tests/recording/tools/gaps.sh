@@ -37,7 +37,7 @@ record missing 'journalctl --file system.journal --no-pager --grep "refused|exit
 
 tool=poetry
 fresh
-quietly 'poetry init -n --name shop --python ">=3.11,<4"; mkdir shop; touch shop/__init__.py README.md; poetry source add main https://pypi.org/simple/'
+quietly 'poetry init -n --name shop --python ">=3.11,<4"; mkdir shop; touch shop/__init__.py README.md; poetry source add main '"${SIMPLE_INDEX:?the address of the Python index to record from}"
 record add 'poetry add flask requests rich pytest httpx pydantic sqlalchemy uvicorn mypy black pylint'
 record install_again 'rm -rf "$(poetry env info -p)"; poetry install'
 record show 'poetry show'

@@ -7,6 +7,7 @@ use bashd_testkit::{Home, loudly};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 /// A limit that is never reached unless something is wrong.
@@ -173,14 +174,43 @@ fn at_the_timeout_a_command_is_ended_or_goes_on() {
     assert!(log.contains("  job "), "{log}");
 }
 
+/// Status of a script that was not allowed to mount.
+const REFUSED: i32 = 77;
+
+/// Runs a script in a mount namespace of its own: nobody else sees its disks. Nothing, and that loudly, where nobody
+/// may mount; whatever else goes wrong is for the caller to see.
+fn in_mounts_of_its_own(home: &Home, script: &str, untested: &str) -> Option<Output> {
+    let run = |script: &str| {
+        Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", script])
+            .env_clear()
+            .envs(home.env())
+            .current_dir(home.workspace())
+            .output()
+            .unwrap()
+    };
+    let probe = run(&format!(
+        "mount -t tmpfs tmpfs '{}'",
+        home.state().display()
+    ));
+    let output = probe.status.success().then(|| run(script));
+    let done = output.filter(|output| output.status.code() != Some(REFUSED));
+    if done.is_none() {
+        let why = String::from_utf8_lossy(&probe.stderr);
+        loudly(&format!(
+            "nothing can be mounted here: {untested} is NOT tested ({why})"
+        ));
+    }
+    done
+}
+
 #[test]
 fn a_status_is_written_on_a_full_disk() {
     let home = home();
     std::fs::create_dir_all(home.state()).unwrap();
     let binary = env!("CARGO_BIN_EXE_bashd");
-    // In a mount namespace of its own: nobody else sees the small disk.
     let script = format!(
-        "mount -t tmpfs -o size=256k tmpfs '{state}' || exit 77
+        "mount -t tmpfs -o size=256k tmpfs '{state}' || exit {REFUSED}
          id=$('{binary}' run --background --json 'sleep 0.5; head -c 1000000 /dev/zero; exit 3' |
              grep -o '\"job\":\"[^\"]*' | cut -d'\"' -f4 | head -n 1)
          '{binary}' jobs wait $id --json --timeout 60 || exit
@@ -188,21 +218,10 @@ fn a_status_is_written_on_a_full_disk() {
          ls -A '{state}'/runs/$id | grep '^[.]'; true",
         state = home.state().display()
     );
-    let mut command = std::process::Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
-    command
-        .env_clear()
-        .envs(home.env())
-        .current_dir(home.workspace());
-    let output = command.output().unwrap();
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr);
-        assert!(!why.contains("panicked"), "{why}");
-        loudly(&format!(
-            "nothing can be mounted here: a full disk is NOT tested ({why})"
-        ));
+    let Some(output) = in_mounts_of_its_own(&home, &script, "a full disk") else {
         return;
-    }
+    };
+    assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let [job, kept] = lines.as_slice() else {
@@ -231,31 +250,21 @@ fn a_disk_that_becomes_read_only_loses_the_status_and_hangs_nobody() {
     std::fs::create_dir_all(home.state()).unwrap();
     let binary = env!("CARGO_BIN_EXE_bashd");
     let script = format!(
-        "mount -t tmpfs tmpfs '{state}' || exit 77
+        "mount -t tmpfs tmpfs '{state}' || exit {REFUSED}
          id=$('{binary}' run --background --json 'until [ -e {gate} ]; do sleep 0.1; done; echo late' |
              grep -o '\"job\":\"[^\"]*' | cut -d'\"' -f4 | head -n 1)
-         mount --bind '{state}' '{state}' && mount -o remount,bind,ro '{state}' || {{ touch {gate}; exit 77; }}
+         mount --bind '{state}' '{state}' && mount -o remount,bind,ro '{state}' || {{ touch {gate}; exit {REFUSED}; }}
          '{binary}' run --background --json 'sleep 300' >&2; echo \"status $?\"
          touch {gate}
          '{binary}' jobs wait $id --json --timeout 60",
         state = home.state().display(),
         gate = home.workspace().join("gate").display(),
     );
-    let mut command = std::process::Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "sh", "-c", &script]);
-    command
-        .env_clear()
-        .envs(home.env())
-        .current_dir(home.workspace());
-    let output = command.output().unwrap();
-    let why = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(77) || output.stdout.is_empty() {
-        assert!(!why.contains("panicked"), "{why}");
-        loudly(&format!(
-            "nothing can be mounted here: a disk that becomes read-only is NOT tested ({why})"
-        ));
+    let untested = "a disk that becomes read-only";
+    let Some(output) = in_mounts_of_its_own(&home, &script, untested) else {
         return;
-    }
+    };
+    let why = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8_lossy(&output.stdout);
     let mut lines = text.lines();
     // A new job is refused, and says why.

@@ -181,9 +181,7 @@ impl Constants {
     /// The words that a word may become. At the beginning of a command only one is taken.
     fn fill_word(&self, word: Word, is_name: bool) -> Vec<Word> {
         let is_variable = |part: &&Part| matches!(part, Part::Variable { .. });
-        if !self.can_fill(&word)
-            || word.parts.iter().filter(is_variable).count() > MOST_VARIABLES
-        {
+        if !self.can_fill(&word) || word.parts.iter().filter(is_variable).count() > MOST_VARIABLES {
             return vec![word];
         }
         let mut rows = vec![vec![blank(&word)]];

@@ -158,9 +158,12 @@ impl Stdio {
     }
 
     fn push(&self, message: &ServerJsonRpcMessage, done: Option<oneshot::Sender<()>>) {
-        let Ok(mut line) = serde_json::to_vec(message) else {
-            return;
-        };
+        if let Ok(line) = serde_json::to_vec(message) {
+            self.push_line(line, done);
+        }
+    }
+
+    fn push_line(&self, mut line: Vec<u8>, done: Option<oneshot::Sender<()>>) {
         line.push(b'\n');
         self.load.queue(line.len());
         if let Some(answers) = &self.answers {
@@ -177,14 +180,14 @@ impl Transport<RoleServer> for Stdio {
         item: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let (done, written) = oneshot::channel();
-        self.push(&item, Some(done));
-        let id = match item {
-            JsonRpcMessage::Response(response) => Some(response.id),
-            JsonRpcMessage::Error(error) => error.id,
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        if let Some(id) = &id {
-            self.load.end(id);
+        match id.and_then(|id| self.load.end(id)) {
+            Some(line) => self.push_line(line, Some(done)),
+            None => self.push(&item, Some(done)),
         }
         async move {
             written

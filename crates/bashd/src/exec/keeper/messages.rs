@@ -7,6 +7,7 @@ use crate::output::spool::Storage;
 use crate::plan::{LimitsInForce, Quota, Restraint, Streams, Survivors};
 use crate::reply::LeftBehind;
 use crate::screen::Size;
+use crate::variables::Variables;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -50,7 +51,7 @@ pub(crate) struct Start {
     #[serde(default)]
     pub(crate) warm: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) env: Variables,
     /// Whether a descriptor for stdin follows the working directory's.
     pub(crate) stdin: bool,
     pub(crate) streams: Streams,
@@ -83,7 +84,7 @@ pub(crate) struct Warm {
     #[serde(with = "serde_bytes")]
     pub(crate) name: Vec<u8>,
     /// `NAME=VALUE` entries, without the id of the run.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) env: Variables,
     pub(crate) streams: Streams,
     pub(crate) quota: Quota,
     /// A script that is sourced first.
@@ -96,7 +97,7 @@ pub(crate) struct Open {
     #[serde(with = "serde_bytes")]
     pub(crate) program: Vec<u8>,
     /// `NAME=VALUE` entries.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) env: Variables,
     /// The working directory by name.
     #[serde(with = "serde_bytes")]
     pub(crate) directory: Vec<u8>,

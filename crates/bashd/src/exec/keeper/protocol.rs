@@ -21,10 +21,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A change that an older side can't follow raises this.
-pub(crate) const MAJOR: u16 = 1;
+pub(crate) const MAJOR: u16 = 2;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 6;
+pub(crate) const MINOR: u16 = 0;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;

@@ -6,10 +6,8 @@ use crate::exec::connection::Connection;
 use crate::exec::conversation::{Call, Heard, Place as CallPlace};
 use crate::exec::keeper::protocol::{self, Call as CallMessage, End, Exited, Gone, Open};
 use crate::exec::keepers::{self, Keepers};
-use crate::exec::{
-    EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, entry, micros,
-};
-use crate::plan::{Plan, SessionPlan, Stdin};
+use crate::exec::{EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, micros};
+use crate::plan::{Plan, SessionPlan, Stdin, Variables};
 use rustix::process::Signal;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -270,7 +268,7 @@ async fn open(
     let directory = begins_in.unwrap_or_else(|| session.home.clone());
     let message = Open {
         program: key.program.clone().into_os_string().into_vec(),
-        env: key.env.iter().map(entry).collect(),
+        env: Variables::clone(&key.env),
         directory: directory.into_os_string().into_vec(),
         snapshot: key.snapshot.clone(),
         idle_us: limits.idle.map_or(0, micros),

@@ -105,6 +105,8 @@ pub(crate) async fn run(
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
         }
+        // Only sessions are gone before their calls.
+        Ok(Heard::Gone(_)) => Err(no_answer().into()),
         Ok(Heard::Detached(_)) => {
             keepers.refill();
             Ok(Outcome::HandedOver(call.handed_over().await?))

@@ -86,6 +86,7 @@ pub(super) struct Origin<'a> {
     pub(super) profile: &'a Arc<Profile>,
     pub(super) surroundings: &'a Surroundings,
     pub(super) programs: &'a Programs,
+    pub(super) is_guarded: bool,
 }
 
 impl Origin<'_> {
@@ -102,6 +103,9 @@ impl Origin<'_> {
             if let Some(program) = candidates.iter().find_map(find) {
                 env.set(name, program);
             }
+        }
+        if self.is_guarded {
+            env.retain(|name| !slips_code_past_the_guard(name));
         }
         env
     }

@@ -67,6 +67,7 @@ pub(crate) fn resolve(
         profile,
         request,
         setting,
+        is_guarded: config.guard(profile).is_on(),
     };
     let cd = cd_of_the_shell(profile, config, request, command);
     let home = environment::home(request, surroundings);
@@ -81,7 +82,8 @@ pub(crate) fn resolve(
     if wanted.by_shell {
         environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
     }
-    if config.guard(profile).is_on() {
+    let has_own = !request.env.is_empty() || request.by.is_person();
+    if wish.is_guarded && has_own {
         env.retain(|name| !environment::slips_code_past_the_guard(name));
     }
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
@@ -207,6 +209,7 @@ fn warmth(wish: Wish<'_>, shell: &Shell) -> Warmth {
         profile,
         request,
         setting,
+        ..
     } = wish;
     let is_plain = session::is_possible(shell) && shell.args == ["-c"];
     let is_as_written = matches!(setting.form, Form::AsWritten);
@@ -252,6 +255,8 @@ pub(super) struct Wish<'a> {
     pub(super) profile: &'a Arc<Profile>,
     pub(super) request: &'a Request,
     pub(super) setting: Setting<'a>,
+    /// Whether rules judge what the profile's calls run.
+    pub(super) is_guarded: bool,
 }
 
 impl<'a> Wish<'a> {
@@ -261,6 +266,7 @@ impl<'a> Wish<'a> {
             profile: self.profile,
             surroundings: self.setting.surroundings,
             programs: self.setting.programs,
+            is_guarded: self.is_guarded,
         }
     }
 }

@@ -40,6 +40,7 @@ fn plan_session(
                 id,
                 ..
             },
+        is_guarded,
     } = wish;
     let Some(name) = profile.session.name_of(request) else {
         return Ok(None);
@@ -63,7 +64,6 @@ fn plan_session(
             "sessions need bash, and the shell is {shell}: the command ran in a shell of its own"
         ));
     }
-    let is_guarded = config.guard(profile).is_on();
     let is_kept_out = |name: &OsStr| {
         name == environment::RUN_VARIABLE && profile.environment.run_variable
             || is_guarded && environment::slips_code_past_the_guard(name)

@@ -120,7 +120,8 @@ impl Sessions {
         };
         loop {
             let seated = (Arc::clone(&seat), place);
-            let turn = Turn::begin(plan, session, seated, self.limits, keepers).await?;
+            let (limits, is_watched) = (self.limits, watch.is_some());
+            let turn = Turn::begin(plan, session, seated, limits, keepers, is_watched).await?;
             match turn.finish(plan, watch.as_deref_mut(), cancel).await? {
                 Finish::Ran(run) => return Ok(Outcome::Ended(*run)),
                 Finish::HandedOver(job) => return Ok(Outcome::HandedOver(*job)),

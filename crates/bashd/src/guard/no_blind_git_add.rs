@@ -1,14 +1,17 @@
 //! `no_blind_git_add`: everything is staged, and with it what nobody meant to commit.
 
 use super::options::{has_short, is_long, operands};
-use super::{Rule, first_offender, git, paths};
+use super::{Judge, Rule, git, paths};
 use crate::script::{Command, Part, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_blind_git_add",
     denies: "git add of everything: -A, --all, ., *",
     message: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["git"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

@@ -1,14 +1,19 @@
 //! `no_system_writes`: accounts, rights or whole disks are overwritten.
 
 use super::options::operands;
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
     denies: "writes to /etc/passwd and its kin, and to block devices",
     message: "permission denied: writing to account files or block devices is not allowed",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &[
+            "tee", "truncate", "shred", "sponge", "cp", "mv", "install", "ln", "sed", "perl",
+        ],
+        offends,
+    },
 };
 
 const FILES: [&str; 6] = [

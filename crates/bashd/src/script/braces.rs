@@ -44,28 +44,25 @@ pub(super) fn into_one_word(pieces: Vec<Piece>, span: Span) -> Word {
     finish(parts, span)
 }
 
-/// The words that brace expansion makes of one; never none.
-pub(super) fn into_words(pieces: Vec<Piece>, span: Span) -> Vec<Word> {
+/// Adds the words that brace expansion makes of one; never none.
+pub(super) fn into_words(pieces: Vec<Piece>, span: Span, words: &mut Vec<Word>) {
     if !pieces.iter().any(|piece| matches!(piece, Piece::Open)) {
-        return vec![into_one_word(pieces, span)];
+        words.push(into_one_word(pieces, span));
+        return;
     }
     let most = MOST_WORDS.max(pieces.len());
     match expand(&pieces, 0, most) {
-        Some(alternatives) if alternatives.len() == 1 => {
-            let parts = alternatives.into_iter().next().unwrap_or_default();
-            vec![finish(parts, span)]
-        }
         Some(alternatives) => {
-            let words = alternatives.into_iter().map(|parts| Word {
-                is_expanded: true,
+            let is_expanded = alternatives.len() > 1;
+            words.extend(alternatives.into_iter().map(|parts| Word {
+                is_expanded,
                 ..finish(parts, span)
-            });
-            words.collect()
+            }));
         }
-        None => vec![Word {
+        None => words.push(Word {
             is_expanded: true,
             ..Word::unknown(span)
-        }],
+        }),
     }
 }
 
@@ -163,6 +160,15 @@ fn is_sequence(inner: &[Piece]) -> bool {
 
 /// Joins the parts; a `[` that no `]` follows is text, and so is a tilde that is not first.
 fn finish(parts: Vec<Part>, span: Span) -> Word {
+    if let [Part::Text(_) | Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. }] =
+        parts.as_slice()
+    {
+        return Word {
+            parts,
+            span,
+            is_expanded: false,
+        };
+    }
     let mut word = Word {
         parts: Vec::with_capacity(parts.len()),
         span,

@@ -158,10 +158,12 @@ impl<'a> Reader<'a> {
 
     /// What was read, with the bodies of here-documents in place.
     pub(super) fn finish(mut self, readings: Readings) -> Script {
-        let redirects = self.commands.iter_mut();
-        for redirect in redirects.flat_map(|command| &mut command.redirects) {
-            if let Some(body) = self.bodies.remove(&redirect.span.start) {
-                redirect.target = body;
+        if !self.bodies.is_empty() {
+            let redirects = self.commands.iter_mut();
+            for redirect in redirects.flat_map(|command| &mut command.redirects) {
+                if let Some(body) = self.bodies.remove(&redirect.span.start) {
+                    redirect.target = body;
+                }
             }
         }
         self.commands.sort_by_key(|command| command.span.start);

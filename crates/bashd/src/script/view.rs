@@ -90,7 +90,9 @@ impl Command {
     /// The name without its directory (`rm` for `/bin/rm`), if it is known.
     pub fn name(&self) -> Option<&str> {
         let name = self.words.first()?.known()?;
-        name.rsplit('/').next().filter(|name| !name.is_empty())
+        let directory = name.bytes().rposition(|byte| byte == b'/');
+        let name = name.get(directory.map_or(0, |slash| slash + 1)..)?;
+        (!name.is_empty()).then_some(name)
     }
 
     /// The words after the name.

@@ -42,6 +42,12 @@ pub(super) struct Turn {
     is_sent: bool,
 }
 
+/// What a session's shell is opened with.
+pub(super) struct Opening<'a> {
+    pub(super) limits: SessionLimits,
+    pub(super) keepers: &'a Keepers,
+}
+
 struct Held {
     seat: Arc<Seat>,
     place: Place,
@@ -53,15 +59,14 @@ impl Turn {
         plan: &Plan,
         session: &SessionPlan,
         (seat, mut place): (Arc<Seat>, Place),
-        limits: SessionLimits,
-        keepers: &Keepers,
+        opening: Opening<'_>,
         is_watched: bool,
     ) -> Result<Self, Failure> {
         let (connection, calls) = if let Some(Live { socket, calls }) = place.take() {
             (Connection::new(socket).map_err(cannot_talk)?, calls + 1)
         } else {
             let begins_in = seat.directory().take().filter(|path| path.is_dir());
-            (open(plan, session, begins_in, limits, keepers).await?, 1)
+            (open(plan, session, begins_in, opening).await?, 1)
         };
         let stdin = match &plan.stdin {
             Stdin::Null => None,
@@ -262,8 +267,7 @@ async fn open(
     plan: &Plan,
     session: &SessionPlan,
     begins_in: Option<PathBuf>,
-    limits: SessionLimits,
-    keepers: &Keepers,
+    Opening { limits, keepers }: Opening<'_>,
 ) -> Result<Connection> {
     let key = &session.key;
     let directory = begins_in.unwrap_or_else(|| session.home.clone());

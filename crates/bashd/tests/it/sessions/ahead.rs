@@ -10,7 +10,7 @@ async fn prepared(session: &Session) {
     let keeper = session.output("echo $PPID").await;
     let directory = format!("/proc/{}/fd", keeper.trim());
     let has_text = || {
-        let links = std::fs::read_dir(&directory).unwrap();
+        let links = std::fs::read_dir(&directory).expect("a keeper");
         let mut links = links.flatten().map(|fd| std::fs::read_link(fd.path()));
         links.any(|link| link.is_ok_and(|link| link.starts_with("/memfd:bashd-text (deleted)")))
     };

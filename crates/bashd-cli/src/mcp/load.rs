@@ -113,6 +113,11 @@ impl Load {
         ended?.answer
     }
 
+    /// Whether no answer waits to be written.
+    pub(super) fn is_all_written(&self) -> bool {
+        self.state().unwritten == 0
+    }
+
     /// An answer waits to be written.
     pub(super) fn queue(&self, bytes: usize) {
         let mut state = self.state();

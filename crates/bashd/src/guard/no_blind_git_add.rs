@@ -42,7 +42,7 @@ fn offends(command: &Command) -> bool {
 
 /// Whether a pathspec means the whole directory or the whole repository.
 fn is_everything(word: &Word) -> bool {
-    if let [Part::Variable { name, .. }] = word.parts.as_slice() {
+    if let [Part::Variable { name, .. }] = &*word.parts {
         return name == "PWD";
     }
     let Some(text) = word.literal_or_glob() else {

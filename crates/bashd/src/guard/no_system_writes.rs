@@ -67,7 +67,12 @@ fn offends(command: &Command) -> bool {
 }
 
 fn is_system(word: &Word) -> bool {
-    let path = word.known_beginning().replace("//", "/");
+    let path = word.known_beginning();
+    // Nothing else comes of it, however many slashes there are.
+    if !path.starts_with('/') {
+        return false;
+    }
+    let path = path.replace("//", "/");
     let device = path.strip_prefix("/dev/").unwrap_or_default();
     let is_block = BLOCK_DEVICES.iter().any(|name| device.starts_with(name));
     FILES.contains(&path.as_str()) || path.starts_with("/etc/sudoers.d/") || is_block

@@ -1,7 +1,8 @@
 //! Brace expansion, and the making of words from the pieces that were read.
 
+use super::few::Few;
 use super::view::Span;
-use super::word::{Part, Word};
+use super::word::{Part, Text, Word};
 
 /// A piece of a word before brace expansion.
 #[derive(Debug, Clone)]
@@ -25,9 +26,9 @@ impl Piece {
     fn into_part(self) -> Part {
         match self {
             Self::Part(part) => part,
-            Self::Open => Part::Text("{".to_owned()),
-            Self::Comma => Part::Text(",".to_owned()),
-            Self::Close => Part::Text("}".to_owned()),
+            Self::Open => Part::Text(Text::const_new("{")),
+            Self::Comma => Part::Text(Text::const_new(",")),
+            Self::Close => Part::Text(Text::const_new("}")),
         }
     }
 }
@@ -39,13 +40,12 @@ const MOST_BRACES: usize = 16;
 const MOST_WORDS: usize = 512;
 
 /// The word without brace expansion.
-pub(super) fn into_one_word(pieces: Vec<Piece>, span: Span) -> Word {
-    let parts = pieces.into_iter().map(Piece::into_part).collect();
-    finish(parts, span)
+pub(super) fn into_one_word(pieces: Few<Piece>, span: Span) -> Word {
+    finish(pieces.map(Piece::into_part), span)
 }
 
 /// Adds the words that brace expansion makes of one; never none.
-pub(super) fn into_words(pieces: Vec<Piece>, span: Span, words: &mut Vec<Word>) {
+pub(super) fn into_words(pieces: Few<Piece>, span: Span, words: &mut Vec<Word>) {
     if !pieces.iter().any(|piece| matches!(piece, Piece::Open)) {
         words.push(into_one_word(pieces, span));
         return;
@@ -56,7 +56,7 @@ pub(super) fn into_words(pieces: Vec<Piece>, span: Span, words: &mut Vec<Word>) 
             let is_expanded = alternatives.len() > 1;
             words.extend(alternatives.into_iter().map(|parts| Word {
                 is_expanded,
-                ..finish(parts, span)
+                ..finish(parts.into(), span)
             }));
         }
         None => words.push(Word {
@@ -159,9 +159,8 @@ fn is_sequence(inner: &[Piece]) -> bool {
 }
 
 /// Joins the parts; a `[` that no `]` follows is text, and so is a tilde that is not first.
-fn finish(parts: Vec<Part>, span: Span) -> Word {
-    if let [Part::Text(_) | Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. }] =
-        parts.as_slice()
+fn finish(parts: Few<Part>, span: Span) -> Word {
+    if let [Part::Text(_) | Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. }] = &*parts
     {
         return Word {
             parts,
@@ -170,13 +169,13 @@ fn finish(parts: Vec<Part>, span: Span) -> Word {
         };
     }
     let mut word = Word {
-        parts: Vec::with_capacity(parts.len()),
+        parts: Few::default(),
         span,
         is_expanded: false,
     };
     let closes = |part: &Part| matches!(part, Part::Text(text) if text.contains(']'));
     let last_close = parts.iter().rposition(closes);
-    for (index, part) in parts.into_iter().enumerate() {
+    for (index, part) in Vec::from(parts).into_iter().enumerate() {
         word.push(match part {
             Part::Glob(text) if text == "[" && last_close.is_none_or(|last| last < index) => {
                 Part::Text(text)

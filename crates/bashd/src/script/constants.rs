@@ -4,8 +4,9 @@
 //! or a function it is one more possibility, since nobody knows whether it runs. A word with several
 //! possibilities becomes several words.
 
+use super::few::Few;
 use super::view::{Assigned, Assignment, Command, Construct, Joint};
-use super::word::{Part, Word};
+use super::word::{Part, Text, Word};
 use std::collections::HashMap;
 
 /// Possible values of one variable, and words that one word may become.
@@ -31,7 +32,7 @@ const CHANGING: [&str; 6] = ["read", "unset", "mapfile", "readarray", "printf", 
 /// What is known of variables at some place of the text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants {
-    values: HashMap<String, Vec<Word>>,
+    values: HashMap<Text, Vec<Word>>,
 }
 
 impl Constants {
@@ -49,11 +50,11 @@ impl Constants {
         }
         if let Some(positional) = positional {
             for (index, word) in positional.iter().enumerate().take(MOST_POSSIBILITIES) {
-                handed_on.set(index.to_string(), vec![word.clone()]);
+                handed_on.set(index.to_string().into(), vec![word.clone()]);
             }
             let all = positional.get(1..).unwrap_or_default();
             for name in ["@", "*"] {
-                handed_on.set(name.to_owned(), all.to_vec());
+                handed_on.set(name.into(), all.to_vec());
             }
         }
         handed_on
@@ -132,7 +133,7 @@ impl Constants {
             return;
         };
         let mut assigned = Word::of(value, word.span);
-        assigned.parts.extend_from_slice(rest);
+        assigned.parts.extend(rest.iter().cloned());
         match name.strip_suffix('+') {
             Some(name) => self.forget(name),
             None => self.assign(name, &assigned, maybe),
@@ -145,9 +146,9 @@ impl Constants {
         match (is_unknown, maybe) {
             (true, true) => {}
             (true, false) => self.forget(name),
-            (false, false) => self.set(name.to_owned(), vec![word.clone()]),
+            (false, false) => self.set(name.into(), vec![word.clone()]),
             (false, true) => {
-                let values = self.values.entry(name.to_owned()).or_default();
+                let values = self.values.entry(name.into()).or_default();
                 if values.len() < MOST_POSSIBILITIES && !values.contains(word) {
                     values.push(word.clone());
                 }
@@ -155,7 +156,7 @@ impl Constants {
         }
     }
 
-    fn set(&mut self, name: String, words: Vec<Word>) {
+    fn set(&mut self, name: Text, words: Vec<Word>) {
         if words.is_empty() || words.len() > MOST_POSSIBILITIES || words.iter().any(is_data) {
             self.forget(&name);
         } else {
@@ -235,11 +236,11 @@ impl Constants {
         }
         let fallback = Word::of(fallback.clone()?, super::Span::default());
         let itself = Word {
-            parts: vec![Part::Variable {
+            parts: Few::one(Part::Variable {
                 name: name.clone(),
                 quoted: *quoted,
                 fallback: None,
-            }],
+            }),
             ..Word::default()
         };
         let values = if is_name {
@@ -267,7 +268,7 @@ fn is_conditional(command: &Command) -> bool {
 
 fn blank(word: &Word) -> Word {
     Word {
-        parts: Vec::new(),
+        parts: Few::default(),
         ..*word
     }
 }
@@ -304,9 +305,9 @@ fn splice_unquoted(row: &mut Vec<Word>, text: &str) {
         let (run, after) = rest.split_at(length.unwrap_or(rest.len()));
         rest = after;
         if is_glob(first) {
-            push_to_last(row, Part::Glob(run.to_owned()));
+            push_to_last(row, Part::Glob(run.into()));
         } else if !is_blank(first) {
-            push_to_last(row, Part::Text(run.to_owned()));
+            push_to_last(row, Part::Text(run.into()));
         } else if let Some(last) = row.last().filter(|last| !last.parts.is_empty()) {
             let next = blank(last);
             row.push(next);

@@ -12,13 +12,13 @@ const RESERVED: [&str; 21] = [
 ];
 
 /// What they begin with.
-const RESERVED_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![");
+static RESERVED_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![");
 
 /// Bytes of the longest of them.
 const LONGEST_RESERVED: usize = 8;
 
 /// What ends a word, unless it is quoted.
-const WORD_ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|<>()");
+static WORD_ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|<>()");
 
 /// Whether a word means something at the beginning of a command.
 pub(super) fn is_reserved(word: &str) -> bool {
@@ -125,7 +125,7 @@ impl Reader<'_> {
         };
         let span = self.span_since(start);
         let assignment = Assignment {
-            name: name.to_owned(),
+            name: name.into(),
             value: Assigned::EachOf(values),
             span,
         };
@@ -238,13 +238,11 @@ impl Reader<'_> {
 
     /// Passes over `()` if it stands here; tells whether it did.
     pub(super) fn skip_function_parentheses(&mut self) -> bool {
-        let rest = self.text.get(self.position..self.end).unwrap_or_default();
-        let rest = rest.trim_start_matches([' ', '\t']);
-        let Some(inner) = rest.strip_prefix('(') else {
+        let rest = self.text.as_bytes().get(self.position..self.end);
+        let Some(inner) = after_blanks(rest.unwrap_or_default(), b'(') else {
             return false;
         };
-        let inner = inner.trim_start_matches([' ', '\t']);
-        let Some(after) = inner.strip_prefix(')') else {
+        let Some(after) = after_blanks(inner, b')') else {
             return false;
         };
         self.position = self.end - after.len();
@@ -277,4 +275,10 @@ impl Reader<'_> {
         self.position = before;
         false
     }
+}
+
+/// What stands behind blanks and this byte, if that comes next.
+fn after_blanks(text: &[u8], byte: u8) -> Option<&[u8]> {
+    let start = text.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
+    text.get(start..)?.strip_prefix(&[byte])
 }

@@ -9,11 +9,13 @@
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.
 
+mod beginnings;
 mod braces;
 mod byte_set;
 mod constants;
 mod dollar;
 mod escapes;
+mod few;
 mod here_doc;
 mod inner_scripts;
 mod keywords;
@@ -29,12 +31,14 @@ mod word;
 mod word_reader;
 mod wrappers;
 
+pub(crate) use beginnings::Beginnings;
+pub use few::Few;
 pub use shape::Shape;
 pub use view::{
     Assigned, Assignment, Bound, Command, Construct, Constructs, Joint, Origin, Place, Readings,
     Redirect, RedirectOperator, Script, Span,
 };
-pub use word::{Part, Word};
+pub use word::{Part, Text, Word};
 
 use constants::Constants;
 use reader::Reader;

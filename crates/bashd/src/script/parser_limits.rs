@@ -19,7 +19,7 @@ const MOST_BARS: usize = 16;
 const MOST_STRUCTURE: usize = 256;
 
 /// Those characters.
-const STRUCTURE: ByteSet = ByteSet::of(b"|&;()<>{}[]!\n");
+static STRUCTURE: ByteSet = ByteSet::of(b"|&;()<>{}[]!\n");
 
 /// Whether the parsers may be asked about a text that is right as far as the scan can tell.
 pub(super) fn allow(text: &str) -> bool {

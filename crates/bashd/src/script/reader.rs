@@ -16,6 +16,9 @@ pub(super) const MOST_DEPTH: usize = 50;
 /// How often the whole text may be read again, on average, before the scan gives up.
 const MOST_REREADS: usize = 8;
 
+/// Bytes of an average command, so that their list need not grow often.
+const BYTES_PER_COMMAND: usize = 24;
+
 /// Commands in one script: above that it is data, not a script that somebody could judge.
 const MOST_COMMANDS: usize = 200_000;
 
@@ -105,7 +108,7 @@ impl<'a> Reader<'a> {
                 background: false,
                 inside: Constructs::default(),
             },
-            commands: Vec::new(),
+            commands: Vec::with_capacity(text.len() / BYTES_PER_COMMAND + 1),
             functions: Vec::new(),
             constructs: Constructs::default(),
             frames: Vec::new(),

@@ -1,11 +1,11 @@
 //! Simple commands in the scan: assignments, words and redirects.
 
-use super::byte_set::ByteSet;
+use super::byte_set::{ByteSet, NAME};
 use super::reader::Reader;
 use super::view::{
     Assigned, Assignment, Command, Construct, Origin, Redirect, RedirectOperator as Operator, Span,
 };
-use super::word::Word;
+use super::word::{Text, Word};
 
 /// The operators, longest first where one begins another.
 const OPERATORS: [(&str, Operator); 12] = [
@@ -24,7 +24,7 @@ const OPERATORS: [(&str, Operator); 12] = [
 ];
 
 /// What a redirect begins with: its operator, or the descriptor before it.
-const REDIRECT_STARTS: ByteSet = ByteSet::of(b"<>&{0123456789");
+static REDIRECT_STARTS: ByteSet = ByteSet::of(b"<>&{0123456789");
 
 impl Reader<'_> {
     /// Reads one simple command; always passes over something.
@@ -94,8 +94,7 @@ impl Reader<'_> {
         }
         let start = self.position;
         let rest = self.text.as_bytes().get(start..self.end)?;
-        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let length = rest.iter().take_while(|byte| is_name(byte)).count();
+        let length = NAME.run_in(rest);
         if length == 0 || rest.first().is_some_and(u8::is_ascii_digit) {
             return None;
         }
@@ -112,7 +111,7 @@ impl Reader<'_> {
         if rest.get(at) != Some(&b'=') {
             return None;
         }
-        let name = self.text.get(start..start + length)?.to_owned();
+        let name = self.text.get(start..start + length)?.into();
         self.skip(at + 1);
         let value = if self.peek() == Some(b'(') {
             self.read_array();
@@ -176,8 +175,8 @@ impl Reader<'_> {
         if is_single && at_operator.get(1) == Some(&b'(') || before > 0 && sign.starts_with('&') {
             return None;
         }
-        let descriptor = self.text.get(start..start + before).map(str::to_owned);
-        let descriptor = descriptor.filter(|text| !text.is_empty());
+        let descriptor = self.text.get(start..start + before);
+        let descriptor = descriptor.filter(|text| !text.is_empty()).map(Text::from);
         self.skip(before + sign.len());
         self.skip_blanks();
         let target = match operator {

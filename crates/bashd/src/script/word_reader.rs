@@ -3,6 +3,7 @@
 use super::braces::{self, Piece};
 use super::byte_set::ByteSet;
 use super::escapes;
+use super::few::Few;
 use super::reader::{Reader, Stop};
 use super::view::Construct;
 use super::word::{Part, Word};
@@ -15,13 +16,13 @@ pub(super) const HOLE: [char; 2] = ['\u{F8F0}', '\u{F8F1}'];
 const HOLE_BYTE: u8 = 0xEF;
 
 /// Bytes that may mean something in an unquoted word.
-const SPECIAL: ByteSet = ByteSet::of(b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF");
+static SPECIAL: ByteSet = ByteSet::of(b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF");
 
 /// Those of them that end a word wherever they stand.
-const ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|)");
+static ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|)");
 
 /// Bytes that may mean something in double quotes.
-const SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`\xEF");
+static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`\xEF");
 
 /// Which expansions a word gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,8 @@ impl Quoting {
 }
 
 /// The pieces of a word that is being read.
-pub(super) struct Pieces(pub(super) Vec<Piece>);
+#[derive(Default)]
+pub(super) struct Pieces(pub(super) Few<Piece>);
 
 impl Pieces {
     pub(super) fn text(&mut self, text: &str) {
@@ -59,7 +61,7 @@ impl Pieces {
         }
         match self.0.last_mut() {
             Some(Piece::Part(Part::Text(last))) => last.push_str(text),
-            _ => self.part(Part::Text(text.to_owned())),
+            _ => self.part(Part::Text(text.into())),
         }
     }
 
@@ -117,10 +119,9 @@ impl<'a> Reader<'a> {
         (!word.is_empty()).then_some(word)
     }
 
-    fn read_pieces(&mut self, kind: Kind) -> Vec<Piece> {
+    fn read_pieces(&mut self, kind: Kind) -> Few<Piece> {
         let start = self.position;
-        // Most words are one piece.
-        let mut pieces = Pieces(Vec::with_capacity(1));
+        let mut pieces = Pieces::default();
         let mut tilde_may_come = true;
         while let Some(byte) = self.peek() {
             let at = self.position;
@@ -136,7 +137,7 @@ impl<'a> Reader<'a> {
                 b'~' if tilde_may_come => self.read_tilde(&mut pieces, kind),
                 b'*' | b'?' | b'[' => {
                     self.skip(1);
-                    pieces.part(Part::Glob(self.since(at).to_owned()));
+                    pieces.part(Part::Glob(self.since(at).into()));
                 }
                 b'{' | b',' | b'}' if kind == Kind::Argument => {
                     self.skip(1);
@@ -283,7 +284,7 @@ impl<'a> Reader<'a> {
         if ends {
             let user = rest.get(..length).unwrap_or_default();
             self.skip(length);
-            pieces.part(Part::Tilde(user.to_owned()));
+            pieces.part(Part::Tilde(user.into()));
         } else {
             pieces.text("~");
         }
@@ -298,7 +299,7 @@ impl<'a> Reader<'a> {
 
     fn read_pattern_group(&mut self, pieces: &mut Pieces) {
         let start = self.position;
-        let mut inner = Pieces(Vec::new());
+        let mut inner = Pieces::default();
         let mut open = 0_usize;
         while let Some(byte) = self.peek() {
             match byte {
@@ -317,7 +318,7 @@ impl<'a> Reader<'a> {
             }
             inner.0.clear();
         }
-        pieces.part(Part::Glob(self.since(start).to_owned()));
+        pieces.part(Part::Glob(self.since(start).into()));
     }
 
     /// `(…)` of a substitution, from its parenthesis on: its commands are read, its output is not known.
@@ -366,7 +367,7 @@ fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
     let part = match name {
         "" => Part::Unknown { quoted },
         name => Part::Variable {
-            name: name.to_owned(),
+            name: name.into(),
             quoted,
             fallback: None,
         },

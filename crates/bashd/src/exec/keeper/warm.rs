@@ -67,14 +67,8 @@ impl WarmShell {
             c"-c".to_owned(),
             text(&loader(&message))?,
         ];
-        let run_variable = format!("{RUN_VARIABLE}=");
-        let env: Vec<_> = message
-            .env
-            .iter()
-            .map(|entry| entry.as_slice())
-            .chain([run_variable.as_bytes()])
-            .filter_map(|entry| CString::new(entry).ok())
-            .collect();
+        let mut env = message.env.clone();
+        env.set(RUN_VARIABLE, "");
         let pid = launch(&Launch {
             program: &program,
             argv: &argv,
@@ -123,31 +117,24 @@ impl WarmShell {
 
     fn suits(&self, start: &Start, cwd: Option<&OwnedFd>) -> bool {
         let message = &self.message;
-        let own = start.env.iter().filter(|entry| !is_run(entry));
         !start.stdin
             && !start.stdin_open
             && start.restraint.is_none()
             && start.program == message.program
             && (start.streams, start.quota) == (message.streams, message.quota)
-            && own.eq(&message.env)
+            && start.env.equals_but_for(RUN_VARIABLE, &message.env)
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
     }
 
     fn send(&self, start: &Start, script: &ByteBuf) -> io::Result<OwnedFd> {
-        let run = start.env.iter().find(|entry| is_run(entry));
-        let run = run.and_then(|entry| entry.get(RUN_VARIABLE.len() + 1..));
-        let text = [run.unwrap_or_default(), &[0], script.as_slice(), &[0]].concat();
+        let run = start.env.get(RUN_VARIABLE).unwrap_or_default();
+        let text = [run.as_bytes(), &[0], script.as_slice(), &[0]].concat();
         let file = protocol::memory_file(&text)?;
         let keeper = rustix::process::getpid().as_raw_nonzero();
         let line = format!("/proc/{keeper}/fd/{}\n", file.as_raw_fd());
         rustix::io::write(&self.trigger, line.as_bytes())?;
         Ok(file)
     }
-}
-
-fn is_run(entry: &[u8]) -> bool {
-    let rest = entry.strip_prefix(RUN_VARIABLE.as_bytes());
-    rest.is_some_and(|rest| rest.starts_with(b"="))
 }
 
 fn loader(message: &Warm) -> Vec<u8> {

@@ -67,6 +67,29 @@ mod tests {
     use rustix::process::{Signal, WaitOptions};
 
     #[test]
+    fn a_process_with_several_threads_is_refused() {
+        std::thread::scope(|scope| {
+            let (done, waits) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || waits.recv());
+            assert!(check_single_thread().is_err());
+            drop(done);
+        });
+    }
+
+    #[test]
+    fn one_thread_is_told_by_the_links_of_its_directory() {
+        let child = match fork().unwrap() {
+            Forked::Parent(child) => child,
+            // Of all threads only the one that forks is there.
+            Forked::Child => exit_now(i32::from(check_single_thread().is_err())),
+        };
+        let (_, status) = rustix::process::waitpid(Some(child), WaitOptions::empty())
+            .unwrap()
+            .unwrap();
+        assert_eq!(status.exit_status(), Some(0), "{status:?}");
+    }
+
+    #[test]
     fn a_panic_ends_a_forked_process_where_it_happens() {
         let child = match fork().unwrap() {
             Forked::Parent(child) => child,

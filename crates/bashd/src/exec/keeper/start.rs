@@ -89,7 +89,7 @@ pub(super) fn start(
         env: &env,
         cwd: cwd.as_fd(),
         stdio: [stdin, out.as_fd(), err.as_fd()],
-        script: script.as_ref().map(AsFd::as_fd),
+        extra: script.as_ref().map(AsFd::as_fd).as_slice(),
         controls: match terminal {
             Some(_) => Controls::Stdout,
             None => Controls::Nothing,

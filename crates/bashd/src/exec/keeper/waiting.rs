@@ -32,8 +32,6 @@ pub(crate) struct Keeper {
     to_warm: Option<(Frame, Instant)>,
     /// A shell that was started ahead.
     warm: Option<WarmShell>,
-    /// What a started shell still has to read.
-    unread: Option<OwnedFd>,
 }
 
 impl Keeper {
@@ -47,7 +45,6 @@ impl Keeper {
             prepared: None,
             to_warm: None,
             warm: None,
-            unread: None,
         }
     }
 
@@ -157,12 +154,10 @@ impl Keeper {
         storage: &Storage,
     ) -> Result<Shell, Failed> {
         let warm = self.warm.take();
-        if let Some(Ok((shell, unread))) = warm.map(|warm| warm.use_for(message, frame.fds.first()))
-        {
-            self.unread = Some(unread);
-            return Ok(shell);
+        match warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
+            Some(shell) => Ok(shell),
+            None => start::start(message, &frame.fds, &storage.runs, self.prepared.take()),
         }
-        start::start(message, &frame.fds, &storage.runs, self.prepared.take())
     }
 
     pub(super) fn tell_failure(&self, failed: &Failed) -> io::Result<()> {

@@ -71,6 +71,8 @@ impl Siding {
 /// One stream: the reading end of a pipe, and the spool behind it.
 pub(super) struct Pump {
     pipe: Option<OwnedFd>,
+    /// The pipe once its writers are gone: to close it takes longer than to report that.
+    spent: Option<OwnedFd>,
     siding: Option<Siding>,
     pub(super) spool: SpoolWriter,
     /// What was read and is not in the spool yet; empty between two turns.
@@ -100,6 +102,7 @@ impl Pump {
     pub(super) fn over(pipe: OwnedFd, spool: SpoolWriter) -> Self {
         Self {
             pipe: Some(pipe),
+            spent: None,
             siding: None,
             spool,
             buffer: Vec::new(),
@@ -122,7 +125,10 @@ impl Pump {
         let mut taken = 0;
         let turn = loop {
             match self.read_once() {
-                Ok(0) => break Turn::Ended,
+                Ok(0) => {
+                    self.spent = self.pipe.take();
+                    break Turn::Ended;
+                }
                 Ok(count) => {
                     taken += count;
                     self.since_empty += count;
@@ -156,6 +162,7 @@ impl Pump {
     /// Gives back what only speed needs, until the next byte comes.
     pub(super) fn rest(&mut self) {
         self.buffer = Vec::new();
+        drop(self.spent.take());
     }
 
     /// Reads what the pipe has, and writes whenever the buffer is full.

@@ -9,6 +9,7 @@ use crate::exec::os::signals::SignalFd;
 use crate::output::spool::{SpoolWriter, Storage};
 use crate::plan::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::PidfdFlags;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ pub(crate) struct Keeper {
     /// A pidfd of its engine.
     pub(super) engine: Option<OwnedFd>,
     pub(super) signals: SignalFd,
+    /// A pidfd of itself, for its engine; opened ahead, which takes longer than most of what a start takes.
+    pub(super) own: Option<OwnedFd>,
     /// Where output is kept; not known before `hello` to one that was forked early.
     pub(super) storage: Option<Storage>,
     /// A spool opened ahead, for this quota.
@@ -41,6 +44,7 @@ impl Keeper {
             link: Some(link),
             engine,
             signals,
+            own: rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok(),
             storage: None,
             prepared: None,
             to_warm: None,
@@ -79,8 +83,9 @@ impl Keeper {
             let call_is_over = fds
                 .first()
                 .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
+            let signalled = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
             let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
-            if call_is_over || engine_died || self.signals.take().end {
+            if call_is_over || engine_died || signalled && self.signals.take().end {
                 return Ok(());
             }
             match protocol::receive(link) {
@@ -128,10 +133,10 @@ impl Keeper {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
-        drop(frame); // the shell has its directory and its input now
         let run = Run::new(shell, &Terms::from(&message), started, storage);
         // An engine that is gone already shows on the socket, which ends the run properly.
-        let _ = run.tell_started(self.link.as_ref());
+        let _ = run.tell_started(&self);
+        drop(frame); // the shell has its directory and its input
         run.live(&mut self)
     }
 

@@ -338,7 +338,7 @@ impl Session {
         match Current::begin(keeper, &mut self.place, scope, frame) {
             Ok(current) => {
                 self.whereabouts.begin(&current);
-                let _ = current.run.tell_started(keeper.link.as_ref());
+                let _ = current.run.tell_started(keeper);
                 self.current = Some(current);
             }
             Err(failed) => {

@@ -1,8 +1,8 @@
 //! The engine's keepers: one spare that waits for the next call, and the server that forks more.
 
 use super::connection::Connection;
-use super::keeper::protocol::{self, Fork, Hello};
-use super::keeper::{ForkedKeeper, KeeperSource, socket_pair, start_server};
+use super::keeper::protocol::{self, Fork, Hello, Hurry, When};
+use super::keeper::{ForkedKeeper, HOLD, KeeperSource, socket_pair, start_server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::warm::WarmShells;
 use crate::output::spool::Storage;
@@ -11,10 +11,13 @@ use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Pause before a busy fork server is asked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
+/// Time between two calls of a row: the next one will want its keeper before this one is over.
+const ROW: Duration = Duration::from_millis(4);
 
 /// Where the engine's calls get their keepers.
 pub(crate) struct Keepers {
@@ -33,6 +36,12 @@ struct Pool {
     server: Option<OwnedFd>,
     /// The socket to a keeper that was forked ahead.
     spare: Option<OwnedFd>,
+    /// When the last call got its keeper.
+    last_call: Option<Instant>,
+    /// Whether that was shortly after the one before it.
+    is_in_row: bool,
+    /// When the server was last asked for a keeper that it may hold back.
+    held: Option<Instant>,
 }
 
 impl Keepers {
@@ -47,8 +56,8 @@ impl Keepers {
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
             protocol::send(&link, &hello, &[]).map_err(failed)?;
             let pool = Mutex::new(Pool {
-                server: None,
                 spare: Some(link),
+                ..Pool::default()
             });
             return Ok(Self {
                 source: None,
@@ -67,8 +76,10 @@ impl Keepers {
             warm: WarmShells::default(),
         };
         if is_promised {
-            keepers.start_server(&mut keepers.pool())?;
-            keepers.refill();
+            let mut pool = keepers.pool();
+            keepers.start_server(&mut pool)?;
+            pool.spare = pool.ask_for_fork(When::Now).ok();
+            drop(pool);
         }
         Ok(keepers)
     }
@@ -88,17 +99,19 @@ impl Keepers {
 
     /// Takes the keeper of a started shell that suits a plan, if there is one.
     pub(super) fn take_warm(&self, plan: &Plan) -> Option<Connection> {
-        Connection::new(self.warm.take(plan)?).ok()
+        let socket = self.warm.take(plan)?;
+        self.pool().note_call();
+        Connection::new(socket).ok()
     }
 
     /// Has shells started for calls like this one.
     pub(super) fn refill_warm(&self, plan: &Plan) {
-        self.warm.refill(plan, || ask_for_fork(&self.pool()));
+        self.warm.refill(plan, || self.pool().ask_ahead());
     }
 
     /// Takes the spare, or has a keeper forked. Its socket listens already.
     pub(super) async fn take(&self) -> Result<Connection> {
-        let spare = self.pool().spare.take();
+        let spare = self.pool().take_spare();
         let socket = match spare {
             Some(spare) => spare,
             None => self.fork().await?,
@@ -111,7 +124,7 @@ impl Keepers {
         if self.source.is_some() {
             let mut pool = self.pool();
             if pool.spare.is_none() {
-                pool.spare = ask_for_fork(&pool).ok();
+                pool.spare = pool.ask_ahead().ok();
             }
         }
     }
@@ -131,7 +144,7 @@ impl Keepers {
 
     async fn fork(&self) -> Result<OwnedFd> {
         loop {
-            let asked = ask_for_fork(&self.pool());
+            let asked = self.pool().ask_for_fork(When::Now);
             match asked {
                 Ok(socket) => return Ok(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -160,12 +173,41 @@ impl Keepers {
     }
 }
 
-/// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
-fn ask_for_fork(pool: &Pool) -> io::Result<OwnedFd> {
-    let server = pool.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
-    let (near, far) = socket_pair()?;
-    protocol::send(server, &Fork {}, &[far.as_fd()])?;
-    Ok(near)
+impl Pool {
+    fn take_spare(&mut self) -> Option<OwnedFd> {
+        self.note_call();
+        self.spare.take()
+    }
+
+    /// A call begins: what it may have got must not be held back any longer.
+    fn note_call(&mut self) {
+        let now = Instant::now();
+        let is_recent = |then: Instant, span| now.duration_since(then) < span;
+        if self.held.take().is_some_and(|asked| is_recent(asked, HOLD))
+            && let Some(server) = &self.server
+        {
+            let _ = protocol::send(server, &Hurry {}, &[]); // else it comes a little later
+        }
+        self.is_in_row = self.last_call.is_some_and(|last| is_recent(last, ROW));
+        self.last_call = Some(now);
+    }
+
+    /// Asks for the keeper of a call to come.
+    fn ask_ahead(&mut self) -> io::Result<OwnedFd> {
+        if self.is_in_row {
+            return self.ask_for_fork(When::Now);
+        }
+        self.held = Some(Instant::now());
+        self.ask_for_fork(When::Calm)
+    }
+
+    /// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
+    fn ask_for_fork(&self, when: When) -> io::Result<OwnedFd> {
+        let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let (near, far) = socket_pair()?;
+        protocol::send(server, &Fork { when }, &[far.as_fd()])?;
+        Ok(near)
+    }
 }
 
 /// Whether the other end is not there any more: somebody killed it.

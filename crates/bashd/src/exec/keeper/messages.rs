@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 messages! {
-    Hello = "hello", Welcome = "welcome", Fork = "fork",
+    Hello = "hello", Welcome = "welcome", Fork = "fork", Hurry = "hurry",
     Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
     Resize = "resize", Typed = "typed",
     Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
@@ -35,7 +35,26 @@ pub(crate) struct Welcome {
 
 /// Engine to fork server, with a socket: fork a keeper that listens on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Fork {}
+pub(crate) struct Fork {
+    /// When.
+    #[serde(default)]
+    pub(crate) when: When,
+}
+
+/// When a keeper is forked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum When {
+    /// At once: somebody waits for it, or will in a moment.
+    #[default]
+    Now,
+    /// When a keeper leaves, or soon: the call that is being served has the cores first.
+    Calm,
+}
+
+/// Engine to fork server: somebody waits for a keeper that was to be forked later.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Hurry {}
 
 /// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
 #[derive(Debug, Clone, Serialize, Deserialize)]

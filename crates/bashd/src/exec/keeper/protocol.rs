@@ -7,8 +7,8 @@
 //! minor version; a message that it does not know is refused by name.
 
 pub(crate) use super::messages::{
-    Call, End, Exited, Failed, Fork, Gone, Grown, Hello, Open, Query, Refused, Release, Resize,
-    Spilled, Start, Started, Typed, Warm, Welcome,
+    Call, End, Exited, Failed, Fork, Gone, Grown, Hello, Hurry, Open, Query, Refused, Release,
+    Resize, Spilled, Start, Started, Typed, Warm, Welcome, When,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -25,7 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(crate) const MAJOR: u16 = 1;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 6;
+pub(crate) const MINOR: u16 = 7;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;

@@ -2,9 +2,12 @@
 //!
 //! It is a subreaper. A child of it that is not a keeper can only be what a killed keeper left, and
 //! nobody else would end that. It leaves when its engine is gone and its last keeper has left.
+//!
+//! A fork takes a third of a millisecond of a core, and so does what a new keeper does first. A keeper that nobody waits for yet
+//! is therefore *held*: it is forked when another leaves, since a call is over then, or after a moment.
 
-use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
-use super::waiting::Keeper;
+use super::protocol::{self, Failed, Fork, Frame, Hello, Hurry, Welcome, When};
+use super::waiting::{Keeper, poll};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
 use crate::exec::os::{descriptors, tree};
@@ -13,6 +16,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long a keeper is held at most: longer than a short call takes.
+pub(crate) const HOLD: Duration = Duration::from_millis(3);
 
 /// Serves the engine at the other end of this socket until both have left.
 pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
@@ -33,6 +40,8 @@ pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
         signals,
         hello: None,
         keepers: HashSet::new(),
+        held: Vec::new(),
+        held_until: None,
     };
     while server.control.is_some() || server.has_children() {
         server.turn()?;
@@ -60,6 +69,10 @@ struct Server {
     signals: SignalFd,
     hello: Option<Hello>,
     keepers: HashSet<Pid>,
+    /// The sockets of keepers that are to be forked.
+    held: Vec<OwnedFd>,
+    /// When they are forked in any case.
+    held_until: Option<Instant>,
 }
 
 impl Server {
@@ -69,10 +82,7 @@ impl Server {
             fds.push(PollFd::new(&self.engine, PollFlags::IN));
             fds.push(PollFd::new(control, PollFlags::IN));
         }
-        match rustix::event::poll(&mut fds, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        poll(&mut fds, self.held_until)?;
         let engine_died = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         let spoken_to = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
         if self.signals.take().child {
@@ -83,6 +93,13 @@ impl Server {
         }
         if engine_died {
             self.control = None;
+        }
+        if self.control.is_none() {
+            self.held.clear();
+            self.held_until = None;
+        }
+        if self.held_until.is_some_and(|until| Instant::now() >= until) {
+            self.fork_held();
         }
         Ok(())
     }
@@ -107,11 +124,31 @@ impl Server {
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
         } else if frame.is::<Fork>() {
+            let when = frame.body().map_or(When::Now, |fork: Fork| fork.when);
             if let Some(link) = frame.fds.into_iter().next() {
-                self.fork_keeper(link);
+                self.fork_or_hold(link, when);
             }
+        } else if frame.is::<Hurry>() {
+            self.fork_held();
         } else {
             let _ = protocol::refuse(control, &frame.name);
+        }
+    }
+
+    fn fork_or_hold(&mut self, link: OwnedFd, when: When) {
+        match when {
+            When::Now => self.fork_keeper(link),
+            When::Calm => {
+                self.held.push(link);
+                self.held_until = self.held_until.or(Some(Instant::now() + HOLD));
+            }
+        }
+    }
+
+    fn fork_held(&mut self) {
+        self.held_until = None;
+        while let Some(link) = self.held.pop() {
+            self.fork_keeper(link);
         }
     }
 
@@ -125,6 +162,7 @@ impl Server {
             }
             Ok(Forked::Child) => {
                 self.control = None;
+                self.held.clear(); // the ends of others' sockets: theirs alone may be open
                 exit_now(i32::from(self.be_keeper(link).is_err()))
             }
             Err(error) => tell_failure(&link, "fork a keeper", &error),
@@ -152,15 +190,19 @@ impl Server {
         Ok((self.engine.try_clone()?, self.signals.try_clone()?))
     }
 
-    /// Collects keepers that left, and ends what killed ones left behind.
+    /// Collects keepers that left, and ends what killed ones left behind; forks what was held for them.
     fn collect(&mut self) {
-        let mut may_have_orphaned = false;
+        let (mut may_have_orphaned, mut has_left) = (false, false);
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             let was_keeper = self.keepers.remove(&pid);
             may_have_orphaned |= !was_keeper || status.exit_status() != Some(0);
+            has_left |= was_keeper;
         }
         if may_have_orphaned {
             end_orphans(&self.keepers);
+        }
+        if has_left {
+            self.fork_held();
         }
     }
 

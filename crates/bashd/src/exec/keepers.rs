@@ -1,8 +1,8 @@
 //! The engine's keepers: one spare that waits for the next call, and the server that forks more.
 
 use super::connection::Connection;
-use super::keeper::protocol::{self, Fork, Hello, Hurry, When};
-use super::keeper::{ForkedKeeper, HOLD, KeeperSource, socket_pair, start_server};
+use super::keeper::protocol::{self, Fork, Hello, Hurry};
+use super::keeper::{ForkedKeeper, KeeperSource, socket_pair, start_server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::warm::WarmShells;
 use crate::output::spool::Storage;
@@ -16,8 +16,15 @@ use std::time::{Duration, Instant};
 /// Pause before a busy fork server is asked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Time between two calls of a row: the next one will want its keeper before this one is over.
-const ROW: Duration = Duration::from_millis(4);
+/// How long the fork of a spare is held back: most short calls are over by then.
+const HOLD_SPARE: Duration = Duration::from_micros(2400);
+
+/// The same for the keeper of a shell that is started ahead. A call in such a shell is over by then; and the next one must
+/// find it ready, which takes a while longer.
+const HOLD_WARM: Duration = Duration::from_micros(600);
+
+/// Time from its fork until a keeper is ready.
+const BIRTH: Duration = Duration::from_micros(900);
 
 /// Where the engine's calls get their keepers.
 pub(crate) struct Keepers {
@@ -38,10 +45,10 @@ struct Pool {
     spare: Option<OwnedFd>,
     /// When the last call got its keeper.
     last_call: Option<Instant>,
-    /// Whether that was shortly after the one before it.
-    is_in_row: bool,
-    /// When the server was last asked for a keeper that it may hold back.
-    held: Option<Instant>,
+    /// Time between that and the one before it: the next one may come as soon.
+    pace: Option<Duration>,
+    /// Until when the server may hold back a keeper.
+    held_until: Option<Instant>,
 }
 
 impl Keepers {
@@ -78,7 +85,7 @@ impl Keepers {
         if is_promised {
             let mut pool = keepers.pool();
             keepers.start_server(&mut pool)?;
-            pool.spare = pool.ask_for_fork(When::Now).ok();
+            pool.spare = pool.ask_for_fork(Duration::ZERO).ok();
             drop(pool);
         }
         Ok(keepers)
@@ -100,18 +107,19 @@ impl Keepers {
     /// Takes the keeper of a started shell that suits a plan, if there is one.
     pub(super) fn take_warm(&self, plan: &Plan) -> Option<Connection> {
         let socket = self.warm.take(plan)?;
-        self.pool().note_call();
+        self.pool().note_call(Instant::now());
         Connection::new(socket).ok()
     }
 
     /// Has shells started for calls like this one.
     pub(super) fn refill_warm(&self, plan: &Plan) {
-        self.warm.refill(plan, || self.pool().ask_ahead());
+        self.warm
+            .refill(plan, || self.pool().ask_ahead(HOLD_WARM, Instant::now()));
     }
 
     /// Takes the spare, or has a keeper forked. Its socket listens already.
     pub(super) async fn take(&self) -> Result<Connection> {
-        let spare = self.pool().take_spare();
+        let spare = self.pool().take_spare(Instant::now());
         let socket = match spare {
             Some(spare) => spare,
             None => self.fork().await?,
@@ -124,7 +132,7 @@ impl Keepers {
         if self.source.is_some() {
             let mut pool = self.pool();
             if pool.spare.is_none() {
-                pool.spare = pool.ask_ahead().ok();
+                pool.spare = pool.ask_ahead(HOLD_SPARE, Instant::now()).ok();
             }
         }
     }
@@ -144,7 +152,7 @@ impl Keepers {
 
     async fn fork(&self) -> Result<OwnedFd> {
         loop {
-            let asked = self.pool().ask_for_fork(When::Now);
+            let asked = self.pool().ask_for_fork(Duration::ZERO);
             match asked {
                 Ok(socket) => return Ok(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -174,38 +182,38 @@ impl Keepers {
 }
 
 impl Pool {
-    fn take_spare(&mut self) -> Option<OwnedFd> {
-        self.note_call();
+    fn take_spare(&mut self, now: Instant) -> Option<OwnedFd> {
+        self.note_call(now);
         self.spare.take()
     }
 
     /// A call begins: what it may have got must not be held back any longer.
-    fn note_call(&mut self) {
-        let now = Instant::now();
-        let is_recent = |then: Instant, span| now.duration_since(then) < span;
-        if self.held.take().is_some_and(|asked| is_recent(asked, HOLD))
+    fn note_call(&mut self, now: Instant) {
+        if self.held_until.take().is_some_and(|until| now < until)
             && let Some(server) = &self.server
         {
             let _ = protocol::send(server, &Hurry {}, &[]); // else it comes a little later
         }
-        self.is_in_row = self.last_call.is_some_and(|last| is_recent(last, ROW));
+        self.pace = self.last_call.map(|last| now.duration_since(last));
         self.last_call = Some(now);
     }
 
-    /// Asks for the keeper of a call to come.
-    fn ask_ahead(&mut self) -> io::Result<OwnedFd> {
-        if self.is_in_row {
-            return self.ask_for_fork(When::Now);
+    /// Asks for the keeper of a call to come. It is held back for a while, unless calls follow each other so
+    /// closely that it would come too late.
+    fn ask_ahead(&mut self, hold: Duration, now: Instant) -> io::Result<OwnedFd> {
+        if self.pace.is_some_and(|pace| pace < hold + BIRTH) {
+            return self.ask_for_fork(Duration::ZERO);
         }
-        self.held = Some(Instant::now());
-        self.ask_for_fork(When::Calm)
+        self.held_until = self.held_until.max(Some(now + hold));
+        self.ask_for_fork(hold)
     }
 
     /// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
-    fn ask_for_fork(&self, when: When) -> io::Result<OwnedFd> {
+    fn ask_for_fork(&self, hold: Duration) -> io::Result<OwnedFd> {
         let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let (near, far) = socket_pair()?;
-        protocol::send(server, &Fork { when }, &[far.as_fd()])?;
+        let hold_us = super::micros(hold);
+        protocol::send(server, &Fork { hold_us }, &[far.as_fd()])?;
         Ok(near)
     }
 }
@@ -218,4 +226,58 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
 
 fn failed(error: io::Error) -> Error {
     Error::io(ErrorKind::Keeper, "get a keeper", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the server was told.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Told {
+        Fork(Duration),
+        Hurry,
+        Nothing,
+    }
+
+    fn told(server: &OwnedFd) -> Told {
+        let Ok(Some(frame)) = protocol::receive(server) else {
+            return Told::Nothing;
+        };
+        match frame.body_if::<Fork>() {
+            Ok(fork) => Told::Fork(Duration::from_micros(fork.hold_us)),
+            Err(_) if frame.is::<Hurry>() => Told::Hurry,
+            Err(error) => panic!("{} {error}", frame.name),
+        }
+    }
+
+    #[test]
+    fn a_keeper_is_held_back_until_calls_come_in_a_row() {
+        let (near, server) = socket_pair().unwrap();
+        let mut pool = Pool {
+            server: Some(near),
+            ..Pool::default()
+        };
+        let first = Instant::now();
+        assert!(pool.take_spare(first).is_none());
+        assert_eq!(told(&server), Told::Nothing);
+        pool.spare = pool.ask_ahead(HOLD_SPARE, first).ok();
+        assert_eq!(told(&server), Told::Fork(HOLD_SPARE));
+
+        // The next call gets it before it is forked.
+        let second = first + HOLD_SPARE / 2;
+        assert!(pool.take_spare(second).is_some());
+        assert_eq!(told(&server), Told::Hurry);
+        pool.spare = pool.ask_ahead(HOLD_SPARE, second).ok();
+        assert_eq!(told(&server), Told::Fork(Duration::ZERO));
+
+        // After a pause nothing is in a hurry any more.
+        let third = second + HOLD_SPARE + BIRTH;
+        assert!(pool.take_spare(third).is_some());
+        assert_eq!(told(&server), Told::Nothing);
+        pool.spare = pool.ask_ahead(HOLD_SPARE, third).ok();
+        assert_eq!(told(&server), Told::Fork(HOLD_SPARE));
+        assert!(pool.take_spare(third + HOLD_SPARE).is_some());
+        assert_eq!(told(&server), Told::Nothing);
+    }
 }

@@ -36,23 +36,12 @@ pub(crate) struct Welcome {
 /// Engine to fork server, with a socket: fork a keeper that listens on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fork {
-    /// When.
+    /// How long it may be held back, until a keeper leaves; 0 where somebody waits for it, or will in a moment.
     #[serde(default)]
-    pub(crate) when: When,
+    pub(crate) hold_us: u64,
 }
 
-/// When a keeper is forked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum When {
-    /// At once: somebody waits for it, or will in a moment.
-    #[default]
-    Now,
-    /// When a keeper leaves, or soon: the call that is being served has the cores first.
-    Calm,
-}
-
-/// Engine to fork server: somebody waits for a keeper that was to be forked later.
+/// Engine to fork server: somebody waits for a keeper that is held back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Hurry {}
 

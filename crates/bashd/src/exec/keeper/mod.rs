@@ -28,6 +28,5 @@ mod start;
 mod waiting;
 mod warm;
 
-pub(crate) use serve::HOLD;
 pub use source::{ForkedKeeper, KeeperSource, run_if_asked};
 pub(crate) use source::{socket_pair, start_server};

@@ -8,7 +8,7 @@
 
 pub(crate) use super::messages::{
     Call, End, Exited, Failed, Fork, Gone, Grown, Hello, Hurry, Open, Query, Refused, Release,
-    Resize, Spilled, Start, Started, Typed, Warm, Welcome, When,
+    Resize, Spilled, Start, Started, Typed, Warm, Welcome,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,

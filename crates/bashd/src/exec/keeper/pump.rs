@@ -90,12 +90,12 @@ pub(super) struct Pump {
 }
 
 impl Pump {
-    /// Makes a pipe into this spool; returns the writing end as well.
-    pub(super) fn new(spool: SpoolWriter) -> io::Result<(Self, OwnedFd)> {
+    /// Makes a pipe: what is read here, and what the command writes to.
+    pub(super) fn open_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         // Only our end: the command's must block as any pipe does.
         rustix::io::ioctl_fionbio(&read, true)?;
-        Ok((Self::over(read, spool), write))
+        Ok((read, write))
     }
 
     /// Reads this descriptor into the spool; it must not block.
@@ -126,7 +126,7 @@ impl Pump {
         let turn = loop {
             match self.read_once() {
                 Ok(0) => {
-                    self.spent = self.pipe.take();
+                    self.spent = self.pipe.take().or(self.spent.take());
                     break Turn::Ended;
                 }
                 Ok(count) => {
@@ -260,7 +260,8 @@ mod tests {
 
     fn pump(directory: &tempfile::TempDir) -> (Pump, File) {
         let spool = SpoolWriter::create(directory.path(), QUOTA).unwrap();
-        let (pump, writer) = Pump::new(spool).unwrap();
+        let (pipe, writer) = Pump::open_pipe().unwrap();
+        let pump = Pump::over(pipe, spool);
         // Room for more than the pump reads at once, as if its writer ran beside it.
         rustix::pipe::fcntl_setpipe_size(&writer, LARGE_PIPE).unwrap();
         (pump, File::from(writer))

@@ -6,8 +6,8 @@
 //! A fork takes a third of a millisecond of a core, and so does what a new keeper does first. A keeper that nobody waits for yet
 //! is therefore *held*: it is forked when another leaves, since a call is over then, or after a moment.
 
-use super::protocol::{self, Failed, Fork, Frame, Hello, Hurry, Welcome, When};
-use super::waiting::{Keeper, poll};
+use super::protocol::{self, Failed, Fork, Frame, Hello, Hurry, Welcome};
+use super::waiting::{self, Keeper, poll};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
 use crate::exec::os::{descriptors, tree};
@@ -17,9 +17,6 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
-
-/// How long a keeper is held at most: longer than a short call takes.
-pub(crate) const HOLD: Duration = Duration::from_millis(3);
 
 /// Serves the engine at the other end of this socket until both have left.
 pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
@@ -41,7 +38,6 @@ pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
         hello: None,
         keepers: HashSet::new(),
         held: Vec::new(),
-        held_until: None,
     };
     while server.control.is_some() || server.has_children() {
         server.turn()?;
@@ -69,10 +65,8 @@ struct Server {
     signals: SignalFd,
     hello: Option<Hello>,
     keepers: HashSet<Pid>,
-    /// The sockets of keepers that are to be forked.
-    held: Vec<OwnedFd>,
-    /// When they are forked in any case.
-    held_until: Option<Instant>,
+    /// The sockets of keepers that are held, and when each is forked in any case.
+    held: Vec<(Instant, OwnedFd)>,
 }
 
 impl Server {
@@ -82,7 +76,7 @@ impl Server {
             fds.push(PollFd::new(&self.engine, PollFlags::IN));
             fds.push(PollFd::new(control, PollFlags::IN));
         }
-        poll(&mut fds, self.held_until)?;
+        poll(&mut fds, self.held.iter().map(|(due, _)| *due).min())?;
         let engine_died = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         let spoken_to = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
         if self.signals.take().child {
@@ -96,11 +90,8 @@ impl Server {
         }
         if self.control.is_none() {
             self.held.clear();
-            self.held_until = None;
         }
-        if self.held_until.is_some_and(|until| Instant::now() >= until) {
-            self.fork_held();
-        }
+        self.fork_held_until(Instant::now());
         Ok(())
     }
 
@@ -124,35 +115,37 @@ impl Server {
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
         } else if frame.is::<Fork>() {
-            let when = frame.body().map_or(When::Now, |fork: Fork| fork.when);
-            if let Some(link) = frame.fds.into_iter().next() {
-                self.fork_or_hold(link, when);
+            let hold_us = frame.body().map_or(0, |fork: Fork| fork.hold_us);
+            match frame.fds.into_iter().next() {
+                Some(link) if hold_us == 0 => self.fork_keeper(link, waiting::Forked::AtOnce),
+                Some(link) => {
+                    let due = Instant::now() + Duration::from_micros(hold_us);
+                    self.held.push((due, link));
+                }
+                None => {}
             }
         } else if frame.is::<Hurry>() {
-            self.fork_held();
+            self.fork_held(waiting::Forked::AtOnce);
         } else {
             let _ = protocol::refuse(control, &frame.name);
         }
     }
 
-    fn fork_or_hold(&mut self, link: OwnedFd, when: When) {
-        match when {
-            When::Now => self.fork_keeper(link),
-            When::Calm => {
-                self.held.push(link);
-                self.held_until = self.held_until.or(Some(Instant::now() + HOLD));
-            }
+    fn fork_held(&mut self, forked: waiting::Forked) {
+        while let Some((_, link)) = self.held.pop() {
+            self.fork_keeper(link, forked);
         }
     }
 
-    fn fork_held(&mut self) {
-        self.held_until = None;
-        while let Some(link) = self.held.pop() {
-            self.fork_keeper(link);
+    /// Forks what has been held for long enough.
+    fn fork_held_until(&mut self, now: Instant) {
+        while let Some(at) = self.held.iter().position(|(due, _)| now >= *due) {
+            let (_, link) = self.held.swap_remove(at);
+            self.fork_keeper(link, waiting::Forked::Calmly);
         }
     }
 
-    fn fork_keeper(&mut self, link: OwnedFd) {
+    fn fork_keeper(&mut self, link: OwnedFd, forked: waiting::Forked) {
         if self.hello.is_none() {
             return;
         }
@@ -163,18 +156,19 @@ impl Server {
             Ok(Forked::Child) => {
                 self.control = None;
                 self.held.clear(); // the ends of others' sockets: theirs alone may be open
-                exit_now(i32::from(self.be_keeper(link).is_err()))
+                exit_now(i32::from(self.be_keeper(link, forked).is_err()))
             }
             Err(error) => tell_failure(&link, "fork a keeper", &error),
         }
     }
 
-    fn be_keeper(&self, link: OwnedFd) -> io::Result<()> {
+    fn be_keeper(&self, link: OwnedFd, forked: waiting::Forked) -> io::Result<()> {
         let Some(hello) = &self.hello else {
             return Ok(());
         };
         match self.set_up_keeper() {
             Ok((engine, signals)) => Keeper::new(link, Some(engine), signals)
+                .forked(forked)
                 .prepare(hello.storage.clone())
                 .live(),
             Err(error) => {
@@ -202,7 +196,7 @@ impl Server {
             end_orphans(&self.keepers);
         }
         if has_left {
-            self.fork_held();
+            self.fork_held(waiting::Forked::Calmly);
         }
     }
 

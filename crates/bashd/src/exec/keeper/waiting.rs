@@ -3,7 +3,7 @@
 use super::life::{Run, Terms};
 use super::protocol::{self, Failed, Frame, Hello, Open, Start, Warm};
 use super::session;
-use super::start::{self, Shell};
+use super::start::{self, Ahead, Shell};
 use super::warm::WarmShell;
 use crate::exec::os::signals::SignalFd;
 use crate::output::spool::{SpoolWriter, Storage};
@@ -11,12 +11,22 @@ use crate::plan::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::PidfdFlags;
 use std::io;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long a keeper waits before it starts a shell ahead: the call that is being served goes first, and
-/// in a burst of calls the next one may be here before.
+/// How long a keeper that was forked at once waits before it starts a shell ahead: the call that is being served
+/// goes first, and in a burst of calls the next one may be here before.
 const BEFORE_WARMING: Duration = Duration::from_micros(600);
+
+/// How a keeper came to be forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forked {
+    /// At once, while a call was being served.
+    AtOnce,
+    /// When it was calm.
+    Calmly,
+}
 
 /// What a keeper is born with.
 pub(crate) struct Keeper {
@@ -31,6 +41,9 @@ pub(crate) struct Keeper {
     pub(super) storage: Option<Storage>,
     /// A spool opened ahead, for this quota.
     pub(super) prepared: Option<(Quota, SpoolWriter)>,
+    ahead: Ahead,
+    /// How long it waits before it starts a shell ahead.
+    before_warming: Duration,
     /// What is to be started ahead, and when.
     to_warm: Option<(Frame, Instant)>,
     /// A shell that was started ahead.
@@ -47,17 +60,29 @@ impl Keeper {
             own: rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok(),
             storage: None,
             prepared: None,
+            ahead: Ahead::default(),
+            before_warming: BEFORE_WARMING,
             to_warm: None,
             warm: None,
         }
     }
 
-    /// Opens a spool ahead of the run.
+    /// The same, forked in such a way.
+    pub(super) fn forked(mut self, forked: Forked) -> Self {
+        self.before_warming = match forked {
+            Forked::AtOnce => BEFORE_WARMING,
+            Forked::Calmly => Duration::ZERO,
+        };
+        self
+    }
+
+    /// Opens a spool ahead of the run, and what else it will need.
     pub(crate) fn prepare(mut self, storage: Storage) -> Self {
         let quota = storage.quota;
         let opened = SpoolWriter::create(&storage.runs, quota).ok();
         self.prepared = opened.map(|spool| (quota, spool));
         self.storage = Some(storage);
+        self.ahead = Ahead::open();
         self
     }
 
@@ -91,9 +116,12 @@ impl Keeper {
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
                 Ok(Some(frame)) if frame.is::<Warm>() => {
-                    self.to_warm = Some((frame, Instant::now() + BEFORE_WARMING));
+                    self.to_warm = Some((frame, Instant::now() + self.before_warming));
                 }
-                Ok(Some(frame)) if frame.is::<Open>() => return session::live(self, &frame),
+                Ok(Some(frame)) if frame.is::<Open>() => {
+                    self.ahead = Ahead::default(); // a session has pipes of another kind
+                    return session::live(self, &frame);
+                }
                 Ok(Some(frame)) if frame.is::<Hello>() => {
                     let hello: Hello = frame.body()?;
                     self = self.prepare(hello.storage);
@@ -161,7 +189,10 @@ impl Keeper {
         let warm = self.warm.take();
         match warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
             Some(shell) => Ok(shell),
-            None => start::start(message, &frame.fds, &storage.runs, self.prepared.take()),
+            None => {
+                let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+                start::start(message, &frame.fds, &storage.runs, prepared, ahead)
+            }
         }
     }
 

@@ -143,7 +143,7 @@ impl Subcommand {
 ///
 /// The exit status is the command's own; 124 when it timed out, 125 when bashd itself failed or
 /// the request is bad, 126 when a rule denied it, 130 on Ctrl-C, 128+N when signal N ended it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "a flag is a switch, and a command line has many"
@@ -197,9 +197,10 @@ pub(crate) struct Run {
 }
 
 /// What happens at the timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnTimeoutName {
     Background,
+    #[default]
     Kill,
 }
 

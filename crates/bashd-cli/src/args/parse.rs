@@ -2,7 +2,8 @@
 //!
 //! All subcommands together have hundreds of options, and making them takes longer than anything else
 //! that `bashd run` does before its shell starts, or a server before it answers. So a parser that knows one of these
-//! alone comes first. What it does not take is left to the whole one, which also has the words for it.
+//! alone comes first. What it does not take is left to the whole one, which also has the words for it. The shortest `run`
+//! of all needs neither.
 
 use super::{Acp, Cli, Everywhere, Mcp, Rpc, Run, Subcommand};
 use clap::{Args, Command, FromArgMatches, Parser};
@@ -11,11 +12,31 @@ use std::ffi::OsString;
 impl Cli {
     /// Parses a command line, the program's name first.
     pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
-        match alone(words) {
+        match plain_run(words).or_else(|| alone(words)) {
             Some(cli) => Ok(cli),
             None => Self::try_parse_from(words),
         }
     }
+}
+
+/// The command line, if it is `run COMMAND` with no option but `--json`.
+fn plain_run(words: &[OsString]) -> Option<Cli> {
+    let words = words.iter().skip(1).map(|word| word.to_str());
+    let (json, command) = match words.collect::<Option<Vec<_>>>()?[..] {
+        ["run", "--", command] => (false, command),
+        ["run", "--json", "--", command] => (true, command),
+        ["run", command] if !command.starts_with('-') => (false, command),
+        ["run", "--json", command] if !command.starts_with('-') => (true, command),
+        _ => return None,
+    };
+    Some(Cli {
+        everywhere: Everywhere::default(),
+        subcommand: Subcommand::Run(Run {
+            json,
+            command: vec![command.to_owned()],
+            ..Run::default()
+        }),
+    })
 }
 
 /// The command line, if it is one of those that should be quick, and nothing is wrong with it.
@@ -78,6 +99,49 @@ mod tests {
             let whole = Cli::try_parse_from(&words).map(|cli| format!("{cli:?}"));
             assert_eq!(small, whole.ok(), "{line}");
             assert!(small.is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_options_is_what_the_whole_parser_makes_of_it() {
+        for line in [
+            "run true",
+            "run run",
+            "run help",
+            "run --json true",
+            "run -- --json",
+            "run --json -- --",
+        ] {
+            let words = words(line);
+            let plain = plain_run(&words).map(|cli| format!("{cli:?}"));
+            let whole = Cli::try_parse_from(&words).map(|cli| format!("{cli:?}"));
+            assert_eq!(plain, whole.ok(), "{line}");
+            assert!(plain.is_some(), "{line}");
+        }
+        let empty = ["bashd", "run", ""].map(OsString::from);
+        let whole = Cli::try_parse_from(&empty).unwrap();
+        assert_eq!(
+            format!("{:?}", plain_run(&empty).unwrap()),
+            format!("{whole:?}")
+        );
+    }
+
+    #[test]
+    fn a_run_with_more_than_a_command_is_left_to_the_parsers() {
+        for line in [
+            "",
+            "run",
+            "run --",
+            "run -",
+            "run --json",
+            "run --help",
+            "run a b",
+            "run -- a b",
+            "run --pty true",
+            "--json run true",
+            "log true",
+        ] {
+            assert!(plain_run(&words(line)).is_none(), "{line}");
         }
     }
 

@@ -38,7 +38,8 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
                     status == ExitStatus::Success,
                     judgement.verdict == Verdict::Allow
                 );
-                (question.id, as_json(&judgement), status)
+                let answer = as_json(&question.command, &judgement);
+                (question.id, answer, status)
             }
             Err(error) => (Value::Null, unreadable(&error), ExitStatus::Denied),
         };

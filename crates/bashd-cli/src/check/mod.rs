@@ -13,6 +13,7 @@ use crate::settings::Settings;
 use bashd::Request;
 use bashd::guard::{Gate, Judgement, Verdict};
 use bashd::rewrite::Command;
+use bashd::script::Script;
 use serde_json::{Map, Value, json};
 
 /// Judges one command, or every line of stdin.
@@ -31,7 +32,7 @@ pub(crate) fn check(
     }
     let judgement = gate.judge(&Command::as_given(command));
     if arguments.json {
-        let answer = Value::Object(as_json(&judgement));
+        let answer = Value::Object(as_json(command, &judgement));
         printer.out(&format!("{answer}\n"))?;
     } else {
         show(command, &judgement, printer)?;
@@ -65,7 +66,7 @@ fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-fn as_json(judgement: &Judgement) -> Map<String, Value> {
+fn as_json(command: &str, judgement: &Judgement) -> Map<String, Value> {
     let objection = judgement.objection();
     let mut answer = Map::new();
     answer.insert("verdict".to_owned(), word(&judgement.verdict).into());
@@ -83,7 +84,7 @@ fn as_json(judgement: &Judgement) -> Map<String, Value> {
     if let Some(span) = objection.and_then(|objection| objection.span) {
         answer.insert("span".to_owned(), json!(span));
     }
-    answer.insert("commands".to_owned(), json!(judgement.commands));
+    answer.insert("commands".to_owned(), json!(Script::parse(command).names()));
     answer
 }
 

@@ -1,7 +1,7 @@
 //! The tool that runs commands: one call from its arguments to its result.
 
 use super::approval::Asked;
-use super::handler::Shared;
+use super::handler::{Shared, is_stateless};
 use super::load::Load;
 use super::log::Log;
 use super::news::Change;
@@ -10,7 +10,9 @@ use super::result;
 use crate::serve::Server;
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, Tool, ToolAnnotations};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Tool, ToolAnnotations,
+};
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use std::time::Duration;
@@ -94,6 +96,14 @@ impl Calls<'_> {
         }
         let warnings = self.shared.server.engine.take_warnings();
         self.log.tell(&context, &reply, warnings).await;
+        let line = || result::line(&context.id, &reply);
+        // The id of a cancelled call may be another's already.
+        if !is_stateless(&context)
+            && !context.ct.is_cancelled()
+            && self.load.answer_with(&context.id, line)
+        {
+            return Ok(CallToolResult::success(Vec::new()).into());
+        }
         Ok(result::of(reply).into())
     }
 }

@@ -1,7 +1,7 @@
 //! How much one client may have going at once, so that none can fill the memory.
 //!
 //! Requests are weighed when they are read, answers until they are written. Over the limit nothing more is
-//! read: the client's own pipe fills up, and it waits.
+//! read: the client's own pipe fills up, and it waits. An answer that is a line already waits here for its turn.
 
 use rmcp::model::RequestId;
 use std::collections::HashMap;
@@ -31,11 +31,17 @@ pub(super) struct Load {
 
 #[derive(Default)]
 struct State {
-    requests: HashMap<RequestId, usize>,
+    requests: HashMap<RequestId, Open>,
     bytes: usize,
     unwritten: usize,
     written_at: Option<Instant>,
     complaint: Option<String>,
+}
+
+/// A request that is not over.
+struct Open {
+    weight: usize,
+    answer: Option<Vec<u8>>,
 }
 
 impl Default for Load {
@@ -75,19 +81,41 @@ impl Load {
             return Err(InUse);
         }
         let weight = bytes.max(LEAST);
-        state.requests.insert(id.clone(), weight);
+        let answer = None;
+        state.requests.insert(id.clone(), Open { weight, answer });
         state.bytes += weight;
         Ok(())
     }
 
-    /// A request is over: answered, or cancelled.
-    pub(super) fn end(&self, id: &RequestId) {
+    /// Keeps the line that answers a request; `false` where nobody would ask for it.
+    pub(super) fn answer_with(
+        &self,
+        id: &RequestId,
+        line: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> bool {
         let mut state = self.state();
-        if let Some(weight) = state.requests.remove(id) {
-            state.bytes -= weight;
+        let Some(open) = state.requests.get_mut(id) else {
+            return false;
+        };
+        open.answer = line();
+        open.answer.is_some()
+    }
+
+    /// A request is over: answered, or cancelled. What was kept to answer it with is returned.
+    pub(super) fn end(&self, id: &RequestId) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        let ended = state.requests.remove(id);
+        if let Some(open) = &ended {
+            state.bytes -= open.weight;
         }
         drop(state);
         self.changed.notify_waiters();
+        ended?.answer
+    }
+
+    /// Whether no answer waits to be written.
+    pub(super) fn is_all_written(&self) -> bool {
+        self.state().unwritten == 0
     }
 
     /// An answer waits to be written.
@@ -167,6 +195,19 @@ mod tests {
         assert!(load.begin(&id(1), 10).is_err());
         load.end(&id(1));
         assert!(load.begin(&id(1), 10).is_ok());
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_its_own_request() {
+        let load = Load::default();
+        let line = || Some(b"line".to_vec());
+        assert!(!load.answer_with(&id(1), line));
+        assert!(load.begin(&id(1), 10).is_ok());
+        assert!(!load.answer_with(&id(1), || None));
+        assert!(load.answer_with(&id(1), line));
+        assert_eq!(load.end(&id(1)), line());
+        assert!(load.begin(&id(1), 10).is_ok());
+        assert_eq!(load.end(&id(1)), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use bashd::Reply;
 use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::RequestContext;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The name under which we log.
@@ -39,34 +39,37 @@ impl Log {
         warnings: Vec<String>,
     ) {
         for warning in warnings {
-            self.send(context, LoggingLevel::Warning, json!(warning))
-                .await;
+            let data = || json!(warning);
+            self.send(context, LoggingLevel::Warning, data).await;
         }
         if let Some(denied) = &reply.denied {
-            let data = json!({"denied": denied.rule, "message": denied.message});
+            let data = || json!({"denied": denied.rule, "message": denied.message});
             self.send(context, LoggingLevel::Notice, data).await;
         } else if let Some(error) = &reply.error {
-            self.send(context, LoggingLevel::Error, json!({"error": error}))
-                .await;
+            let data = || json!({"error": error});
+            self.send(context, LoggingLevel::Error, data).await;
         } else {
-            let data = json!({
-                "exit_code": reply.exit_code,
-                "timed_out": reply.timed_out,
-                "output_bytes": reply.output_bytes,
-                "wall_ms": reply.wall_ms,
-            });
+            let data = || {
+                json!({
+                    "exit_code": reply.exit_code,
+                    "timed_out": reply.timed_out,
+                    "output_bytes": reply.output_bytes,
+                    "wall_ms": reply.wall_ms,
+                })
+            };
             self.send(context, LoggingLevel::Debug, data).await;
         }
     }
 
+    /// Sends a message that is made only for who wants to hear it.
     async fn send(
         &self,
         context: &RequestContext<RoleServer>,
         level: LoggingLevel,
-        data: serde_json::Value,
+        data: impl FnOnce() -> Value,
     ) {
         if self.is_wanted(context, level) {
-            let message = LoggingMessageNotificationParam::new(level, data).with_logger(LOGGER);
+            let message = LoggingMessageNotificationParam::new(level, data()).with_logger(LOGGER);
             // A client that does not listen loses only this.
             let _ = context.peer.notify_logging_message(message).await;
         }

@@ -15,6 +15,7 @@ mod load;
 mod log;
 mod message;
 mod news;
+mod outlet;
 mod progress;
 mod resources;
 mod result;

@@ -5,6 +5,7 @@
 
 use super::load::Load;
 use super::message;
+use super::outlet::Outlet;
 use crate::serve::stdio::{Reader, Writer};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -16,7 +17,7 @@ use serde_json::Value;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -37,6 +38,8 @@ pub(super) struct Stdio {
     is_skipping: bool,
     /// Whether there was a request: before it, nothing else means anything.
     has_begun: bool,
+    outlet: Arc<Outlet>,
+    /// What the client did not take at once.
     answers: Option<mpsc::UnboundedSender<Answer>>,
     writing: Option<JoinHandle<()>>,
     load: Arc<Load>,
@@ -45,7 +48,7 @@ pub(super) struct Stdio {
 /// A message on its way out, and who wants to know that it is out.
 struct Answer {
     line: Vec<u8>,
-    done: Option<oneshot::Sender<()>>,
+    done: oneshot::Sender<()>,
 }
 
 /// What was read.
@@ -60,12 +63,14 @@ impl Stdio {
     pub(super) fn new(read: Reader, write: Writer, load: Arc<Load>) -> Self {
         // Its length is bounded by the load.
         let (answers, queue) = mpsc::unbounded_channel();
-        let writing = tokio::spawn(write_all(write, queue, Arc::clone(&load)));
+        let outlet = Arc::new(Outlet::new(write));
+        let writing = tokio::spawn(write_all(Arc::clone(&outlet), queue, Arc::clone(&load)));
         Self {
             read: BufReader::new(read),
             line: Vec::new(),
             is_skipping: false,
             has_begun: false,
+            outlet,
             answers: Some(answers),
             writing: Some(writing),
             load,
@@ -154,18 +159,26 @@ impl Stdio {
 
     fn answer_error(&self, error: ErrorData, id: Option<RequestId>) {
         let message = ServerJsonRpcMessage::error(error, id);
-        self.push(&message, None);
+        drop(self.push(&message));
     }
 
-    fn push(&self, message: &ServerJsonRpcMessage, done: Option<oneshot::Sender<()>>) {
-        let Ok(mut line) = serde_json::to_vec(message) else {
-            return;
-        };
+    /// Sends a message. What the client does not take at once is waited for, by whoever wants to know.
+    fn push(&self, message: &ServerJsonRpcMessage) -> Option<oneshot::Receiver<()>> {
+        self.push_line(serde_json::to_vec(message).ok()?)
+    }
+
+    fn push_line(&self, mut line: Vec<u8>) -> Option<oneshot::Receiver<()>> {
         line.push(b'\n');
+        // What waits goes first. A task to write this one would be one more to wake.
+        if self.load.is_all_written() && self.outlet.write_now(&mut line) {
+            return None;
+        }
         self.load.queue(line.len());
+        let (done, written) = oneshot::channel();
         if let Some(answers) = &self.answers {
             let _ = answers.send(Answer { line, done });
         }
+        Some(written)
     }
 }
 
@@ -176,20 +189,22 @@ impl Transport<RoleServer> for Stdio {
         &mut self,
         item: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let (done, written) = oneshot::channel();
-        self.push(&item, Some(done));
-        let id = match item {
-            JsonRpcMessage::Response(response) => Some(response.id),
-            JsonRpcMessage::Error(error) => error.id,
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        if let Some(id) = &id {
-            self.load.end(id);
-        }
+        let waiting = match id.and_then(|id| self.load.end(id)) {
+            Some(line) => self.push_line(line),
+            None => self.push(&item),
+        };
         async move {
-            written
-                .await
-                .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+            match waiting {
+                Some(written) => written
+                    .await
+                    .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe)),
+                None => Ok(()),
+            }
         }
     }
 
@@ -235,20 +250,22 @@ impl Transport<RoleServer> for Stdio {
 }
 
 /// Writes answers in their order, as many at a time as there are.
-async fn write_all(mut write: Writer, mut queue: mpsc::UnboundedReceiver<Answer>, load: Arc<Load>) {
+async fn write_all(
+    outlet: Arc<Outlet>,
+    mut queue: mpsc::UnboundedReceiver<Answer>,
+    load: Arc<Load>,
+) {
     while let Some(answer) = queue.recv().await {
-        let written = write.write_all(&answer.line).await;
+        let written = outlet.write(&answer.line).await;
         load.written(answer.line.len());
         let flushed = match (&written, queue.is_empty()) {
-            (Ok(()), true) => write.flush().await,
+            (Ok(()), true) => outlet.flush().await,
             _ => Ok(()),
         };
         if written.and(flushed).is_err() {
             load.give_up(None);
             return;
         }
-        if let Some(done) = answer.done {
-            let _ = done.send(());
-        }
+        let _ = answer.done.send(());
     }
 }

@@ -53,9 +53,10 @@ pub(super) fn run(
         .enable_all()
         .build()
         .map_err(failed)?;
-    runtime
-        .block_on(one_call(&engine, call, watcher))
-        .map_err(failed)
+    let ended = runtime.block_on(one_call(&engine, call, watcher));
+    // The process ends after this: nothing needs to be taken apart that goes with it.
+    std::mem::forget((engine, runtime));
+    ended.map_err(failed)
 }
 
 async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Result<Ended> {

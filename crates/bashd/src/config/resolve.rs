@@ -44,14 +44,7 @@ pub struct ConfigFile {
 
 /// Resolves the layers into the configuration that holds, and tells where each value came from.
 pub fn resolve(sources: &Sources) -> Result<(Config, Report)> {
-    let mut values = Values::default();
-    for key in KEYS {
-        values.set(
-            key,
-            Value::from_text(key.kind, key.default),
-            Origin::Default,
-        )?;
-    }
+    let mut values = Values::defaults()?;
     if let Some(ConfigFile { path, text }) = &sources.file {
         values.read_toml(text, &|line| Origin::File {
             path: path.clone(),
@@ -85,19 +78,23 @@ pub(super) struct Values {
     warnings: Vec<Warning>,
 }
 
-impl Default for Values {
-    fn default() -> Self {
-        Self {
-            slots: std::array::from_fn(|_| None),
-            warnings: Vec::new(),
-        }
-    }
-}
-
 impl Values {
+    /// Every key as it is when nobody says anything.
+    fn defaults() -> Result<Self> {
+        let mut slots = std::array::from_fn(|_| None);
+        for (key, slot) in KEYS.iter().zip(&mut slots) {
+            let read = Value::from_text(key.kind, key.default);
+            let value = fit(key, read, &Origin::Default)?;
+            *slot = Some((value, Origin::Default));
+        }
+        Ok(Self {
+            slots,
+            warnings: Vec::new(),
+        })
+    }
+
     fn set(&mut self, key: &'static Key, read: Result<Value, Unfit>, origin: Origin) -> Result<()> {
-        let value =
-            read.map_err(|Unfit(found)| wrong_type(key.name, &key.kind, &found, &origin))?;
+        let value = fit(key, read, &origin)?;
         for (known, slot) in KEYS.iter().zip(&mut self.slots) {
             if known.name == key.name {
                 *slot = Some((value, origin));
@@ -293,6 +290,10 @@ fn nearest_variable(name: &str) -> Option<&'static str> {
     let dotted = as_key.replacen('_', ".", 1);
     let name = keys::nearest(&dotted).or_else(|| keys::nearest(&as_key))?;
     keys::find(name).map(|key| key.variable)
+}
+
+fn fit(key: &Key, read: Result<Value, Unfit>, origin: &Origin) -> Result<Value> {
+    read.map_err(|Unfit(found)| wrong_type(key.name, &key.kind, &found, origin))
 }
 
 fn wrong_type(name: &str, expected: &dyn std::fmt::Display, found: &str, origin: &Origin) -> Error {

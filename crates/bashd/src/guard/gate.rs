@@ -32,8 +32,6 @@ pub struct Judgement {
     pub suggested_tool: Option<String>,
     /// What kind of script it is.
     pub shape: Shape,
-    /// The names of the programs that it would execute, as far as they are known.
-    pub commands: Vec<String>,
 }
 
 impl Gate {
@@ -80,7 +78,6 @@ impl Gate {
             form,
             suggested_tool,
             shape: script.shape(),
-            commands: script.names().into_iter().map(str::to_owned).collect(),
         }
     }
 }

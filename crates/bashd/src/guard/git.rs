@@ -59,7 +59,7 @@ pub(super) fn call(command: &Command) -> Option<GitCall<'_>> {
 
 fn is_expansion(word: &Word) -> bool {
     matches!(
-        word.parts.as_slice(),
+        *word.parts,
         [Part::Variable { quoted: false, .. } | Part::Unknown { quoted: false }]
     )
 }

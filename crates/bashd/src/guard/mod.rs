@@ -25,6 +25,7 @@ mod no_system_writes;
 mod options;
 mod paths;
 pub mod safe_mode;
+mod suspects;
 mod user_rule;
 
 pub use approval::{Answer, Approval, Approver};
@@ -87,7 +88,20 @@ pub struct Rule {
     /// What the caller is told, one line.
     pub message: &'static str,
     /// Where the script offends, if it does.
-    judge: fn(&Script) -> Option<Span>,
+    judge: Judge,
+}
+
+/// How a rule judges.
+#[derive(Debug)]
+enum Judge {
+    /// By each command of its own: the first that offends is to blame.
+    Each {
+        /// How the names begin that it is about. Commands that write a file are shown to every rule.
+        names: &'static [&'static str],
+        offends: fn(&Command) -> bool,
+    },
+    /// By the script as a whole.
+    Whole(fn(&Script) -> Option<Span>),
 }
 
 /// Every compiled-in rule, in the order in which they are asked.
@@ -148,7 +162,9 @@ impl Guard {
         if !self.is_on() {
             return Verdict::Allow;
         }
-        let verdicts = self.rules.iter().filter_map(|rule| rule.verdict(script));
+        let suspects: Vec<&Command> = suspects::of(script).collect();
+        let rules = self.rules.iter();
+        let verdicts = rules.filter_map(|rule| rule.verdict(script, &suspects));
         let own = self
             .own
             .iter()
@@ -161,8 +177,14 @@ impl Guard {
 }
 
 impl Rule {
-    fn verdict(&self, script: &Script) -> Option<Verdict> {
-        let span = (self.judge)(script)?;
+    fn verdict(&self, script: &Script, suspects: &[&Command]) -> Option<Verdict> {
+        let span = match self.judge {
+            Judge::Each { offends, .. } => {
+                let mut suspects = suspects.iter();
+                suspects.find(|command| offends(command))?.span
+            }
+            Judge::Whole(judge) => judge(script)?,
+        };
         Some(Verdict::Deny(Objection {
             rule: self.name.to_owned(),
             message: self.message.to_owned(),
@@ -183,14 +205,6 @@ fn beyond_bounds(bound: Bound) -> Verdict {
         message: message.to_owned(),
         span: None,
     })
-}
-
-/// Where the first command is for which `offends` holds.
-fn first_offender(script: &Script, offends: impl Fn(&Command) -> bool) -> Option<Span> {
-    let mut commands = script.commands.iter();
-    commands
-        .find(|command| offends(command))
-        .map(|command| command.span)
 }
 
 #[cfg(test)]

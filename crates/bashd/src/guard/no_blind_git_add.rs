@@ -1,14 +1,17 @@
 //! `no_blind_git_add`: everything is staged, and with it what nobody meant to commit.
 
 use super::options::{has_short, is_long, operands};
-use super::{Rule, first_offender, git, paths};
+use super::{Judge, Rule, git, paths};
 use crate::script::{Command, Part, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_blind_git_add",
     denies: "git add of everything: -A, --all, ., *",
     message: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["git"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {
@@ -39,7 +42,7 @@ fn offends(command: &Command) -> bool {
 
 /// Whether a pathspec means the whole directory or the whole repository.
 fn is_everything(word: &Word) -> bool {
-    if let [Part::Variable { name, .. }] = word.parts.as_slice() {
+    if let [Part::Variable { name, .. }] = &*word.parts {
         return name == "PWD";
     }
     let Some(text) = word.literal_or_glob() else {

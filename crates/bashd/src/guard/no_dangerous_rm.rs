@@ -2,14 +2,17 @@
 
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, Start, could_match, matches_all_names};
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_dangerous_rm",
     denies: "rm -rf of /, a home directory, .git, . or a bare wildcard",
     message: "permission denied: this rm command could delete critical data (.git, home directory, or root). Specify the full path explicitly (no wildcards, ~, or $HOME)",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["rm", "grm"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

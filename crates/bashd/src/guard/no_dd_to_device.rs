@@ -1,14 +1,17 @@
 //! `no_dd_to_device`: dd overwrites a device.
 
 use super::no_system_writes::is_harmless_device;
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::Command;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_dd_to_device",
     denies: "dd of=/dev/…",
     message: "permission denied: dd to a device is not allowed. Write to a regular file",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["dd", "gdd"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

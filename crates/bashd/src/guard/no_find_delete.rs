@@ -1,14 +1,17 @@
 //! `no_find_delete`: find walks the whole system or a whole home, and deletes.
 
 use super::paths::Path;
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_find_delete",
     denies: "find over / or a home directory with -delete or -exec rm",
     message: "permission denied: find with -delete over the root or a home directory is not allowed. Name a directory below it",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["find", "gfind"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

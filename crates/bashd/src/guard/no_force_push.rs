@@ -1,14 +1,17 @@
 //! `no_force_push`: history that others have is overwritten.
 
 use super::options::{has_short, is_long};
-use super::{Rule, first_offender, git};
+use super::{Judge, Rule, git};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_force_push",
     denies: "git push with --force, -f, --mirror or a +refspec",
     message: "permission denied: git push --force is not allowed. Use --force-with-lease for safer force pushes, or push without force",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["git"],
+        offends,
+    },
 };
 
 /// Options whose value is the next word.

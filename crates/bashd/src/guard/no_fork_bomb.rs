@@ -1,13 +1,13 @@
 //! `no_fork_bomb`: a function that starts itself twice, in the background.
 
-use super::Rule;
+use super::{Judge, Rule};
 use crate::script::{Command, Construct, Script, Span};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_fork_bomb",
     denies: "a function that starts itself twice in the background: :(){ :|:& };:",
     message: "permission denied: this is a fork bomb",
-    judge,
+    judge: Judge::Whole(judge),
 };
 
 fn judge(script: &Script) -> Option<Span> {

@@ -1,14 +1,17 @@
 //! `no_git_clean`: files that git does not know are gone, with directories or ignored ones.
 
 use super::options::{has_short, is_long};
-use super::{Rule, first_offender, git};
+use super::{Judge, Rule, git};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_git_clean",
     denies: "git clean -f with -d, -x or -X",
     message: "permission denied: git clean -fdx deletes untracked files for good. Look with git clean -n, then remove files by name",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["git"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

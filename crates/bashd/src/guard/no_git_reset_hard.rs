@@ -1,14 +1,17 @@
 //! `no_git_reset_hard`: work that is not committed is gone.
 
 use super::options::is_long;
-use super::{Rule, first_offender, git};
+use super::{Judge, Rule, git};
 use crate::script::Command;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_git_reset_hard",
     denies: "git reset --hard",
     message: "permission denied: git reset --hard discards uncommitted work. Use git stash, or git reset --keep",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["git"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

@@ -1,13 +1,16 @@
 //! `no_kill_all`: every process of the user is ended.
 
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_kill_all",
     denies: "kill -9 -1, killall5",
     message: "permission denied: this would end every process of the user. Name the process",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["kill"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

@@ -1,13 +1,16 @@
 //! `no_mkfs`: a new file system where an old one was.
 
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::Command;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_mkfs",
     denies: "mkfs, mkfs.*, mke2fs, mkswap, wipefs -a",
     message: "permission denied: making a file system destroys what is on the device",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["mkfs", "mke2fs", "mkswap", "wipefs"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

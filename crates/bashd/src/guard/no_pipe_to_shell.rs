@@ -1,13 +1,13 @@
 //! `no_pipe_to_shell`: what the network sends is run unread.
 
-use super::Rule;
+use super::{Judge, Rule};
 use crate::script::{Command, Construct, Part, Script, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_pipe_to_shell",
     denies: "curl or wget into a shell: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
     message: "permission denied: running what was just downloaded is not allowed. Save it to a file, read it, then run it",
-    judge,
+    judge: Judge::Whole(judge),
 };
 
 const FETCHING: [&str; 6] = ["curl", "wget", "fetch", "aria2c", "http", "https"];

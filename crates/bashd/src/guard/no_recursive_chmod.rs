@@ -2,14 +2,17 @@
 
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_recursive_chmod",
     denies: "chmod, chown or chgrp -R on /",
     message: "permission denied: changing rights or owners of everything below the root is not allowed. Name a directory below it",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &["chmod", "chown", "chgrp"],
+        offends,
+    },
 };
 
 fn offends(command: &Command) -> bool {

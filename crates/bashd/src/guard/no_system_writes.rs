@@ -1,14 +1,19 @@
 //! `no_system_writes`: accounts, rights or whole disks are overwritten.
 
 use super::options::operands;
-use super::{Rule, first_offender};
+use super::{Judge, Rule};
 use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
     denies: "writes to /etc/passwd and its kin, and to block devices",
     message: "permission denied: writing to account files or block devices is not allowed",
-    judge: |script| first_offender(script, offends),
+    judge: Judge::Each {
+        names: &[
+            "tee", "truncate", "shred", "sponge", "cp", "mv", "install", "ln", "sed", "perl",
+        ],
+        offends,
+    },
 };
 
 const FILES: [&str; 6] = [
@@ -62,7 +67,12 @@ fn offends(command: &Command) -> bool {
 }
 
 fn is_system(word: &Word) -> bool {
-    let path = word.known_beginning().replace("//", "/");
+    let path = word.known_beginning();
+    // Nothing else comes of it, however many slashes there are.
+    if !path.starts_with('/') {
+        return false;
+    }
+    let path = path.replace("//", "/");
     let device = path.strip_prefix("/dev/").unwrap_or_default();
     let is_block = BLOCK_DEVICES.iter().any(|name| device.starts_with(name));
     FILES.contains(&path.as_str()) || path.starts_with("/etc/sudoers.d/") || is_block

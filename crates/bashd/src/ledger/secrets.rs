@@ -14,6 +14,9 @@ const SHORTEST: usize = 4;
 /// Values below this are hidden only where they stand alone.
 const LONG: usize = 8;
 
+/// Bytes of the shortest name of a secret: `TOKEN`, `X_KEY`.
+const SHORTEST_NAME: usize = 5;
+
 /// What is found in variables with secret names and tells nothing.
 const HARMLESS: [&str; 5] = ["true", "false", "none", "null", "test"];
 
@@ -106,37 +109,45 @@ fn without(text: &str, name: &str, value: &str) -> String {
 /// The text without what it gives to secret names; `None` if it gives them nothing.
 fn without_assignments(text: &str) -> Option<String> {
     let mut hidden = String::new();
-    let (mut rest, mut found) = (text, false);
-    while let Some((before, name, after)) = next_name(rest) {
-        hidden.push_str(before);
-        hidden.push_str(name);
-        rest = after;
-        // Most names are given nothing; those are not looked at.
-        if after.starts_with(['=', '"'])
-            && is_secret(name)
-            && let Some((given, value, behind)) = given(after)
+    let (mut rest, mut at) = (text, 0);
+    // Nothing is given to a name but by one of these behind it.
+    while let Some(found) =
+        memchr::memchr2(b'=', b'"', rest.as_bytes().get(at..).unwrap_or_default())
+    {
+        let (before, after) = rest.split_at_checked(at + found)?;
+        at += found + 1;
+        let name = name_at_the_end(before);
+        if is_secret(name)
+            && let Some((given, behind)) = given(after)
         {
+            hidden.push_str(before);
             hidden.push_str(given);
             hidden.push_str(&mark(name.trim_start_matches('-')));
-            (rest, found) = (behind, found || !value.is_empty());
+            (rest, at) = (behind, 0);
         }
     }
+    if hidden.is_empty() {
+        return None;
+    }
     hidden.push_str(rest);
-    found.then_some(hidden)
+    Some(hidden)
 }
 
-/// The next run of characters that could be a name, what stands before and what behind it.
-fn next_name(text: &str) -> Option<(&str, &str, &str)> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let (before, from) = text.split_at_checked(text.find(is_part)?)?;
-    let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
-    let (name, after) = from.split_at_checked(end)?;
-    Some((before, name, after))
+/// The run of characters at the end of a text that could be a name.
+fn name_at_the_end(text: &str) -> &str {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = text
+        .as_bytes()
+        .iter()
+        .rev()
+        .take_while(|byte| is_part(byte))
+        .count();
+    text.get(text.len() - length..).unwrap_or_default()
 }
 
-/// What gives a name its value, the value, and what follows; `None` if nothing is given, or only what
+/// What gives a name its value, and what follows the value; `None` if nothing is given, or only what
 /// the shell finds out.
-fn given(after: &str) -> Option<(&str, &str, &str)> {
+fn given(after: &str) -> Option<(&str, &str)> {
     let is_json = after.starts_with('"');
     let sign = if is_json {
         let colon = after.strip_prefix('"')?.trim_start();
@@ -163,7 +174,7 @@ fn given(after: &str) -> Option<(&str, &str, &str)> {
     });
     let (value, behind) = from.split_at_checked(end.unwrap_or(from.len()))?;
     let tells = !value.is_empty() && !value.starts_with(['$', '`', '[']);
-    tells.then_some((given, value, behind))
+    tells.then_some((given, behind))
 }
 
 /// Whether a variable of this name holds a secret.
@@ -181,19 +192,27 @@ fn is_secret(name: &str) -> bool {
     const LAST: [&str; 4] = ["KEY", "PASS", "PAT", "PWD"];
     /// What is about a secret.
     const ABOUT: [&str; 8] = ["FILE", "PATH", "DIR", "ID", "NAME", "URL", "TYPE", "TTL"];
-    let name = name.to_ascii_uppercase();
+    if name.len() < SHORTEST_NAME {
+        return false;
+    }
     let mut parts = name.split(['_', '-']).filter(|part| !part.is_empty());
     let Some(last) = parts.next_back() else {
         return false;
     };
-    let before: Vec<&str> = parts.collect();
-    let is_one = |part: &str| PARTS.iter().any(|secret| part.ends_with(secret));
-    if ABOUT.contains(&last) {
+    let is_among = |names: &[&str]| names.iter().any(|name| last.eq_ignore_ascii_case(name));
+    let is_one = |part: &str| PARTS.iter().any(|secret| ends_with(part, secret));
+    if is_among(&ABOUT) {
         return false;
     }
-    is_one(last)
-        || before.iter().any(|part| is_one(part))
-        || !before.is_empty() && LAST.contains(&last)
+    let mut before = parts.peekable();
+    is_one(last) || before.peek().is_some() && is_among(&LAST) || before.any(is_one)
+}
+
+/// Whether a name ends so, in capitals or not.
+fn ends_with(name: &str, end: &str) -> bool {
+    let start = name.len().checked_sub(end.len());
+    let own = start.and_then(|start| name.as_bytes().get(start..));
+    own.is_some_and(|own| own.eq_ignore_ascii_case(end.as_bytes()))
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ mod tests {
         let parts: Vec<Part> = pattern
             .iter()
             .map(|(text, glob)| {
-                let text = (*text).to_owned();
+                let text = (*text).into();
                 if *glob {
                     Part::Glob(text)
                 } else {

@@ -40,13 +40,11 @@ impl EnvironmentRules {
     /// Whether a variable of the surroundings is passed on.
     pub(crate) fn inherits(&self, name: &OsStr) -> bool {
         let name = name.as_encoded_bytes();
-        !self
-            .not_inherited
-            .iter()
-            .any(|pattern| match pattern.strip_suffix('*') {
-                Some(start) => name.starts_with(start.as_bytes()),
-                None => name == pattern.as_bytes(),
-            })
+        let patterns = self.not_inherited.iter();
+        !patterns.map(String::as_bytes).any(|pattern| match pattern {
+            [start @ .., b'*'] => name.starts_with(start),
+            whole => name == whole,
+        })
     }
 }
 

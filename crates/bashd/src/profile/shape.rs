@@ -15,7 +15,7 @@ use crate::notice::NoticeKind;
 use crate::output::Captured;
 use crate::reply::{LeftBehind, LeftReason};
 use crate::template::fill;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Processes that a text lists one by one.
 const LISTED_PROCESSES: usize = 5;
@@ -339,29 +339,40 @@ fn full_result(finished: &Finished) -> Value {
     };
     let (omitted_bytes, omitted_lines) = omitted(&finished.captured);
     let notices: Vec<_> = finished.notices.iter().map(|notice| &notice.text).collect();
-    json!({
-        "exit_code": exit_code,
-        "signal": signal,
-        "timed_out": finished.ended_by == Some(EndedBy::Timeout),
-        "cancelled": finished.ended_by == Some(EndedBy::Cancel),
-        "timeout_s": finished.timeout.as_secs_f64(),
-        "output_bytes": finished.written.bytes,
-        "output_lines": finished.written.lines,
-        "omitted_bytes": omitted_bytes,
-        "omitted_lines": omitted_lines,
-        "dropped_bytes": finished.dropped_bytes,
-        "left_behind": finished.left_behind,
-        "notices": notices,
-    })
+    let fields = [
+        ("exit_code", json!(exit_code)),
+        ("signal", json!(signal)),
+        (
+            "timed_out",
+            json!(finished.ended_by == Some(EndedBy::Timeout)),
+        ),
+        (
+            "cancelled",
+            json!(finished.ended_by == Some(EndedBy::Cancel)),
+        ),
+        ("timeout_s", json!(finished.timeout.as_secs_f64())),
+        ("output_bytes", json!(finished.written.bytes)),
+        ("output_lines", json!(finished.written.lines)),
+        ("omitted_bytes", json!(omitted_bytes)),
+        ("omitted_lines", json!(omitted_lines)),
+        ("dropped_bytes", json!(finished.dropped_bytes)),
+        ("left_behind", json!(finished.left_behind)),
+        ("notices", json!(notices)),
+    ];
+    // `json!` would let the map grow four times, which costs more than everything else in a short reply.
+    let mut result = Map::with_capacity(fields.len());
+    result.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+    result.into()
 }
 
 /// Bytes and newlines that the windows left out.
 pub(super) fn omitted(captured: &Captured) -> (u64, u64) {
     let texts = match captured {
-        Captured::One(both) => vec![both],
-        Captured::Apart { out, err } => vec![out, err],
+        Captured::One(both) => [Some(both), None],
+        Captured::Apart { out, err } => [Some(out), Some(err)],
     };
-    let omitted = texts.into_iter().filter_map(|capture| capture.omitted);
+    let texts = texts.into_iter().flatten();
+    let omitted = texts.filter_map(|capture| capture.omitted);
     omitted.fold((0, 0), |(bytes, lines), omitted| {
         (bytes + omitted.bytes, lines + omitted.lines)
     })

@@ -1,7 +1,8 @@
 //! Brace expansion, and the making of words from the pieces that were read.
 
+use super::few::Few;
 use super::view::Span;
-use super::word::{Part, Word};
+use super::word::{Part, Text, Word};
 
 /// A piece of a word before brace expansion.
 #[derive(Debug, Clone)]
@@ -25,9 +26,9 @@ impl Piece {
     fn into_part(self) -> Part {
         match self {
             Self::Part(part) => part,
-            Self::Open => Part::Text("{".to_owned()),
-            Self::Comma => Part::Text(",".to_owned()),
-            Self::Close => Part::Text("}".to_owned()),
+            Self::Open => Part::Text(Text::const_new("{")),
+            Self::Comma => Part::Text(Text::const_new(",")),
+            Self::Close => Part::Text(Text::const_new("}")),
         }
     }
 }
@@ -39,33 +40,29 @@ const MOST_BRACES: usize = 16;
 const MOST_WORDS: usize = 512;
 
 /// The word without brace expansion.
-pub(super) fn into_one_word(pieces: Vec<Piece>, span: Span) -> Word {
-    let parts = pieces.into_iter().map(Piece::into_part).collect();
-    finish(parts, span)
+pub(super) fn into_one_word(pieces: Few<Piece>, span: Span) -> Word {
+    finish(pieces.map(Piece::into_part), span)
 }
 
-/// The words that brace expansion makes of one; never none.
-pub(super) fn into_words(pieces: Vec<Piece>, span: Span) -> Vec<Word> {
+/// Adds the words that brace expansion makes of one; never none.
+pub(super) fn into_words(pieces: Few<Piece>, span: Span, words: &mut Vec<Word>) {
     if !pieces.iter().any(|piece| matches!(piece, Piece::Open)) {
-        return vec![into_one_word(pieces, span)];
+        words.push(into_one_word(pieces, span));
+        return;
     }
     let most = MOST_WORDS.max(pieces.len());
     match expand(&pieces, 0, most) {
-        Some(alternatives) if alternatives.len() == 1 => {
-            let parts = alternatives.into_iter().next().unwrap_or_default();
-            vec![finish(parts, span)]
-        }
         Some(alternatives) => {
-            let words = alternatives.into_iter().map(|parts| Word {
-                is_expanded: true,
-                ..finish(parts, span)
-            });
-            words.collect()
+            let is_expanded = alternatives.len() > 1;
+            words.extend(alternatives.into_iter().map(|parts| Word {
+                is_expanded,
+                ..finish(parts.into(), span)
+            }));
         }
-        None => vec![Word {
+        None => words.push(Word {
             is_expanded: true,
             ..Word::unknown(span)
-        }],
+        }),
     }
 }
 
@@ -162,15 +159,23 @@ fn is_sequence(inner: &[Piece]) -> bool {
 }
 
 /// Joins the parts; a `[` that no `]` follows is text, and so is a tilde that is not first.
-fn finish(parts: Vec<Part>, span: Span) -> Word {
+fn finish(parts: Few<Part>, span: Span) -> Word {
+    if let [Part::Text(_) | Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. }] = &*parts
+    {
+        return Word {
+            parts,
+            span,
+            is_expanded: false,
+        };
+    }
     let mut word = Word {
-        parts: Vec::with_capacity(parts.len()),
+        parts: Few::default(),
         span,
         is_expanded: false,
     };
     let closes = |part: &Part| matches!(part, Part::Text(text) if text.contains(']'));
     let last_close = parts.iter().rposition(closes);
-    for (index, part) in parts.into_iter().enumerate() {
+    for (index, part) in Vec::from(parts).into_iter().enumerate() {
         word.push(match part {
             Part::Glob(text) if text == "[" && last_close.is_none_or(|last| last < index) => {
                 Part::Text(text)

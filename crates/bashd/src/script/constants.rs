@@ -4,8 +4,9 @@
 //! or a function it is one more possibility, since nobody knows whether it runs. A word with several
 //! possibilities becomes several words.
 
+use super::few::Few;
 use super::view::{Assigned, Assignment, Command, Construct, Joint};
-use super::word::{Part, Word};
+use super::word::{Part, Text, Word};
 use std::collections::HashMap;
 
 /// Possible values of one variable, and words that one word may become.
@@ -31,7 +32,7 @@ const CHANGING: [&str; 6] = ["read", "unset", "mapfile", "readarray", "printf", 
 /// What is known of variables at some place of the text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants {
-    values: HashMap<String, Vec<Word>>,
+    values: HashMap<Text, Vec<Word>>,
 }
 
 impl Constants {
@@ -44,16 +45,16 @@ impl Constants {
         };
         for assignment in own {
             if let Assigned::Value(word) = &assignment.value {
-                handed_on.assign(&assignment.name, word.clone(), false);
+                handed_on.assign(&assignment.name, word, false);
             }
         }
         if let Some(positional) = positional {
             for (index, word) in positional.iter().enumerate().take(MOST_POSSIBILITIES) {
-                handed_on.set(index.to_string(), vec![word.clone()]);
+                handed_on.set(index.to_string().into(), vec![word.clone()]);
             }
             let all = positional.get(1..).unwrap_or_default();
             for name in ["@", "*"] {
-                handed_on.set(name.to_owned(), all.to_vec());
+                handed_on.set(name.into(), all.to_vec());
             }
         }
         handed_on
@@ -64,7 +65,7 @@ impl Constants {
         let is_variable = |part: &Part| matches!(part, Part::Variable { .. });
         let has_variable = |word: &Word| word.parts.iter().any(is_variable);
         let is_filled = command.words.iter().any(has_variable);
-        if is_filled {
+        if command.words.iter().any(|word| self.can_fill(word)) {
             let words = std::mem::take(&mut command.words);
             for word in words {
                 let is_name = command.words.is_empty();
@@ -72,12 +73,11 @@ impl Constants {
             }
         }
         for redirect in &mut command.redirects {
-            let target = std::mem::take(&mut redirect.target);
-            redirect.target = self.fill_one(target);
+            self.fill_one(&mut redirect.target);
         }
         for assignment in &mut command.assignments {
             match &mut assignment.value {
-                Assigned::Value(word) => *word = self.fill_one(std::mem::take(word)),
+                Assigned::Value(word) => self.fill_one(word),
                 Assigned::EachOf(words) => {
                     let filled = std::mem::take(words).into_iter();
                     *words = filled
@@ -90,13 +90,23 @@ impl Constants {
         is_filled
     }
 
+    /// Whether anything stands for a part of the word: in most there is nothing to fill in.
+    fn can_fill(&self, word: &Word) -> bool {
+        word.parts.iter().any(|part| match part {
+            Part::Variable { name, fallback, .. } => {
+                fallback.is_some() || self.values.contains_key(name)
+            }
+            Part::Text(_) | Part::Glob(_) | Part::Tilde(_) | Part::Unknown { .. } => false,
+        })
+    }
+
     /// Takes note of what a command assigns.
     pub(super) fn learn(&mut self, command: &Command) {
         let maybe = is_conditional(command);
         if command.words.is_empty() {
             for assignment in &command.assignments {
                 match &assignment.value {
-                    Assigned::Value(word) => self.assign(&assignment.name, word.clone(), maybe),
+                    Assigned::Value(word) => self.assign(&assignment.name, word, maybe),
                     Assigned::EachOf(words) => self.set(assignment.name.clone(), words.clone()),
                     Assigned::Other => self.forget(&assignment.name),
                 }
@@ -123,30 +133,30 @@ impl Constants {
             return;
         };
         let mut assigned = Word::of(value, word.span);
-        assigned.parts.extend_from_slice(rest);
+        assigned.parts.extend(rest.iter().cloned());
         match name.strip_suffix('+') {
             Some(name) => self.forget(name),
-            None => self.assign(name, assigned, maybe),
+            None => self.assign(name, &assigned, maybe),
         }
     }
 
-    fn assign(&mut self, name: &str, word: Word, maybe: bool) {
+    fn assign(&mut self, name: &str, word: &Word, maybe: bool) {
         let is_unknown = |part: &Part| matches!(part, Part::Unknown { .. });
-        let is_unknown = word.parts.iter().any(is_unknown) || is_data(&word);
+        let is_unknown = word.parts.iter().any(is_unknown) || is_data(word);
         match (is_unknown, maybe) {
             (true, true) => {}
             (true, false) => self.forget(name),
-            (false, false) => self.set(name.to_owned(), vec![word]),
+            (false, false) => self.set(name.into(), vec![word.clone()]),
             (false, true) => {
-                let values = self.values.entry(name.to_owned()).or_default();
-                if values.len() < MOST_POSSIBILITIES && !values.contains(&word) {
-                    values.push(word);
+                let values = self.values.entry(name.into()).or_default();
+                if values.len() < MOST_POSSIBILITIES && !values.contains(word) {
+                    values.push(word.clone());
                 }
             }
         }
     }
 
-    fn set(&mut self, name: String, words: Vec<Word>) {
+    fn set(&mut self, name: Text, words: Vec<Word>) {
         if words.is_empty() || words.len() > MOST_POSSIBILITIES || words.iter().any(is_data) {
             self.forget(&name);
         } else {
@@ -155,22 +165,24 @@ impl Constants {
     }
 
     fn forget(&mut self, name: &str) {
-        self.values.remove(name);
+        if !self.values.is_empty() {
+            self.values.remove(name);
+        }
     }
 
     /// A word that stays one: filled only where the value is the only one.
-    fn fill_one(&self, word: Word) -> Word {
-        let mut filled = self.fill_word(word.clone(), true);
-        match filled.len() {
-            1 => filled.remove(0),
-            _ => word,
+    fn fill_one(&self, word: &mut Word) {
+        if self.can_fill(word)
+            && let Ok([filled]) = <[Word; 1]>::try_from(self.fill_word(word.clone(), true))
+        {
+            *word = filled;
         }
     }
 
     /// The words that a word may become. At the beginning of a command only one is taken.
     fn fill_word(&self, word: Word, is_name: bool) -> Vec<Word> {
         let is_variable = |part: &&Part| matches!(part, Part::Variable { .. });
-        if word.parts.iter().filter(is_variable).count() > MOST_VARIABLES {
+        if !self.can_fill(&word) || word.parts.iter().filter(is_variable).count() > MOST_VARIABLES {
             return vec![word];
         }
         let mut rows = vec![vec![blank(&word)]];
@@ -224,11 +236,11 @@ impl Constants {
         }
         let fallback = Word::of(fallback.clone()?, super::Span::default());
         let itself = Word {
-            parts: vec![Part::Variable {
+            parts: Few::one(Part::Variable {
                 name: name.clone(),
                 quoted: *quoted,
                 fallback: None,
-            }],
+            }),
             ..Word::default()
         };
         let values = if is_name {
@@ -256,7 +268,7 @@ fn is_conditional(command: &Command) -> bool {
 
 fn blank(word: &Word) -> Word {
     Word {
-        parts: Vec::new(),
+        parts: Few::default(),
         ..*word
     }
 }
@@ -293,9 +305,9 @@ fn splice_unquoted(row: &mut Vec<Word>, text: &str) {
         let (run, after) = rest.split_at(length.unwrap_or(rest.len()));
         rest = after;
         if is_glob(first) {
-            push_to_last(row, Part::Glob(run.to_owned()));
+            push_to_last(row, Part::Glob(run.into()));
         } else if !is_blank(first) {
-            push_to_last(row, Part::Text(run.to_owned()));
+            push_to_last(row, Part::Text(run.into()));
         } else if let Some(last) = row.last().filter(|last| !last.parts.is_empty()) {
             let next = blank(last);
             row.push(next);

@@ -1,11 +1,15 @@
 //! What begins with `$` or a backtick, in the scan.
 
 use super::braces::into_one_word;
+use super::byte_set::{ByteSet, NAME};
 use super::escapes;
 use super::reader::{Reader, Stop};
 use super::view::{Construct, Readings, Span};
-use super::word::Part;
+use super::word::{Part, Text};
 use super::word_reader::{Pieces, Quoting};
+
+/// Bytes that may mean something in arithmetic.
+static SPECIAL_IN_ARITHMETIC: ByteSet = ByteSet::of(b"()'\"\\$`");
 
 impl Reader<'_> {
     /// An expansion, from its `$` on.
@@ -48,9 +52,8 @@ impl Reader<'_> {
         let first = self.peek();
         self.skip(1);
         if first.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_') {
-            while self.peek().is_some_and(is_name_byte) {
-                self.skip(1);
-            }
+            let rest = self.text.as_bytes().get(self.position..self.end);
+            self.skip(rest.map_or(0, |rest| NAME.run_in(rest)));
         }
     }
 
@@ -98,8 +101,8 @@ impl Reader<'_> {
     }
 
     /// Reads what is left of an expansion, up to its closing byte; the text, if that is known.
-    fn read_to(&mut self, close: u8, quoting: Quoting) -> Option<String> {
-        let mut inner = Pieces(Vec::new());
+    fn read_to(&mut self, close: u8, quoting: Quoting) -> Option<Text> {
+        let mut inner = Pieces::default();
         self.nested_expansion(|reader| {
             while let Some(byte) = reader.peek() {
                 let start = reader.position;
@@ -131,7 +134,7 @@ impl Reader<'_> {
             reader.unsound();
         });
         let word = into_one_word(inner.0, Span::default());
-        word.known().map(str::to_owned)
+        word.known().map(Text::from)
     }
 
     /// Expansions inside expansions: not a place where commands stand, but as deep.
@@ -244,7 +247,7 @@ impl Reader<'_> {
 
     /// Reads to `))`; tells whether that came.
     fn read_arithmetic(&mut self) -> bool {
-        let mut scratch = Pieces(Vec::new());
+        let mut scratch = Pieces::default();
         let mut open = 0_usize;
         while let Some(byte) = self.peek() {
             match byte {
@@ -271,7 +274,10 @@ impl Reader<'_> {
                 b'\\' => self.read_escaped(&mut scratch),
                 b'$' => self.read_dollar(&mut scratch, Quoting::Double),
                 b'`' => self.read_backticks(&mut scratch, Quoting::Double),
-                _ => self.skip(1),
+                _ => {
+                    let rest = self.text.as_bytes().get(self.position..self.end);
+                    self.skip(rest.map_or(1, |rest| SPECIAL_IN_ARITHMETIC.first_in(rest)));
+                }
             }
             scratch.0.clear();
         }
@@ -279,14 +285,14 @@ impl Reader<'_> {
     }
 }
 
-fn variable(name: &str, quoted: bool, fallback: Option<String>) -> Part {
+fn variable(name: &str, quoted: bool, fallback: Option<Text>) -> Part {
     Part::Variable {
-        name: name.to_owned(),
+        name: name.into(),
         quoted,
         fallback,
     }
 }
 
 fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
+    NAME.contains(byte)
 }

@@ -1,7 +1,7 @@
 //! Escapes that have rules of their own: `$'…'` and backticks; and output that is plain from the text.
 
 use super::view::Command;
-use super::word::Part;
+use super::word::{Part, Text};
 use super::word_reader::Quoting;
 
 /// Decodes the inside of `$'…'`; also how many bytes that is, with the closing quote.
@@ -111,10 +111,10 @@ pub(super) fn plain_output(commands: &[Command], quoting: Quoting) -> Option<Par
         ("echo", [word]) => {
             let text = word.known()?;
             let is_one_word = !text.contains(char::is_whitespace) && !text.starts_with('-');
-            is_one_word.then(|| Part::Text(text.to_owned()))
+            is_one_word.then(|| Part::Text(text.into()))
         }
         ("pwd", []) => Some(Part::Variable {
-            name: "PWD".to_owned(),
+            name: Text::const_new("PWD"),
             quoted: quoting.is_quoted(),
             fallback: None,
         }),

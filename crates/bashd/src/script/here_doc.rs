@@ -37,7 +37,7 @@ impl Reader<'_> {
                     self.skip(1);
                 }
                 b'\\' => {
-                    let mut pieces = Pieces(Vec::new());
+                    let mut pieces = Pieces::default();
                     self.read_escaped(&mut pieces);
                     let word = into_one_word(pieces.0, Span::default());
                     delimiter.push_str(word.known().unwrap_or_default());
@@ -62,6 +62,9 @@ impl Reader<'_> {
 
     /// Reads the bodies that begin on this line.
     pub(super) fn read_here_docs(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
         for pending in std::mem::take(&mut self.pending) {
             let body = self.find_body(&pending);
             let word = if pending.is_quoted {
@@ -101,13 +104,13 @@ impl Reader<'_> {
     fn read_body(&mut self, body: Span, pending: &PendingHereDoc) -> Word {
         let (after, end) = (self.position, self.end);
         (self.position, self.end) = (body.start, body.end);
-        let mut pieces = Pieces(Vec::new());
+        let mut pieces = Pieces::default();
         self.read_quoted(&mut pieces, Quoting::HereDoc);
         (self.position, self.end) = (after, end);
         let mut word = into_one_word(pieces.0, body);
         for part in &mut word.parts {
             if let Part::Text(text) = part {
-                *text = without_tabs(text, pending);
+                *text = without_tabs(text, pending).into();
             }
         }
         word

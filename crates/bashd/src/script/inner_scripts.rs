@@ -114,7 +114,7 @@ pub(super) fn env_string(arguments: &[Word]) -> Option<Word> {
             Some("") if word.parts.len() == 1 => return arguments.get(index + 1).cloned(),
             Some(rest) => {
                 let mut string = Word::of(rest, word.span);
-                string.parts.extend_from_slice(word.parts.get(1..)?);
+                string.parts.extend(word.parts.get(1..)?.iter().cloned());
                 return Some(string);
             }
             None if word.is("--split-string") => return arguments.get(index + 1).cloned(),

@@ -1,5 +1,6 @@
 //! The reserved words: what opens and closes compound commands in the scan.
 
+use super::byte_set::ByteSet;
 use super::reader::{FrameKind, Reader};
 use super::view::{Assigned, Assignment, Command, Construct, Joint, Origin, Span};
 use super::word::Word;
@@ -9,6 +10,15 @@ const RESERVED: [&str; 21] = [
     "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case",
     "esac", "{", "}", "!", "[[", "function", "in", "coproc", "time",
 ];
+
+/// What they begin with.
+static RESERVED_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![");
+
+/// Bytes of the longest of them.
+const LONGEST_RESERVED: usize = 8;
+
+/// What ends a word, unless it is quoted.
+static WORD_ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|<>()");
 
 /// Whether a word means something at the beginning of a command.
 pub(super) fn is_reserved(word: &str) -> bool {
@@ -65,10 +75,12 @@ impl Reader<'_> {
     /// The reserved word that stands here as a whole word.
     fn reserved_word(&self) -> Option<&'static str> {
         let rest = self.text.as_bytes().get(self.position..self.end)?;
-        let is_end = |byte: &u8| b" \t\r\n;&|<>()".contains(byte);
-        RESERVED.into_iter().find(|word| {
-            rest.starts_with(word.as_bytes()) && rest.get(word.len()).is_none_or(is_end)
-        })
+        if !RESERVED_STARTS.contains(*rest.first()?) {
+            return None;
+        }
+        let beginning = rest.get(..=LONGEST_RESERVED).unwrap_or(rest);
+        let word = rest.get(..WORD_ENDS.first_in(beginning))?;
+        RESERVED.into_iter().find(|known| known.as_bytes() == word)
     }
 
     fn open(&mut self, word: &str, kind: FrameKind, construct: Construct) {
@@ -105,7 +117,7 @@ impl Reader<'_> {
         if self.reserved_word() == Some("in") {
             self.skip(2);
             while self.at_word() {
-                values.extend(self.read_word());
+                self.read_word_into(&mut values);
             }
         }
         let Some(name) = name.as_ref().and_then(|name| name.known()) else {
@@ -113,7 +125,7 @@ impl Reader<'_> {
         };
         let span = self.span_since(start);
         let assignment = Assignment {
-            name: name.to_owned(),
+            name: name.into(),
             value: Assigned::EachOf(values),
             span,
         };
@@ -153,7 +165,7 @@ impl Reader<'_> {
     fn read_case_header(&mut self) {
         self.skip("case".len());
         self.skip_blanks();
-        self.read_word();
+        self.skip_word();
         self.skip_blanks_and_newlines();
         if self.reserved_word() == Some("in") {
             self.skip(2);
@@ -177,7 +189,7 @@ impl Reader<'_> {
         }
         self.skip(usize::from(self.peek() == Some(b'(')));
         while self.at_word() {
-            self.read_word();
+            self.skip_word();
             self.skip_blanks();
             self.skip(usize::from(self.peek() == Some(b'|')));
         }
@@ -204,8 +216,11 @@ impl Reader<'_> {
                 Some(b'(' | b')' | b'&' | b'|' | b';') => self.skip(1),
                 Some(b'<' | b'>') if !self.at_word() => self.skip(1),
                 Some(_) => {
-                    let words = self.read_word();
-                    if words.first().is_some_and(|word| word.is("]]")) {
+                    let closes = match self.skip_plain_word() {
+                        Some(word) => word == "]]",
+                        None => self.read_word().first().is_some_and(|word| word.is("]]")),
+                    };
+                    if closes {
                         return;
                     }
                 }
@@ -223,13 +238,11 @@ impl Reader<'_> {
 
     /// Passes over `()` if it stands here; tells whether it did.
     pub(super) fn skip_function_parentheses(&mut self) -> bool {
-        let rest = self.text.get(self.position..self.end).unwrap_or_default();
-        let rest = rest.trim_start_matches([' ', '\t']);
-        let Some(inner) = rest.strip_prefix('(') else {
+        let rest = self.text.as_bytes().get(self.position..self.end);
+        let Some(inner) = after_blanks(rest.unwrap_or_default(), b'(') else {
             return false;
         };
-        let inner = inner.trim_start_matches([' ', '\t']);
-        let Some(after) = inner.strip_prefix(')') else {
+        let Some(after) = after_blanks(inner, b')') else {
             return false;
         };
         self.position = self.end - after.len();
@@ -262,4 +275,10 @@ impl Reader<'_> {
         self.position = before;
         false
     }
+}
+
+/// What stands behind blanks and this byte, if that comes next.
+fn after_blanks(text: &[u8], byte: u8) -> Option<&[u8]> {
+    let start = text.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
+    text.get(start..)?.strip_prefix(&[byte])
 }

@@ -9,10 +9,13 @@
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.
 
+mod beginnings;
 mod braces;
+mod byte_set;
 mod constants;
 mod dollar;
 mod escapes;
+mod few;
 mod here_doc;
 mod inner_scripts;
 mod keywords;
@@ -28,12 +31,14 @@ mod word;
 mod word_reader;
 mod wrappers;
 
+pub(crate) use beginnings::Beginnings;
+pub use few::Few;
 pub use shape::Shape;
 pub use view::{
     Assigned, Assignment, Bound, Command, Construct, Constructs, Joint, Origin, Place, Readings,
     Redirect, RedirectOperator, Script, Span,
 };
-pub use word::{Part, Word};
+pub use word::{Part, Text, Word};
 
 use constants::Constants;
 use reader::Reader;
@@ -74,7 +79,9 @@ fn parse_within(text: &str, mut context: Context) -> Script {
     }
     let mut scan = Reader::new(text, context.depth);
     scan.read_all();
-    let readings = add_what_parsers_see(&mut scan, text, context.parsers);
+    // The outermost text was looked at already.
+    let parsers = context.parsers && (context.depth == 0 || parser_limits::allow(text));
+    let readings = add_what_parsers_see(&mut scan, text, parsers);
     let mut script = scan.finish(readings);
     let commands = std::mem::take(&mut script.commands);
     script.commands.reserve(commands.len());
@@ -96,7 +103,7 @@ fn parse_within(text: &str, mut context: Context) -> Script {
 
 /// Asks the parsers, and reads the commands that only they have seen.
 fn add_what_parsers_see(scan: &mut Reader<'_>, text: &str, parsers: bool) -> Readings {
-    if !parsers || !scan.is_sound() || !parser_limits::allow(text) {
+    if !parsers || !scan.is_sound() {
         return Readings::ScanOnly;
     }
     let tree = tree::read(text);

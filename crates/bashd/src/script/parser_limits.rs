@@ -4,6 +4,8 @@
 //! with a slip in them take tree-sitter half a second, twenty parentheses take brush-parser as long. So they
 //! get only what our scan finds to be right, small, and not too rich in what branches.
 
+use super::byte_set::ByteSet;
+
 /// The largest text. What an agent writes in one call is mostly shorter.
 const MOST_BYTES: usize = 4 << 10;
 
@@ -16,6 +18,9 @@ const MOST_BARS: usize = 16;
 /// Characters that can have a meaning to the grammar, quoted or not.
 const MOST_STRUCTURE: usize = 256;
 
+/// Those characters.
+static STRUCTURE: ByteSet = ByteSet::of(b"|&;()<>{}[]!\n");
+
 /// Whether the parsers may be asked about a text that is right as far as the scan can tell.
 pub(super) fn allow(text: &str) -> bool {
     if text.len() > MOST_BYTES {
@@ -23,8 +28,8 @@ pub(super) fn allow(text: &str) -> bool {
     }
     let (mut parentheses, mut braces) = (0_usize, 0_usize);
     let (mut bars, mut structure) = (0_usize, 0_usize);
-    for byte in text.bytes() {
-        structure += usize::from(b"|&;()<>{}[]!\n".contains(&byte));
+    for byte in text.bytes().filter(|byte| STRUCTURE.contains(*byte)) {
+        structure += 1;
         match byte {
             b'(' => parentheses += 1,
             b')' => parentheses = parentheses.saturating_sub(1),
@@ -33,9 +38,13 @@ pub(super) fn allow(text: &str) -> bool {
             b'|' => bars += 1,
             _ => {}
         }
-        if parentheses > MOST_OPEN || braces > MOST_OPEN {
+        if parentheses > MOST_OPEN
+            || braces > MOST_OPEN
+            || bars > MOST_BARS
+            || structure > MOST_STRUCTURE
+        {
             return false;
         }
     }
-    bars <= MOST_BARS && structure <= MOST_STRUCTURE
+    true
 }

@@ -16,6 +16,9 @@ pub(super) const MOST_DEPTH: usize = 50;
 /// How often the whole text may be read again, on average, before the scan gives up.
 const MOST_REREADS: usize = 8;
 
+/// Bytes of an average command, so that their list need not grow often.
+const BYTES_PER_COMMAND: usize = 24;
+
 /// Commands in one script: above that it is data, not a script that somebody could judge.
 const MOST_COMMANDS: usize = 200_000;
 
@@ -105,7 +108,7 @@ impl<'a> Reader<'a> {
                 background: false,
                 inside: Constructs::default(),
             },
-            commands: Vec::new(),
+            commands: Vec::with_capacity(text.len() / BYTES_PER_COMMAND + 1),
             functions: Vec::new(),
             constructs: Constructs::default(),
             frames: Vec::new(),
@@ -158,10 +161,12 @@ impl<'a> Reader<'a> {
 
     /// What was read, with the bodies of here-documents in place.
     pub(super) fn finish(mut self, readings: Readings) -> Script {
-        let redirects = self.commands.iter_mut();
-        for redirect in redirects.flat_map(|command| &mut command.redirects) {
-            if let Some(body) = self.bodies.remove(&redirect.span.start) {
-                redirect.target = body;
+        if !self.bodies.is_empty() {
+            let redirects = self.commands.iter_mut();
+            for redirect in redirects.flat_map(|command| &mut command.redirects) {
+                if let Some(body) = self.bodies.remove(&redirect.span.start) {
+                    redirect.target = body;
+                }
             }
         }
         self.commands.sort_by_key(|command| command.span.start);

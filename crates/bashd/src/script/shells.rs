@@ -1,6 +1,7 @@
 //! From commands as written to all commands: through wrappers, and into scripts inside the script.
 
 use super::Context;
+use super::beginnings::Beginnings;
 use super::constants::Constants;
 use super::inner_scripts::{
     SHELLS, ShellScript, echoed, env_string, git_script, here_text, reads_input, script_text,
@@ -24,6 +25,18 @@ const MOST_FILLED_BYTES: usize = 8 << 20;
 
 /// Scripts inside one script.
 const MOST_INNER_SCRIPTS: usize = 20_000;
+
+/// How the names of programs begin that start others, or run scripts: most commands do neither.
+static STARTING: Beginnings = wrappers::NAMES
+    .and(&["find", "gfind", "fd", "fdfind"])
+    .and(&SHELLS)
+    .and(&SCRIPT_RUNNERS);
+
+/// Programs besides shells that run a script, each in a way of its own.
+const SCRIPT_RUNNERS: [&str; 13] = [
+    "source", ".", "eval", "trap", "su", "runuser", "script", "sg", "flock", "env", "genv",
+    "watch", "git",
+];
 
 /// The view in the making.
 pub(super) struct Lowering<'a> {
@@ -90,6 +103,9 @@ impl Lowering<'_> {
         }
         if self.wrapped_words > MOST_WRAPPED_WORDS {
             self.script.bound.get_or_insert(Bound::Size);
+            return;
+        }
+        if command.name().is_some_and(|name| !STARTING.may_have(name)) {
             return;
         }
         let started: Vec<Command> = self.started_by(at, command);

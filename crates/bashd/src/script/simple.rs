@@ -1,10 +1,11 @@
 //! Simple commands in the scan: assignments, words and redirects.
 
+use super::byte_set::{ByteSet, NAME};
 use super::reader::Reader;
 use super::view::{
     Assigned, Assignment, Command, Construct, Origin, Redirect, RedirectOperator as Operator, Span,
 };
-use super::word::Word;
+use super::word::{Text, Word};
 
 /// The operators, longest first where one begins another.
 const OPERATORS: [(&str, Operator); 12] = [
@@ -21,6 +22,9 @@ const OPERATORS: [(&str, Operator); 12] = [
     (">|", Operator::Clobber),
     (">", Operator::Write),
 ];
+
+/// What a redirect begins with: its operator, or the descriptor before it.
+static REDIRECT_STARTS: ByteSet = ByteSet::of(b"<>&{0123456789");
 
 impl Reader<'_> {
     /// Reads one simple command; always passes over something.
@@ -44,13 +48,13 @@ impl Reader<'_> {
             } else if let Some(assignment) = self.read_assignment(command.words.is_empty()) {
                 command.assignments.push(assignment);
             } else {
-                let words = self.read_word();
-                if command.words.is_empty() && self.is_function_head(&words) {
-                    self.begin_function(&words);
+                let is_first = command.words.is_empty();
+                self.read_word_into(&mut command.words);
+                if is_first && self.is_function_head(&command.words) {
+                    self.begin_function(&command.words);
                     self.begin_list();
                     return;
                 }
-                command.words.extend(words);
                 self.read_array_of_declaration(&command);
             }
             end = self.position;
@@ -74,8 +78,11 @@ impl Reader<'_> {
 
     /// `declare -a name=(…)`: the list is not a subshell.
     fn read_array_of_declaration(&mut self, command: &Command) {
-        let last = command.words.last().and_then(Word::known);
-        if self.peek() == Some(b'(') && last.is_some_and(|word| word.ends_with('=')) {
+        let is_declaration = || {
+            let last = command.words.last().and_then(Word::known);
+            last.is_some_and(|word| word.ends_with('='))
+        };
+        if self.peek() == Some(b'(') && is_declaration() {
             self.read_array();
         }
     }
@@ -87,12 +94,10 @@ impl Reader<'_> {
         }
         let start = self.position;
         let rest = self.text.as_bytes().get(start..self.end)?;
-        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let length = rest.iter().take_while(|byte| is_name(byte)).count();
+        let length = NAME.run_in(rest);
         if length == 0 || rest.first().is_some_and(u8::is_ascii_digit) {
             return None;
         }
-        let name = self.text.get(start..start + length)?.to_owned();
         let mut at = length;
         if rest.get(at) == Some(&b'[') {
             // An index has no blank unless it is quoted; what is beyond is not an assignment.
@@ -106,6 +111,7 @@ impl Reader<'_> {
         if rest.get(at) != Some(&b'=') {
             return None;
         }
+        let name = self.text.get(start..start + length)?.into();
         self.skip(at + 1);
         let value = if self.peek() == Some(b'(') {
             self.read_array();
@@ -145,9 +151,7 @@ impl Reader<'_> {
                         self.skip(1);
                     }
                 }
-                Some(_) if self.at_word() => {
-                    self.read_word();
-                }
+                Some(_) if self.at_word() => self.skip_word(),
                 Some(_) => {
                     self.unsound();
                     self.skip(1);
@@ -159,6 +163,9 @@ impl Reader<'_> {
     fn read_redirect(&mut self) -> Option<Redirect> {
         let start = self.position;
         let rest = self.text.as_bytes().get(start..self.end)?;
+        if !REDIRECT_STARTS.contains(*rest.first()?) {
+            return None;
+        }
         let before = descriptor_length(rest);
         let at_operator = rest.get(before..)?;
         let (sign, operator) = OPERATORS
@@ -168,8 +175,8 @@ impl Reader<'_> {
         if is_single && at_operator.get(1) == Some(&b'(') || before > 0 && sign.starts_with('&') {
             return None;
         }
-        let descriptor = self.text.get(start..start + before).map(str::to_owned);
-        let descriptor = descriptor.filter(|text| !text.is_empty());
+        let descriptor = self.text.get(start..start + before);
+        let descriptor = descriptor.filter(|text| !text.is_empty()).map(Text::from);
         self.skip(before + sign.len());
         self.skip_blanks();
         let target = match operator {

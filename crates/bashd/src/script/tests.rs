@@ -42,10 +42,10 @@ fn what_is_not_known_is_said_to_be_what_it_is() {
         Script::parse("a *.rs ~/x ~root $HOME/y \"$z\" $(w) ${v%x} ${u:-t} @(a|b) [ab [ab]");
     let words = script.commands[0].arguments();
     let part = |index: usize| words[index].parts[0].clone();
-    assert_eq!(part(0), Part::Glob("*".to_owned()));
+    assert_eq!(part(0), Part::Glob("*".into()));
     assert_eq!(words[0].literal_or_glob().as_deref(), Some("*.rs"));
-    assert_eq!(part(1), Part::Tilde(String::new()));
-    assert_eq!(part(2), Part::Tilde("root".to_owned()));
+    assert_eq!(part(1), Part::Tilde("".into()));
+    assert_eq!(part(2), Part::Tilde("root".into()));
     for home in &words[1..4] {
         assert!(home.after_home().is_some(), "{home:?}");
     }

@@ -1,6 +1,6 @@
 //! The types of the view: what other stages read of a script.
 
-use super::word::Word;
+use super::word::{Text, Word};
 
 /// A range of bytes in the text that was parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
@@ -90,7 +90,9 @@ impl Command {
     /// The name without its directory (`rm` for `/bin/rm`), if it is known.
     pub fn name(&self) -> Option<&str> {
         let name = self.words.first()?.known()?;
-        name.rsplit('/').next().filter(|name| !name.is_empty())
+        let directory = name.bytes().rposition(|byte| byte == b'/');
+        let name = name.get(directory.map_or(0, |slash| slash + 1)..)?;
+        (!name.is_empty()).then_some(name)
     }
 
     /// The words after the name.
@@ -153,7 +155,7 @@ pub enum Origin {
 #[non_exhaustive]
 pub struct Assignment {
     /// The variable.
-    pub name: String,
+    pub name: Text,
     /// What it gets.
     pub value: Assigned,
     /// Where the assignment is.
@@ -178,7 +180,7 @@ pub struct Redirect {
     /// What it does.
     pub operator: RedirectOperator,
     /// The descriptor before the operator, if there is one: a number, or `{name}`.
-    pub descriptor: Option<String>,
+    pub descriptor: Option<Text>,
     /// The file, the descriptor (`1` in `2>&1`), or the text of a here-document or here-string.
     pub target: Word,
     /// Where it is.

@@ -1,14 +1,18 @@
 //! A word after real quote removal: what is known of it, and what only the shell will know.
 
+use super::few::Few;
 use super::view::Span;
 use std::borrow::Cow;
+
+/// A text of a script: short ones, as most are, need no place of their own.
+pub type Text = compact_str::CompactString;
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Word {
     /// Its parts in order; adjacent texts are one. None at all is the empty word.
-    pub parts: Vec<Part>,
+    pub parts: Few<Part>,
     /// Where it is in the text.
     pub span: Span,
     /// Whether it is one of several that braces, a list or a constant made of one written word.
@@ -19,19 +23,19 @@ pub struct Word {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Text that the shell takes as it is, quotes removed.
-    Text(String),
+    Text(Text),
     /// Unquoted pattern characters: `*`, `?`, `[`, or a whole `@(…)`.
-    Glob(String),
+    Glob(Text),
     /// An unquoted `~` at the beginning, with the user's name after it or nothing.
-    Tilde(String),
+    Tilde(Text),
     /// `$NAME` or `${NAME}`, also with a fallback such as `${NAME:-x}`.
     Variable {
         /// Its name; digits, `@` and `*` are positional.
-        name: String,
+        name: Text,
         /// Whether its value stays one word.
         quoted: bool,
         /// What stands in for it where it is unset, if that is plain text.
-        fallback: Option<String>,
+        fallback: Option<Text>,
     },
     /// What only running can tell: a substitution, arithmetic, a changed variable.
     Unknown {
@@ -42,12 +46,12 @@ pub enum Part {
 
 impl Word {
     /// A word that is known.
-    pub fn of(text: impl Into<String>, span: Span) -> Self {
+    pub fn of(text: impl Into<Text>, span: Span) -> Self {
         let text = text.into();
         let parts = if text.is_empty() {
-            Vec::new()
+            Few::default()
         } else {
-            vec![Part::Text(text)]
+            Few::one(Part::Text(text))
         };
         Self {
             parts,
@@ -59,7 +63,7 @@ impl Word {
     /// A word of which nothing is known.
     pub fn unknown(span: Span) -> Self {
         Self {
-            parts: vec![Part::Unknown { quoted: true }],
+            parts: Few::one(Part::Unknown { quoted: true }),
             span,
             is_expanded: false,
         }
@@ -67,7 +71,7 @@ impl Word {
 
     /// The text, if all of it is known and the shell will not change it.
     pub fn known(&self) -> Option<&str> {
-        match self.parts.as_slice() {
+        match &*self.parts {
             [] => Some(""),
             [Part::Text(text)] => Some(text),
             _ => None,
@@ -128,7 +132,7 @@ impl Word {
         let sizes = self.parts.iter().map(|part| match part {
             Part::Text(text) | Part::Glob(text) | Part::Tilde(text) => text.len() + 1,
             Part::Variable { name, fallback, .. } => {
-                name.len() + fallback.as_ref().map_or(0, String::len) + 1
+                name.len() + fallback.as_ref().map_or(0, Text::len) + 1
             }
             Part::Unknown { .. } => 1,
         });

@@ -1,7 +1,9 @@
 //! Words in the scan: quotes removed as the shell removes them, expansions kept apart from text.
 
 use super::braces::{self, Piece};
+use super::byte_set::ByteSet;
 use super::escapes;
+use super::few::Few;
 use super::reader::{Reader, Stop};
 use super::view::Construct;
 use super::word::{Part, Word};
@@ -14,16 +16,13 @@ pub(super) const HOLE: [char; 2] = ['\u{F8F0}', '\u{F8F1}'];
 const HOLE_BYTE: u8 = 0xEF;
 
 /// Bytes that may mean something in an unquoted word.
-const SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    let bytes = b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF";
-    let mut index = 0;
-    while index < bytes.len() {
-        special[bytes[index] as usize] = true;
-        index += 1;
-    }
-    special
-};
+static SPECIAL: ByteSet = ByteSet::of(b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF");
+
+/// Those of them that end a word wherever they stand.
+static ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|)");
+
+/// Bytes that may mean something in double quotes.
+static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`\xEF");
 
 /// Which expansions a word gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +51,8 @@ impl Quoting {
 }
 
 /// The pieces of a word that is being read.
-pub(super) struct Pieces(pub(super) Vec<Piece>);
+#[derive(Default)]
+pub(super) struct Pieces(pub(super) Few<Piece>);
 
 impl Pieces {
     pub(super) fn text(&mut self, text: &str) {
@@ -61,7 +61,7 @@ impl Pieces {
         }
         match self.0.last_mut() {
             Some(Piece::Part(Part::Text(last))) => last.push_str(text),
-            _ => self.part(Part::Text(text.to_owned())),
+            _ => self.part(Part::Text(text.into())),
         }
     }
 
@@ -73,21 +73,55 @@ impl Pieces {
 impl<'a> Reader<'a> {
     /// Reads a word, which braces may make several.
     pub(super) fn read_word(&mut self) -> Vec<Word> {
+        let mut words = Vec::new();
+        self.read_word_into(&mut words);
+        words
+    }
+
+    /// The same, behind other words.
+    pub(super) fn read_word_into(&mut self, words: &mut Vec<Word>) {
         let start = self.position;
-        let pieces = self.read_pieces(Kind::Argument);
-        braces::into_words(pieces, self.span_since(start))
+        if let Some(text) = self.skip_plain_word() {
+            words.push(Word::of(text, self.span_since(start)));
+        } else {
+            let pieces = self.read_pieces(Kind::Argument);
+            braces::into_words(pieces, self.span_since(start), words);
+        }
+    }
+
+    /// Passes over a word of which only the commands in it matter.
+    pub(super) fn skip_word(&mut self) {
+        if self.skip_plain_word().is_none() {
+            self.read_pieces(Kind::Argument);
+        }
     }
 
     /// Reads the value of an assignment or the target of a redirect.
     pub(super) fn read_value(&mut self) -> Word {
         let start = self.position;
+        if let Some(text) = self.skip_plain_word() {
+            return Word::of(text, self.span_since(start));
+        }
         let pieces = self.read_pieces(Kind::Value);
         braces::into_one_word(pieces, self.span_since(start))
     }
 
-    fn read_pieces(&mut self, kind: Kind) -> Vec<Piece> {
+    /// Passes over the word that stands here if nothing in it means anything, as in most words.
+    pub(super) fn skip_plain_word(&mut self) -> Option<&'a str> {
+        let rest = self.text.as_bytes().get(self.position..self.end)?;
+        let length = SPECIAL.first_in(rest);
+        let ends = rest.get(length).is_none_or(|byte| ENDS.contains(*byte));
+        if !ends || matches!(rest.first(), None | Some(b'~')) {
+            return None;
+        }
+        let word = self.text.get(self.position..self.position + length)?;
+        self.position += length;
+        (!word.is_empty()).then_some(word)
+    }
+
+    fn read_pieces(&mut self, kind: Kind) -> Few<Piece> {
         let start = self.position;
-        let mut pieces = Pieces(Vec::new());
+        let mut pieces = Pieces::default();
         let mut tilde_may_come = true;
         while let Some(byte) = self.peek() {
             let at = self.position;
@@ -103,7 +137,7 @@ impl<'a> Reader<'a> {
                 b'~' if tilde_may_come => self.read_tilde(&mut pieces, kind),
                 b'*' | b'?' | b'[' => {
                     self.skip(1);
-                    pieces.part(Part::Glob(self.since(at).to_owned()));
+                    pieces.part(Part::Glob(self.since(at).into()));
                 }
                 b'{' | b',' | b'}' if kind == Kind::Argument => {
                     self.skip(1);
@@ -141,16 +175,9 @@ impl<'a> Reader<'a> {
     /// Reads up to the next character that means something.
     fn read_plain(&mut self, pieces: &mut Pieces) {
         let start = self.position;
-        let rest = self.text.as_bytes().get(start..self.end);
         // The first byte is here because it means nothing where it stands.
-        let length = rest.map_or(0, |rest| {
-            1 + rest
-                .iter()
-                .skip(1)
-                .take_while(|byte| !SPECIAL[usize::from(**byte)])
-                .count()
-        });
-        self.skip(length);
+        let rest = self.text.as_bytes().get(start + 1..self.end);
+        self.skip(1 + rest.map_or(0, |rest| SPECIAL.first_in(rest)));
         self.finish_character();
         pieces.text(self.since(start));
     }
@@ -194,16 +221,8 @@ impl<'a> Reader<'a> {
                 HOLE_BYTE if self.read_hole(pieces, quoting) => {}
                 _ => {
                     let start = self.position;
-                    let rest = self.text.as_bytes().get(start..self.end);
-                    let special = |byte: &u8| b"\"\\$`\xEF".contains(byte);
-                    let length = rest.map_or(0, |rest| {
-                        1 + rest
-                            .iter()
-                            .skip(1)
-                            .take_while(|byte| !special(byte))
-                            .count()
-                    });
-                    self.skip(length);
+                    let rest = self.text.as_bytes().get(start + 1..self.end);
+                    self.skip(1 + rest.map_or(0, |rest| SPECIAL_IN_QUOTES.first_in(rest)));
                     self.finish_character();
                     pieces.text(self.since(start));
                 }
@@ -265,7 +284,7 @@ impl<'a> Reader<'a> {
         if ends {
             let user = rest.get(..length).unwrap_or_default();
             self.skip(length);
-            pieces.part(Part::Tilde(user.to_owned()));
+            pieces.part(Part::Tilde(user.into()));
         } else {
             pieces.text("~");
         }
@@ -280,7 +299,7 @@ impl<'a> Reader<'a> {
 
     fn read_pattern_group(&mut self, pieces: &mut Pieces) {
         let start = self.position;
-        let mut inner = Pieces(Vec::new());
+        let mut inner = Pieces::default();
         let mut open = 0_usize;
         while let Some(byte) = self.peek() {
             match byte {
@@ -299,7 +318,7 @@ impl<'a> Reader<'a> {
             }
             inner.0.clear();
         }
-        pieces.part(Part::Glob(self.since(start).to_owned()));
+        pieces.part(Part::Glob(self.since(start).into()));
     }
 
     /// `(…)` of a substitution, from its parenthesis on: its commands are read, its output is not known.
@@ -348,7 +367,7 @@ fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
     let part = match name {
         "" => Part::Unknown { quoted },
         name => Part::Variable {
-            name: name.to_owned(),
+            name: name.into(),
             quoted,
             fallback: None,
         },

@@ -1,5 +1,7 @@
 //! Programs that run another one: where its words begin among theirs.
 
+use super::beginnings::Beginnings;
+use super::few::Few;
 use super::view::Command;
 use super::word::{Part, Word};
 
@@ -134,6 +136,17 @@ const WRAPPERS: &[Wrapper] = &[
     with(&["xargs", "gxargs"], "IEdLnPsa", XARGS_LONG, 0),
 ];
 
+/// How their names begin.
+pub(super) const NAMES: Beginnings = {
+    let mut names = Beginnings::NONE;
+    let mut rest = WRAPPERS;
+    while let [wrapper, after @ ..] = rest {
+        names = names.and(wrapper.names);
+        rest = after;
+    }
+    names
+};
+
 /// The index of the first word of the command that this one runs, if it is a wrapper.
 pub(super) fn inner_start(command: &Command) -> Option<usize> {
     let first = command.words.first()?;
@@ -203,7 +216,7 @@ pub(super) fn is_assignment(beginning: &str) -> bool {
 
 fn is_only_expansion(word: &Word) -> bool {
     matches!(
-        word.parts.as_slice(),
+        *word.parts,
         [Part::Variable { quoted: false, .. } | Part::Unknown { quoted: false }]
     )
 }
@@ -229,7 +242,7 @@ pub(super) fn xargs_placeholder(command: &Command, inner: usize) -> Option<Strin
 /// The word with every `placeholder` in it replaced by something unknown.
 pub(super) fn without_placeholder(word: &Word, placeholder: &str) -> Word {
     let mut replaced = Word {
-        parts: Vec::new(),
+        parts: Few::default(),
         ..*word
     };
     for part in &word.parts {
@@ -241,7 +254,7 @@ pub(super) fn without_placeholder(word: &Word, placeholder: &str) -> Word {
             if index > 0 {
                 replaced.push(Part::Unknown { quoted: true });
             }
-            replaced.push(Part::Text(piece.to_owned()));
+            replaced.push(Part::Text(piece.into()));
         }
     }
     replaced

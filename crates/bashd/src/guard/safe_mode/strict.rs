@@ -145,7 +145,7 @@ fn step_word(word: &Word) -> Result<StepWord, Objection> {
         ));
     }
     if word.has_glob() && !text.starts_with('-') {
-        return Ok(StepWord::Pattern(word.parts.clone()));
+        return Ok(StepWord::Pattern(word.parts.to_vec()));
     }
     Ok(StepWord::Literal(text.into_owned()))
 }

@@ -1,0 +1,54 @@
+//! How some names begin, for what is asked of every command and has to say no quickly.
+
+/// Beginnings of names by their first two letters: a row for the first, a bit for the second.
+pub(crate) struct Beginnings([u32; 32]);
+
+impl Beginnings {
+    /// Those of no name.
+    pub(crate) const NONE: Self = Self([0; 32]);
+
+    /// The same, and those of these names.
+    pub(crate) const fn and(mut self, names: &[&str]) -> Self {
+        let mut rest = names;
+        while let [name, after @ ..] = rest {
+            if let [first, second, ..] = name.as_bytes() {
+                self.0[row(*first)] |= bit(*second);
+            }
+            rest = after;
+        }
+        self
+    }
+
+    /// Whether a name may begin like one of them, or be one. Where the answer is no, it surely does not.
+    pub(crate) fn may_have(&self, name: &str) -> bool {
+        match name.as_bytes() {
+            [first, second, ..] => self.0[row(*first)] & bit(*second) != 0,
+            // One letter tells too little.
+            _ => true,
+        }
+    }
+}
+
+const fn row(letter: u8) -> usize {
+    (letter & 31) as usize
+}
+
+const fn bit(letter: u8) -> u32 {
+    1 << (letter & 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_no_only_where_it_is_sure() {
+        const SOME: Beginnings = Beginnings::NONE.and(&["rm", "-"]).and(&["git"]);
+        for name in ["rm", "rmdir", "git", "git-add", "gist", "-", "[", ""] {
+            assert!(SOME.may_have(name), "{name}");
+        }
+        for name in ["ls", "gs", "tm", "--"] {
+            assert!(!SOME.may_have(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Sets of bytes, for loops that ask of every byte of a text whether it is one of a few.
+
+/// What names of variables are made of.
+pub(super) static NAME: ByteSet =
+    ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+/// A set of bytes. A look into a table, where a search in a list would be a call for each byte.
+pub(super) struct ByteSet([bool; 256]);
+
+impl ByteSet {
+    /// These bytes.
+    pub(super) const fn of(bytes: &[u8]) -> Self {
+        let mut set = [false; 256];
+        let mut rest = bytes;
+        while let [byte, after @ ..] = rest {
+            set[*byte as usize] = true;
+            rest = after;
+        }
+        Self(set)
+    }
+
+    /// Whether it is one of them.
+    pub(super) const fn contains(&self, byte: u8) -> bool {
+        self.0[byte as usize]
+    }
+
+    /// How many bytes of a text, from its start on, are of them.
+    pub(super) fn run_in(&self, text: &[u8]) -> usize {
+        let first = text.iter().position(|byte| !self.contains(*byte));
+        first.unwrap_or(text.len())
+    }
+
+    /// Where the first of them is; the length of the text if there is none.
+    pub(super) fn first_in(&self, text: &[u8]) -> usize {
+        let first = text.iter().position(|byte| self.contains(*byte));
+        first.unwrap_or(text.len())
+    }
+}

@@ -7,7 +7,7 @@
 //! is therefore *held*: it is forked when another leaves, since a call is over then, or after a moment.
 
 use super::protocol::{self, Failed, Fork, Frame, Hello, Hurry, Welcome};
-use super::waiting::{self, Keeper, poll};
+use super::waiting::{Keeper, Moment, poll};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
 use crate::exec::os::{descriptors, tree};
@@ -117,23 +117,24 @@ impl Server {
         } else if frame.is::<Fork>() {
             let hold_us = frame.body().map_or(0, |fork: Fork| fork.hold_us);
             match frame.fds.into_iter().next() {
-                Some(link) if hold_us == 0 => self.fork_keeper(link, waiting::Forked::AtOnce),
+                Some(link) if hold_us == 0 => self.fork_keeper(link, Moment::Busy),
                 Some(link) => {
-                    let due = Instant::now() + Duration::from_micros(hold_us);
-                    self.held.push((due, link));
+                    let now = Instant::now();
+                    let due = now.checked_add(Duration::from_micros(hold_us));
+                    self.held.push((due.unwrap_or(now), link));
                 }
                 None => {}
             }
         } else if frame.is::<Hurry>() {
-            self.fork_held(waiting::Forked::AtOnce);
+            self.fork_held(Moment::Busy);
         } else {
             let _ = protocol::refuse(control, &frame.name);
         }
     }
 
-    fn fork_held(&mut self, forked: waiting::Forked) {
+    fn fork_held(&mut self, moment: Moment) {
         while let Some((_, link)) = self.held.pop() {
-            self.fork_keeper(link, forked);
+            self.fork_keeper(link, moment);
         }
     }
 
@@ -141,11 +142,11 @@ impl Server {
     fn fork_held_until(&mut self, now: Instant) {
         while let Some(at) = self.held.iter().position(|(due, _)| now >= *due) {
             let (_, link) = self.held.swap_remove(at);
-            self.fork_keeper(link, waiting::Forked::Calmly);
+            self.fork_keeper(link, Moment::Calm);
         }
     }
 
-    fn fork_keeper(&mut self, link: OwnedFd, forked: waiting::Forked) {
+    fn fork_keeper(&mut self, link: OwnedFd, moment: Moment) {
         if self.hello.is_none() {
             return;
         }
@@ -156,19 +157,19 @@ impl Server {
             Ok(Forked::Child) => {
                 self.control = None;
                 self.held.clear(); // the ends of others' sockets: theirs alone may be open
-                exit_now(i32::from(self.be_keeper(link, forked).is_err()))
+                exit_now(i32::from(self.be_keeper(link, moment).is_err()))
             }
             Err(error) => tell_failure(&link, "fork a keeper", &error),
         }
     }
 
-    fn be_keeper(&self, link: OwnedFd, forked: waiting::Forked) -> io::Result<()> {
+    fn be_keeper(&self, link: OwnedFd, moment: Moment) -> io::Result<()> {
         let Some(hello) = &self.hello else {
             return Ok(());
         };
         match self.set_up_keeper() {
             Ok((engine, signals)) => Keeper::new(link, Some(engine), signals)
-                .forked(forked)
+                .forked(moment)
                 .prepare(hello.storage.clone())
                 .live(),
             Err(error) => {
@@ -196,7 +197,7 @@ impl Server {
             end_orphans(&self.keepers);
         }
         if has_left {
-            self.fork_held(waiting::Forked::Calmly);
+            self.fork_held(Moment::Calm);
         }
     }
 

@@ -15,17 +15,17 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long a keeper that was forked at once waits before it starts a shell ahead: the call that is being served
+/// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the call that is being served
 /// goes first, and in a burst of calls the next one may be here before.
 const BEFORE_WARMING: Duration = Duration::from_micros(600);
 
-/// How a keeper came to be forked.
+/// At what moment a keeper was forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Forked {
-    /// At once, while a call was being served.
-    AtOnce,
-    /// When it was calm.
-    Calmly,
+pub(super) enum Moment {
+    /// While a call was being served, or to serve one.
+    Busy,
+    /// When no short call needed the cores.
+    Calm,
 }
 
 /// What a keeper is born with.
@@ -67,11 +67,11 @@ impl Keeper {
         }
     }
 
-    /// The same, forked in such a way.
-    pub(super) fn forked(mut self, forked: Forked) -> Self {
-        self.before_warming = match forked {
-            Forked::AtOnce => BEFORE_WARMING,
-            Forked::Calmly => Duration::ZERO,
+    /// The same, forked at such a moment.
+    pub(super) fn forked(mut self, moment: Moment) -> Self {
+        self.before_warming = match moment {
+            Moment::Busy => BEFORE_WARMING,
+            Moment::Calm => Duration::ZERO,
         };
         self
     }

@@ -187,13 +187,11 @@ impl Keeper {
         storage: &Storage,
     ) -> Result<Shell, Failed> {
         let warm = self.warm.take();
-        match warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
-            Some(shell) => Ok(shell),
-            None => {
-                let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
-                start::start(message, &frame.fds, &storage.runs, prepared, ahead)
-            }
+        if let Some(shell) = warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
+            return Ok(shell);
         }
+        let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+        start::start(message, &frame.fds, &storage.runs, prepared, ahead)
     }
 
     pub(super) fn tell_failure(&self, failed: &Failed) -> io::Result<()> {

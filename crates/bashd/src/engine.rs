@@ -18,7 +18,7 @@ use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
 use crate::ledger::{Entry, Ledger};
 use crate::minimize;
-use crate::plan::{self, Handover, Host, Otherwise, Programs, Setting, Streams};
+use crate::plan::{self, Handover, Host, Inheritance, Otherwise, Programs, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::{Means, conclude};
 use crate::profile::library::{Library, Missing};
@@ -59,6 +59,7 @@ struct Shared {
     artifacts: Store,
     activity: Activity,
     programs: Programs,
+    inheritance: Inheritance,
     /// Nothing where output is not minimized.
     minimizer: Option<minimize::Settings>,
     /// Who is asked where a rule says so.
@@ -90,6 +91,7 @@ impl Engine {
             artifacts,
             activity: Activity::default(),
             programs: Programs::default(),
+            inheritance: Inheritance::default(),
             minimizer,
             approver: OnceLock::new(),
             warnings,
@@ -266,7 +268,7 @@ impl Shared {
     /// The pipeline. `Err` is an ending before the last stage.
     async fn stages(
         &self,
-        profile: &Profile,
+        profile: &Arc<Profile>,
         call: &Call,
         entry: &mut Entry<'_>,
         watch: Option<&mut Watch>,
@@ -405,6 +407,7 @@ impl Shared {
             owner,
             shape,
             programs: &self.programs,
+            inheritance: &self.inheritance,
             host: Host::Us,
         }
     }

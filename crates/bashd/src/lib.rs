@@ -50,6 +50,7 @@ pub mod script;
 pub mod snapshot;
 mod template;
 pub mod urls;
+mod variables;
 
 pub use call::Call;
 pub use config::{Config, Surroundings};

@@ -14,6 +14,7 @@ mod steps;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
+pub(crate) use self::environment::Inheritance;
 pub(crate) use self::resolve::{Host, Setting, resolve};
 pub use self::session::{Overlap, SessionKey, SessionPlan};
 pub(crate) use self::shell::Programs;
@@ -22,10 +23,10 @@ use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
 pub use crate::request::{Handover, Otherwise};
 use crate::screen::Size;
+pub use crate::variables::Variables;
 pub use job::JobPlan;
 pub(crate) use resources::Restraint;
 pub use resources::{Cgroups, LimitKind, LimitsInForce, Resources, parent_group};
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,7 +41,7 @@ pub struct Plan {
     /// The working directory, held open so that it can't be swapped meanwhile.
     pub cwd: Directory,
     /// The whole environment.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: Variables,
     /// The environment as a client hears of it that runs the command itself.
     pub client_env: ClientEnvironment,
     /// What the command reads.
@@ -130,9 +131,10 @@ impl Plan {
     }
 
     /// The environment without the id of the run, which a shell that waits can't know.
-    pub(crate) fn env_of_shell(&self) -> impl Iterator<Item = &(OsString, OsString)> {
-        let is_run = |(name, _): &&(OsString, OsString)| name == environment::RUN_VARIABLE;
-        self.env.iter().filter(move |variable| !is_run(variable))
+    pub(crate) fn env_of_shell(&self) -> Variables {
+        let mut env = self.env.clone();
+        env.retain(|name| name != environment::RUN_VARIABLE);
+        env
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn snapshot(settings: &Settings) -> Check {
         return Check::weaker(NAME, finding, NONE);
     }
     let directory = settings.config.shells_dir();
-    match standing(&directory, &shell, &surroundings.env) {
+    match standing(&directory, &shell, &surroundings.variables()) {
         Standing::Ready(path) => Check::good(NAME, path.display().to_string(), TAKEN),
         Standing::NotMade => Check::good(
             NAME,

@@ -67,7 +67,7 @@ impl Calls<'_> {
             self.load.room_for_an_answer().await?;
             match context.meta.get_progress_token() {
                 Some(token) => {
-                    let running = self.shared.server.engine.stream(call);
+                    let running = self.shared.server.engine.follow(call);
                     telling(running, Progress::new(token), &context).await
                 }
                 None => Some(self.shared.server.engine.run(call).await),

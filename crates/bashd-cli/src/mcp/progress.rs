@@ -44,13 +44,9 @@ impl Progress {
 
     /// Something has.
     pub(super) fn take(&mut self, event: &Event) {
-        let Event::Output { text, .. } = event else {
-            return;
-        };
-        self.bytes += text.len() as u64;
-        self.tail.push_str(end_of(text));
-        if self.tail.len() > 2 * BYTES {
-            self.tail = end_of(&self.tail).to_owned();
+        if let Event::Snapshot(snapshot) = event {
+            self.bytes = snapshot.bytes;
+            end_of(&snapshot.text).clone_into(&mut self.tail);
         }
     }
 
@@ -69,8 +65,7 @@ impl Progress {
         self.told_bytes = self.bytes;
         let elapsed = self.begun.elapsed().as_secs_f64();
         let mut message = format!("running for {elapsed:.1} s, {} bytes of output", self.bytes);
-        let tail = end_of(&self.tail).trim_end();
-        let lines: Vec<&str> = tail.lines().rev().take(LINES).collect();
+        let lines: Vec<&str> = self.tail.trim_end().lines().rev().take(LINES).collect();
         for line in lines.into_iter().rev() {
             message.push('\n');
             message.push_str(line);
@@ -92,22 +87,16 @@ mod tests {
     use rmcp::model::NumberOrString;
 
     fn output(text: &str) -> Event {
-        let stream = bashd::Stream::Out;
-        let text = text.to_owned();
-        Event::Output {
-            stream,
-            offset: 0,
-            text,
-        }
+        let mut snapshot = bashd::Snapshot::default();
+        (snapshot.bytes, snapshot.text) = (text.len() as u64, text.to_owned());
+        Event::Snapshot(snapshot)
     }
 
     #[test]
     fn the_tail_is_short_and_whole_characters() {
         let mut progress = Progress::new(ProgressToken(NumberOrString::Number(1)));
-        for _ in 0..1000 {
-            progress.take(&output("ééééééééé\n"));
-        }
-        progress.take(&output("last\n"));
+        progress.take(&output("first\n"));
+        progress.take(&output(&format!("{}last\n", "ééééééééé\n".repeat(1000))));
         let told = progress.tell();
         let message = told.message.unwrap();
         assert!(message.ends_with("ééééééééé\nlast"), "{message}");

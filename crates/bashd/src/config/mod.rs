@@ -34,6 +34,7 @@ use crate::plan::{Cgroups, Quota, Resources, Survivors};
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::rewrite::Command;
+use crate::variables::Variables;
 use resolve::Values;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -141,6 +142,14 @@ pub struct Surroundings {
     pub cwd: PathBuf,
     /// The environment that commands inherit.
     pub env: Vec<(OsString, OsString)>,
+}
+
+impl Surroundings {
+    /// The environment as processes get it.
+    pub fn variables(&self) -> Variables {
+        let pairs = self.env.iter();
+        pairs.map(|(name, value)| (name, value)).collect()
+    }
 }
 
 impl Config {

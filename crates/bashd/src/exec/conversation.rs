@@ -3,8 +3,10 @@
 use super::connection::Connection;
 use super::handover::Turn;
 use super::keeper::job_messages::Detached;
-use super::keeper::protocol::{Exited, Failed, Frame, Grown, Release, Spilled, Started};
-use super::{Run, Watch, failure, no_answer};
+use super::keeper::protocol::{
+    Exited, Failed, Form, Frame, Gone, Grown, Prepared, Release, Spilled, Started,
+};
+use super::{Reset, Run, Watch, failure, no_answer};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::spool::SpoolReader;
@@ -24,6 +26,8 @@ pub(super) enum Heard {
     Exited(Box<Exited>),
     /// It is a job now; the session whose shell went along was in this directory.
     Detached(Option<PathBuf>),
+    /// The session had ended before; nothing ran.
+    Gone(Reset),
 }
 
 /// One call's conversation with its keeper.
@@ -42,6 +46,8 @@ pub(super) struct Call<'a> {
     pub(super) limits: Option<LimitsInForce>,
     /// Whether the keeper is this call's alone.
     pub(super) place: Place,
+    /// For which form of a call what was prepared is ours.
+    pub(super) form: Option<Form>,
     /// Where the session's shell was when the call began.
     pub(super) began_in: Option<PathBuf>,
 }
@@ -73,6 +79,7 @@ impl<'a> Call<'a> {
             pid: 0,
             limits: None,
             place,
+            form: None,
             began_in: None,
         }
     }
@@ -90,7 +97,7 @@ impl<'a> Call<'a> {
                 frame = self.connection.receive() => frame,
                 () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     if let Some(watch) = &mut self.watch {
-                        watch.show_held();
+                        watch.show_held(&self.spools);
                     }
                     continue;
                 }
@@ -125,9 +132,23 @@ impl<'a> Call<'a> {
         } else if frame.is::<Detached>() {
             let detached: Detached = frame.body().map_err(broken)?;
             return self.hear_detached(detached).await;
+        } else if frame.is::<Prepared>() {
+            let Prepared { form, started } = frame.body().map_err(broken)?;
+            // Nobody watches, and the time counts since the call was sent.
+            if self.form == Some(form) {
+                self.begin(started, frame.fds).map_err(broken)?;
+            }
         } else if frame.is::<Started>() {
-            self.begin(frame).map_err(broken)?;
+            let started: Started = frame.body().map_err(broken)?;
+            if let Some(watch) = &mut self.watch {
+                watch.begin(started.pid);
+            }
+            self.begin(started, frame.fds).map_err(broken)?;
+            self.turn.begin();
             self.follow().await;
+        } else if frame.is::<Gone>() {
+            let gone: Gone = frame.body().map_err(broken)?;
+            return Ok(Some(Heard::Gone(gone.reset)));
         } else if frame.is::<Spilled>() {
             let Spilled { stream } = frame.body().map_err(broken)?;
             if let (Some(spool), Some(ring)) =
@@ -144,23 +165,18 @@ impl<'a> Call<'a> {
     }
 
     /// The shell runs: take the descriptors of its spools.
-    fn begin(&mut self, frame: Frame) -> std::io::Result<()> {
-        let started: Started = frame.body()?;
-        let mut fds = frame.fds.into_iter();
+    fn begin(&mut self, started: Started, fds: Vec<OwnedFd>) -> std::io::Result<()> {
+        let mut fds = fds.into_iter();
         for has_head in started.heads {
             let page = fds.next().ok_or(std::io::ErrorKind::UnexpectedEof)?;
             let head = if has_head { fds.next() } else { None };
-            self.spools.push(SpoolReader::new(page, head)?);
+            self.spools.push(SpoolReader::new_later(page, head));
         }
         self.keeper = fds.next();
         self.pid = started.pid;
         self.limits = started.limits;
         let directory = started.directory.map(OsString::from_vec);
         self.began_in = directory.map(PathBuf::from);
-        self.turn.begin();
-        if let Some(watch) = &mut self.watch {
-            watch.begin(started.pid);
-        }
         Ok(())
     }
 
@@ -186,7 +202,7 @@ impl<'a> Call<'a> {
             .collect::<Vec<_>>();
         if let Some(watch) = &mut self.watch {
             watch.pass_on(&spools).await;
-            watch.finish().await;
+            watch.finish(&spools).await;
         }
         let is_kept = match self.place {
             Place::Alone => self.keep_survivors(&mut exited.left_behind).await,

@@ -105,6 +105,8 @@ pub(crate) async fn run(
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
         }
+        // Only sessions are gone before their calls.
+        Ok(Heard::Gone(_)) => Err(no_answer().into()),
         Ok(Heard::Detached(_)) => {
             keepers.refill();
             Ok(Outcome::HandedOver(call.handed_over().await?))
@@ -190,14 +192,6 @@ fn failure(frame: &Frame) -> std::io::Result<Error> {
     Ok(Error::io(ErrorKind::Spawn, doing, error))
 }
 
-/// A variable as it stands in an environment.
-fn entry((name, value): &(OsString, OsString)) -> ByteBuf {
-    let mut entry = name.clone();
-    entry.push("=");
-    entry.push(value);
-    ByteBuf::from(entry.into_vec())
-}
-
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
@@ -215,7 +209,7 @@ fn start_message(plan: &Plan) -> Start {
             let script = plan.script.clone().unwrap_or_default();
             ByteBuf::from(script.into_bytes())
         }),
-        env: plan.env.iter().map(entry).collect(),
+        env: plan.env.clone(),
         stdin: plan.stdin != Stdin::Null,
         streams: plan.streams,
         quota: plan.quota,

@@ -5,10 +5,9 @@
 //! filled with its like. The keeper compares again before it uses one, and steps aside if anything is
 //! different.
 
-use super::entry;
 use super::keeper::protocol::{self, Warm as WarmMessage};
-use crate::plan::{Plan, Quota, Streams};
-use std::ffi::OsString;
+use crate::plan::environment::RUN_VARIABLE;
+use crate::plan::{Plan, Quota, Streams, Variables};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -37,7 +36,7 @@ struct Like {
     streams: Streams,
     quota: Quota,
     /// Without the id of the run.
-    env: Vec<(OsString, OsString)>,
+    env: Variables,
 }
 
 impl WarmShells {
@@ -89,7 +88,7 @@ impl Like {
             snapshot: plan.snapshot.clone(),
             streams: plan.streams,
             quota: plan.quota,
-            env: plan.env_of_shell().cloned().collect(),
+            env: plan.env_of_shell(),
         }
     }
 
@@ -98,14 +97,14 @@ impl Like {
             && self.cwd == plan.cwd.path
             && self.snapshot == plan.snapshot
             && (self.streams, self.quota) == (plan.streams, plan.quota)
-            && self.env.iter().eq(plan.env_of_shell())
+            && plan.env.equals_but_for(RUN_VARIABLE, &self.env)
     }
 
     fn message(&self, plan: &Plan) -> WarmMessage {
         WarmMessage {
             program: self.program.clone().into_os_string().into_vec(),
             name: plan.shell.name.clone().into_vec(),
-            env: self.env.iter().map(entry).collect(),
+            env: self.env.clone(),
             streams: self.streams,
             quota: self.quota,
             snapshot: self.snapshot.clone(),

@@ -3,6 +3,7 @@
 //! It has an environment of its own, which is like ours, since it started us. So it hears only what
 //! a plan changes, and where a guard is on, the variables that slip code past it are blank there.
 
+use super::Variables;
 use std::ffi::{OsStr, OsString};
 
 /// Variables that bash obeys before the script, which a client may have though we have not.
@@ -31,14 +32,16 @@ impl ClientEnvironment {
     /// What leads from `ours` to `planned`.
     pub(super) fn between(
         ours: &[(OsString, OsString)],
-        planned: &[(OsString, OsString)],
+        planned: &Variables,
         guarded: Guarded,
     ) -> Self {
-        let is_planned = |name: &OsStr| planned.iter().any(|(known, _)| known == name);
+        let is_planned = |name: &OsStr| planned.get(name).is_some();
+        let is_ours =
+            |(name, value): &(&OsStr, &OsStr)| ours.iter().any(|(n, v)| n == name && v == value);
         let mut set: Vec<_> = planned
             .iter()
-            .filter(|entry| !ours.contains(entry))
-            .cloned()
+            .filter(|variable| !is_ours(variable))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let stays = |name: &OsStr| {
             let mut known = OBEYED_BEFORE_THE_SCRIPT.iter().chain(&SHELLS_OWN);
@@ -74,7 +77,8 @@ mod tests {
     #[test]
     fn only_changes_are_told() {
         let ours = variables(&[("A", "1"), ("B", "2"), ("C", "3"), ("PWD", "/")]);
-        let planned = variables(&[("A", "1"), ("B", "other"), ("D", "4")]);
+        let planned = [("A", "1"), ("B", "other"), ("D", "4")];
+        let planned = planned.into_iter().collect();
         let told = ClientEnvironment::between(&ours, &planned, Guarded::No);
         assert_eq!(told.set, variables(&[("B", "other"), ("D", "4")]));
         assert_eq!(told.unset, ["C"]);
@@ -83,7 +87,7 @@ mod tests {
     #[test]
     fn where_a_guard_is_on_bash_obeys_nothing_before_the_script() {
         let ours = variables(&[("BASH_ENV", "/evil"), ("BASH_FUNC_ls%%", "() { :; }")]);
-        let told = ClientEnvironment::between(&ours, &[], Guarded::Yes);
+        let told = ClientEnvironment::between(&ours, &Variables::default(), Guarded::Yes);
         let blank = [("BASH_ENV", ""), ("ENV", ""), ("SHELLOPTS", "")];
         assert_eq!(told.set, variables(&blank));
         assert_eq!(told.unset, ["BASH_FUNC_ls%%"]);

@@ -5,83 +5,143 @@ use crate::config::Surroundings;
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::run_id::RunId;
-use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use crate::variables::Variables;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The variable by which a command learns the id of its run, in profiles that say so.
 pub(crate) const RUN_VARIABLE: &str = "BASHD_RUN";
 
-/// The surroundings' variables, the profile's over them, the call's own over all.
-pub(super) fn of(
-    profile: &Profile,
-    request: &Request,
-    surroundings: &Surroundings,
-    programs: &Programs,
-    id: &RunId,
-) -> Vec<(OsString, OsString)> {
-    if request.by.is_person() {
-        let run = (RUN_VARIABLE.into(), id.as_str().into());
-        let own = surroundings.env.iter().cloned().chain([run]);
-        return last_of_each(own.chain(request.env.iter().cloned()));
-    }
-    let rules = &profile.environment;
-    let inherited = surroundings.env.iter().cloned();
-    let inherited = inherited.filter(|(name, _)| rules.inherits(name));
-    let run = rules.run_variable.then_some((RUN_VARIABLE, id.as_str()));
-    let set = rules.set.iter().map(|(name, value)| (&**name, &**value));
-    let of_profile = set
-        .chain(run)
-        .map(|(name, value)| (name.into(), value.into()));
-    let to_programs = rules
-        .set_to_program
-        .iter()
-        .filter_map(|(name, candidates)| {
-            let find = |program: &String| programs.find(program, None, &surroundings.cwd);
-            Some((
-                name.into(),
-                candidates.iter().find_map(find)?.into_os_string(),
-            ))
-        });
-    last_of_each(
-        inherited
-            .chain(of_profile)
-            .chain(to_programs)
-            .chain(request.env.iter().cloned()),
-    )
+/// The variable that names the shell, in profiles that say so.
+const SHELL_VARIABLE: &str = "SHELL";
+
+/// For how long what calls inherit is believed to be the same. What of it can change are programs that
+/// variables name, and those are believed for as long.
+const BELIEVED: Duration = Duration::from_secs(1);
+
+/// What the calls of each profile inherit, which is the same for all of them.
+#[derive(Default)]
+pub(crate) struct Inheritance(Mutex<Vec<Inherited>>);
+
+struct Inherited {
+    profile: Arc<Profile>,
+    at: Instant,
+    by_calls: Arc<Variables>,
+    /// The same for a session's shell, which is this program.
+    by_sessions: Option<(PathBuf, Arc<Variables>)>,
 }
 
-/// Of several variables with one name the last, at its place.
-fn last_of_each(
-    variables: impl Iterator<Item = (OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    let variables: Vec<_> = variables.collect();
-    let mut seen = HashSet::with_capacity(variables.len());
-    let is_last = variables
-        .iter()
-        .rev()
-        .map(|(name, _)| seen.insert(name))
-        .collect::<Vec<_>>();
-    let mut is_last = is_last.into_iter().rev();
-    variables
-        .into_iter()
-        .filter(|_| is_last.next() == Some(true))
-        .collect()
+impl Inheritance {
+    /// The surroundings' variables, the profile's over them.
+    fn by_calls(&self, origin: Origin<'_>) -> Arc<Variables> {
+        self.of(origin, |inherited| Arc::clone(&inherited.by_calls))
+    }
+
+    /// What a session's shell starts with: nothing that belongs to one call.
+    pub(super) fn by_sessions(
+        &self,
+        origin: Origin<'_>,
+        shell: &Shell,
+        is_kept_out: impl Fn(&OsStr) -> bool,
+    ) -> Arc<Variables> {
+        self.of(origin, |inherited| match &inherited.by_sessions {
+            Some((program, known)) if *program == shell.program => Arc::clone(known),
+            _ => {
+                let mut env = Variables::clone(&inherited.by_calls);
+                if inherited.profile.environment.shell_variable {
+                    env.set(SHELL_VARIABLE, &shell.program);
+                }
+                env.retain(|name| !is_kept_out(name));
+                let env = Arc::new(env);
+                inherited.by_sessions = Some((shell.program.clone(), Arc::clone(&env)));
+                env
+            }
+        })
+    }
+
+    fn of<T>(&self, origin: Origin<'_>, tell: impl FnOnce(&mut Inherited) -> T) -> T {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| one.at.elapsed() < BELIEVED);
+        let is_it = |one: &Inherited| Arc::ptr_eq(&one.profile, origin.profile);
+        if let Some(known) = all.iter_mut().find(|one| is_it(one)) {
+            return tell(known);
+        }
+        let mut made = Inherited {
+            profile: Arc::clone(origin.profile),
+            at: Instant::now(),
+            by_calls: Arc::new(origin.inherited()),
+            by_sessions: None,
+        };
+        let told = tell(&mut made);
+        all.push(made);
+        told
+    }
+}
+
+/// Where variables come from that calls inherit.
+#[derive(Clone, Copy)]
+pub(super) struct Origin<'a> {
+    pub(super) profile: &'a Arc<Profile>,
+    pub(super) surroundings: &'a Surroundings,
+    pub(super) programs: &'a Programs,
+    pub(super) is_guarded: bool,
+}
+
+impl Origin<'_> {
+    fn inherited(self) -> Variables {
+        let rules = &self.profile.environment;
+        let mut env = self.surroundings.variables();
+        env.retain(|name| rules.inherits(name));
+        env.extend(&rules.set);
+        for (name, candidates) in &rules.set_to_program {
+            let find = |program: &String| {
+                let cwd = &self.surroundings.cwd;
+                self.programs.find(program, None, cwd)
+            };
+            if let Some(program) = candidates.iter().find_map(find) {
+                env.set(name, program);
+            }
+        }
+        if self.is_guarded {
+            env.retain(|name| !slips_code_past_the_guard(name));
+        }
+        env
+    }
+}
+
+/// What a call inherits, and its own over that.
+pub(super) fn of(
+    inheritance: &Inheritance,
+    origin: Origin<'_>,
+    request: &Request,
+    id: &RunId,
+) -> Variables {
+    let is_person = request.by.is_person();
+    let mut env = if is_person {
+        origin.surroundings.variables()
+    } else {
+        Variables::clone(&inheritance.by_calls(origin))
+    };
+    if is_person || origin.profile.environment.run_variable {
+        env.set(RUN_VARIABLE, id.as_str());
+    }
+    env.extend(request.env.iter().map(|(name, value)| (name, value)));
+    env
 }
 
 /// Has `SHELL` name the program that runs the command, unless the call says otherwise.
-pub(super) fn tell_shell(env: &mut Vec<(OsString, OsString)>, request: &Request, shell: &Shell) {
-    if request.env.iter().all(|(name, _)| name != "SHELL") {
-        env.retain(|(name, _)| name != "SHELL");
-        env.push(("SHELL".into(), shell.program.clone().into_os_string()));
+pub(super) fn tell_shell(env: &mut Variables, request: &Request, shell: &Shell) {
+    if request.env.iter().all(|(name, _)| name != SHELL_VARIABLE) {
+        env.set(SHELL_VARIABLE, &shell.program);
     }
 }
 
 /// Has `PWD` and `OLDPWD` say what they would after a `cd` in the shell. Bash believes them if they fit.
-pub(super) fn tell_directories(env: &mut Vec<(OsString, OsString)>, now: &Path, before: &Path) {
-    env.retain(|(name, _)| name != "PWD" && name != "OLDPWD");
-    env.push(("PWD".into(), now.into()));
-    env.push(("OLDPWD".into(), before.into()));
+pub(super) fn tell_directories(env: &mut Variables, now: &Path, before: &Path) {
+    env.set("PWD", now);
+    env.set("OLDPWD", before);
 }
 
 /// What `~` stands for.

@@ -1,10 +1,11 @@
 //! From a request to its plan: decides everything that is still open.
 
 use super::client_environment::Guarded;
+use super::environment::{Inheritance, Origin};
 use super::shell::{self, Place, Programs};
 use super::{
-    ClientEnvironment, Directory, Plan, Shell, Stdin, Streams, Warmth, directory, environment, job,
-    resources, session, session_plan, steps, terminal,
+    ClientEnvironment, Directory, Plan, Shell, Stdin, Streams, Variables, Warmth, directory,
+    environment, job, resources, session, session_plan, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -16,7 +17,7 @@ use crate::request::{Accepted, Ends, Request};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
 use crate::script::Shape;
-use std::ffi::OsString;
+use std::sync::Arc;
 
 /// What a plan is made within: the engine's own state, and the run's name.
 #[derive(Clone, Copy)]
@@ -31,6 +32,7 @@ pub(crate) struct Setting<'a> {
     /// What kind of script it is.
     pub(crate) shape: Shape,
     pub(crate) programs: &'a Programs,
+    pub(crate) inheritance: &'a Inheritance,
     /// Whose processes it will be.
     pub(crate) host: Host,
 }
@@ -49,7 +51,7 @@ pub(crate) enum Host {
 /// Backends on other machines begin here: a plan that names one is carried out by another arm of
 /// `exec`.
 pub(crate) fn resolve(
-    profile: &Profile,
+    profile: &Arc<Profile>,
     request: &Request,
     command: &Command,
     accepted: &Accepted,
@@ -58,31 +60,32 @@ pub(crate) fn resolve(
     let Setting {
         config,
         surroundings,
-        programs,
         id,
         ..
     } = setting;
+    let wish = Wish {
+        profile,
+        request,
+        setting,
+        is_guarded: config.guard(profile).is_on(),
+    };
     let cd = cd_of_the_shell(profile, config, request, command);
     let home = environment::home(request, surroundings);
     let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
     let wanted = directory::wanted(profile, request, lifted, surroundings, home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
-    let mut env = environment::of(profile, request, surroundings, programs, id);
+    let mut env = environment::of(setting.inheritance, wish.origin(), request, id);
     if terminal.is_some() {
         terminal::tell(&mut env, request);
     }
     if wanted.by_shell {
         environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
     }
-    if config.guard(profile).is_on() {
-        env.retain(|(name, _)| !environment::slips_code_past_the_guard(name));
+    let has_own = !request.env.is_empty() || request.by.is_person();
+    if wish.is_guarded && has_own {
+        env.retain(|name| !environment::slips_code_past_the_guard(name));
     }
-    let wish = Wish {
-        profile,
-        request,
-        setting,
-    };
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
     if profile.environment.shell_variable && script.is_some() {
@@ -149,7 +152,7 @@ fn guarded(wish: Wish<'_>) -> Guarded {
 fn shell_and_script(
     wish: Wish<'_>,
     text: String,
-    env: &mut Vec<(OsString, OsString)>,
+    env: &mut Variables,
     cwd: &Directory,
 ) -> Result<(Shell, Option<String>)> {
     let programs = wish.setting.programs;
@@ -177,7 +180,7 @@ fn shell_and_script(
             (shell::none(name, arguments, place)?, None)
         }
         Form::Steps(list) => {
-            *env = scrub(std::mem::take(env), &cwd.path);
+            scrub(env, &cwd.path);
             let script = steps::script(list, &cwd.path)?;
             let place = Place {
                 programs,
@@ -206,6 +209,7 @@ fn warmth(wish: Wish<'_>, shell: &Shell) -> Warmth {
         profile,
         request,
         setting,
+        ..
     } = wish;
     let is_plain = session::is_possible(shell) && shell.args == ["-c"];
     let is_as_written = matches!(setting.form, Form::AsWritten);
@@ -248,7 +252,21 @@ fn cd_of_the_shell<'a>(
 /// What was asked for, by whom, and within what.
 #[derive(Clone, Copy)]
 pub(super) struct Wish<'a> {
-    pub(super) profile: &'a Profile,
+    pub(super) profile: &'a Arc<Profile>,
     pub(super) request: &'a Request,
     pub(super) setting: Setting<'a>,
+    /// Whether rules judge what the profile's calls run.
+    pub(super) is_guarded: bool,
+}
+
+impl<'a> Wish<'a> {
+    /// Where its variables come from that are not its own.
+    pub(super) fn origin(self) -> Origin<'a> {
+        Origin {
+            profile: self.profile,
+            surroundings: self.setting.surroundings,
+            programs: self.setting.programs,
+            is_guarded: self.is_guarded,
+        }
+    }
 }

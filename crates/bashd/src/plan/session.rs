@@ -1,12 +1,14 @@
 //! What a call in a session needs beside its plan: whose shell, and the text that it evaluates. Pure.
 
-use super::{Shell, quote};
+use super::{Shell, Variables, quote};
 use crate::exec::keeper::session::Directory;
 use crate::request::Accepted;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
+use std::hash::{Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Variables of bash that nobody else can set: assigning one is an error.
 const READ_ONLY: [&str; 6] = [
@@ -67,7 +69,7 @@ impl SessionPlan {
 }
 
 /// What a session is known by. The call's own variables are not part of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionKey {
     /// The caller's name for it; empty for the one of calls that name none.
     pub name: String,
@@ -78,7 +80,14 @@ pub struct SessionKey {
     /// The script that the shell sources first.
     pub snapshot: Option<PathBuf>,
     /// The shell's environment.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: Arc<Variables>,
+}
+
+impl Hash for SessionKey {
+    /// By its name: sessions that differ in something else only are rare, and an environment is long.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
 }
 
 /// What happens to a call while another one of the same session runs.

@@ -3,8 +3,7 @@
 use super::resolve::{Setting, Wish};
 use super::{Directory, SessionKey, SessionPlan, Shell, environment, session};
 use crate::guard::safe_mode::Form;
-use crate::request::Request;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 
 /// The session of a call, or what is to be said if it should have one and can't.
 pub(super) fn or_notes(
@@ -37,10 +36,11 @@ fn plan_session(
             Setting {
                 config,
                 surroundings,
-                programs,
+                inheritance,
                 id,
                 ..
             },
+        is_guarded,
     } = wish;
     let Some(name) = profile.session.name_of(request) else {
         return Ok(None);
@@ -64,20 +64,16 @@ fn plan_session(
             "sessions need bash, and the shell is {shell}: the command ran in a shell of its own"
         ));
     }
-    let is_guarded = config.guard(profile).is_on();
-    let is_kept_out = |(name, _): &(OsString, OsString)| {
+    let is_kept_out = |name: &OsStr| {
         name == environment::RUN_VARIABLE && profile.environment.run_variable
             || is_guarded && environment::slips_code_past_the_guard(name)
             || session::is_private(name)
     };
-    let mut env = environment::of(profile, &Request::default(), surroundings, programs, id);
-    if profile.environment.shell_variable {
-        environment::tell_shell(&mut env, &Request::default(), shell);
-    }
-    env.retain(|variable| !is_kept_out(variable));
+    let env = inheritance.by_sessions(wish.origin(), shell, is_kept_out);
     let run = profile.environment.run_variable;
     let run = run.then(|| (environment::RUN_VARIABLE.into(), id.as_str().into()));
-    let own = request.env.iter().filter(|variable| !is_kept_out(variable));
+    let own = request.env.iter();
+    let own = own.filter(|(name, _)| !is_kept_out(name));
     let own: Vec<_> = run.into_iter().chain(own.cloned()).collect();
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {

@@ -1,5 +1,6 @@
 //! Which program reads the script: the configured one, the user's own, or the first of the profile's list.
 
+use super::Variables;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
@@ -75,15 +76,13 @@ impl Programs {
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) programs: &'a Programs,
-    pub(super) env: &'a [(OsString, OsString)],
+    pub(super) env: &'a Variables,
     pub(super) cwd: &'a Path,
 }
 
 impl Place<'_> {
     fn find(self, program: &str) -> Option<PathBuf> {
-        let path = self.env.iter().find(|(name, _)| name == "PATH");
-        let path = path.map(|(_, value)| value.as_os_str());
-        self.programs.find(program, path, self.cwd)
+        self.programs.find(program, self.env.get("PATH"), self.cwd)
     }
 }
 
@@ -91,7 +90,7 @@ impl Place<'_> {
 pub fn shell_for(profile: &Profile, config: &Config, surroundings: &Surroundings) -> Result<Shell> {
     let place = Place {
         programs: &Programs::default(),
-        env: &surroundings.env,
+        env: &surroundings.variables(),
         cwd: &surroundings.cwd,
     };
     find(profile, config, surroundings, place)

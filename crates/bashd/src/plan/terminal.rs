@@ -1,5 +1,6 @@
 //! Whether a command gets a terminal, and what its environment says of it.
 
+use super::Variables;
 use crate::config::{Config, Surroundings};
 use crate::notice::Notice;
 use crate::profile::Profile;
@@ -43,12 +44,12 @@ pub(super) fn decide(
 }
 
 /// Tells of the terminal, unless the call says otherwise; a size that was inherited is another's.
-pub(super) fn tell(env: &mut Vec<(OsString, OsString)>, request: &Request) {
+pub(super) fn tell(env: &mut Variables, request: &Request) {
     let is_said = |name: &OsStr| request.env.iter().any(|(said, _)| said == name);
-    env.retain(|(name, _)| {
+    env.retain(|name| {
         is_said(name) || !matches!(name.to_str(), Some("COLUMNS" | "LINES" | "TERM"))
     });
     if !is_said(OsStr::new(KIND.0)) {
-        env.push((KIND.0.into(), KIND.1.into()));
+        env.set(KIND.0, KIND.1);
     }
 }

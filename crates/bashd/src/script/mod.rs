@@ -2,7 +2,8 @@
 //!
 //! Three readings make one view, because each alone has blind spots. Our own scan reads everything,
 //! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it and adds
-//! the commands that the scan did not see; where its tree has errors, brush-parser is asked instead.
+//! the commands that the scan did not see; where its tree has errors, brush-parser is asked instead. Neither is
+//! asked about lists of plain commands, which there is only one way to read.
 //! So a syntax that one of them can't read never hides a command from the others. On top of that,
 //! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain variables.
 //!
@@ -20,6 +21,7 @@ mod here_doc;
 mod inner_scripts;
 mod keywords;
 mod parser_limits;
+mod plain_list;
 mod reader;
 mod second_opinion;
 mod shape;

@@ -1,13 +1,13 @@
 //! tree-sitter-bash's reading of a script: where it sees commands.
 
-use super::keywords::is_reserved;
+use super::plain_list;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use tree_sitter::{Node, Parser, TreeCursor};
 
 /// What tree-sitter saw.
 pub(super) struct Seen {
-    /// Where the names of commands begin.
+    /// Where the names of commands begin that the scan may have missed.
     pub(super) starts: Vec<usize>,
     /// Whether parts of the text are errors to it, so that the rest may be misread, too.
     pub(super) has_error: bool,
@@ -18,37 +18,18 @@ thread_local! {
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
-/// Parses; nothing if the parser can't be had.
+/// Reads a text that the scan finds to be right; nothing if the parser can't be had.
 pub(super) fn read(text: &str) -> Option<Seen> {
-    if let Some(start) = plain_start(text) {
+    if plain_list::is_one(text) {
         return Some(Seen {
-            starts: vec![start],
+            starts: Vec::new(),
             has_error: false,
         });
     }
     parse(text)
 }
 
-/// Commands whose arguments the grammar reads in a way of its own.
-const DECLARING: [&str; 8] = [
-    "declare", "export", "let", "local", "readonly", "typeset", "unset", "unsetenv",
-];
-
-/// Where the one command of a text of nothing but plain words begins.
-///
-/// There is one way to read such a text, and most commands are like that. The parser, which takes longer
-/// for its first line than a shell does to start, need not be asked.
-fn plain_start(text: &str) -> Option<usize> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _./-".contains(&byte);
-    if !text.bytes().all(is_plain) {
-        return None;
-    }
-    let start = text.bytes().position(|byte| byte != b' ')?;
-    let first = text.split(' ').find(|word| !word.is_empty())?;
-    (!is_reserved(first) && !DECLARING.contains(&first)).then_some(start)
-}
-
-fn parse(text: &str) -> Option<Seen> {
+pub(super) fn parse(text: &str) -> Option<Seen> {
     PARSER.with_borrow_mut(|kept| {
         let parser = match kept {
             Some(parser) => parser,
@@ -111,47 +92,5 @@ fn name_start(node: Node<'_>) -> Option<usize> {
     match node.kind() {
         "command_name" | "declaration_command" | "unset_command" => Some(node.start_byte()),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn holds_for(text: &str) {
-        if let Some(start) = plain_start(text) {
-            let seen = parse(text).unwrap();
-            assert!(!seen.has_error, "{text:?}");
-            assert_eq!(seen.starts, [start], "{text:?}");
-        }
-    }
-
-    #[test]
-    fn the_parser_agrees_about_plain_words() {
-        let words = "true test echo [ if then elif else fi while until do done for select case esac \
-                     function in coproc time declare export let local unset 7 007 2x - -- -n . .. \
-                     ./a ../b /bin/ls a/ a-b a_b a.b _ A-Z 1.5 x-";
-        let words: Vec<_> = words.split_whitespace().collect();
-        for first in &words {
-            holds_for(first);
-            for second in &words {
-                holds_for(&format!("{first} {second}"));
-                holds_for(&format!("  {first}  -x {second} a "));
-            }
-        }
-        assert_eq!(plain_start(" git status -sb"), Some(1));
-        for other in [
-            "", "  ", "a;b", "a=b", "if a", "time a", "a\nb", "a $b", "日",
-        ] {
-            assert_eq!(plain_start(other), None, "{other:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_parser_agrees_about_any_plain_text(text in "[a-z0-9 _./A-Z-]{0,40}") {
-            holds_for(&text);
-        }
     }
 }

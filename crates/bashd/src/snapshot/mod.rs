@@ -12,8 +12,9 @@ use crate::output::{Piece, Source};
 use crate::plan::{
     ClientEnvironment, Directory, Limits, Plan, Shell, Stdin, Streams, Survivors, Warmth,
 };
+use crate::variables::Variables;
 use std::collections::hash_map::DefaultHasher;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Write};
@@ -63,12 +64,12 @@ pub(crate) struct Snapshots {
 /// What a snapshot is made from.
 struct Origin {
     program: PathBuf,
-    env: Vec<(OsString, OsString)>,
+    env: Variables,
     home: PathBuf,
 }
 
 /// Looks how it stands with the snapshot for a shell with this environment. Starts nothing.
-pub fn standing(directory: &Path, program: &Path, env: &[(OsString, OsString)]) -> Standing {
+pub fn standing(directory: &Path, program: &Path, env: &Variables) -> Standing {
     let origin = Origin::new(program, env);
     let Some(origin) = origin.filter(Origin::has_rc) else {
         return Standing::NoRc;
@@ -150,22 +151,19 @@ impl Origin {
         let env = plan
             .session
             .as_ref()
-            .map_or(&plan.env, |session| &session.key.env);
+            .map_or(&plan.env, |session| &*session.key.env);
         Self::new(&plan.shell.program, env)
     }
 
-    fn new(program: &Path, env: &[(OsString, OsString)]) -> Option<Self> {
+    fn new(program: &Path, env: &Variables) -> Option<Self> {
         let is_private = |name: &OsStr| {
             ["BASH_ENV", "ENV", "HISTFILE"]
                 .iter()
                 .any(|own| name == *own)
         };
-        let env: Vec<_> = env
-            .iter()
-            .filter(|(name, _)| !is_private(name))
-            .cloned()
-            .collect();
-        let home = value(&env, "HOME")?.into();
+        let home = env.get("HOME")?.into();
+        let mut env = env.clone();
+        env.retain(|name| !is_private(name));
         Some(Self {
             program: program.to_owned(),
             env,
@@ -194,7 +192,7 @@ impl Origin {
     /// The snapshot's path: another state of the rc files, another name.
     fn path(&self, directory: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
-        (&self.program, &self.home, value(&self.env, "PATH"), SCRIPT).hash(&mut hasher);
+        (&self.program, &self.home, self.env.get("PATH"), SCRIPT).hash(&mut hasher);
         for name in RC_FILES {
             let state = fs::metadata(self.home.join(name))
                 .map(|file| (file.ino(), file.size(), file.mtime(), file.mtime_nsec()));
@@ -272,11 +270,6 @@ impl Origin {
             directory: like.directory.clone(),
         })
     }
-}
-
-fn value<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
-    let found = env.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_os_str())
 }
 
 fn failure_of(path: &Path) -> PathBuf {

@@ -43,9 +43,13 @@ fn snapshots(engine: &Engine) -> Vec<PathBuf> {
 
 fn finding(home: &Home, engine: &Engine) -> Standing {
     let program = ["/usr/bin/bash", "/bin/bash"].map(Path::new);
-    let found = program
-        .into_iter()
-        .map(|program| standing(&engine.config().shells_dir(), program, &home.env()));
+    let found = program.into_iter().map(|program| {
+        standing(
+            &engine.config().shells_dir(),
+            program,
+            &home.env().into_iter().collect(),
+        )
+    });
     let found: Vec<_> = found.collect();
     let made = |standing: &&Standing| !matches!(standing, Standing::NotMade);
     found.iter().find(made).unwrap_or(&found[0]).clone()

@@ -7,6 +7,7 @@ use crate::output::spool::Storage;
 use crate::plan::{LimitsInForce, Quota, Restraint, Streams, Survivors};
 use crate::reply::LeftBehind;
 use crate::screen::Size;
+use crate::variables::Variables;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -14,7 +15,7 @@ messages! {
     Hello = "hello", Welcome = "welcome", Fork = "fork", Hurry = "hurry",
     Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
     Resize = "resize", Typed = "typed",
-    Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
+    Prepared = "prepared", Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
     Gone = "gone", Failed = "failed", Refused = "refused",
 }
 
@@ -58,7 +59,7 @@ pub(crate) struct Start {
     #[serde(default)]
     pub(crate) warm: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) env: Variables,
     /// Whether a descriptor for stdin follows the working directory's.
     pub(crate) stdin: bool,
     pub(crate) streams: Streams,
@@ -91,7 +92,7 @@ pub(crate) struct Warm {
     #[serde(with = "serde_bytes")]
     pub(crate) name: Vec<u8>,
     /// `NAME=VALUE` entries, without the id of the run.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) env: Variables,
     pub(crate) streams: Streams,
     pub(crate) quota: Quota,
     /// A script that is sourced first.
@@ -104,7 +105,7 @@ pub(crate) struct Open {
     #[serde(with = "serde_bytes")]
     pub(crate) program: Vec<u8>,
     /// `NAME=VALUE` entries.
-    pub(crate) env: Vec<serde_bytes::ByteBuf>,
+    pub(crate) env: Variables,
     /// The working directory by name.
     #[serde(with = "serde_bytes")]
     pub(crate) directory: Vec<u8>,
@@ -117,17 +118,36 @@ pub(crate) struct Open {
     pub(crate) restraint: Option<Restraint>,
 }
 
-/// Engine to keeper, with the text to evaluate and, if `stdin` says so, what the command reads: run a
-/// command in the session's shell.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Call {
+/// What can be made ready for a call before it comes depends on this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Form {
     pub(crate) number: u64,
-    /// Whether a descriptor for stdin follows the text's.
+    /// Whether there is a descriptor for stdin.
     pub(crate) stdin: bool,
     /// Where the shell is after the call.
     pub(crate) directory: Directory,
     pub(crate) streams: Streams,
     pub(crate) quota: Quota,
+}
+
+impl Form {
+    /// The next call's, if it is like this one.
+    pub(crate) fn next(self) -> Self {
+        let number = self.number + 1;
+        Self { number, ..self }
+    }
+}
+
+/// Engine to keeper, with what the command reads, if its form says so: run a command in the session's
+/// shell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) form: Form,
+    /// Whether somebody watches: its beginning is then told when it comes, and not before.
+    pub(crate) is_watched: bool,
+    /// What the shell evaluates.
+    #[serde(with = "serde_bytes")]
+    pub(crate) text: Vec<u8>,
     pub(crate) timeout_us: u64,
     pub(crate) grace_us: u64,
     pub(crate) drain_silence_us: u64,
@@ -178,6 +198,14 @@ pub(crate) struct Typed {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Release {
     pub(crate) directory: PathBuf,
+}
+
+/// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins when it is
+/// sent, and this is then its `started`, with the same descriptors.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Prepared {
+    pub(crate) form: Form,
+    pub(crate) started: Started,
 }
 
 /// Keeper to engine: the shell runs. Carries, for each stream, counter page and head file (the

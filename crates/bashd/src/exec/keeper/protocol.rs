@@ -7,8 +7,8 @@
 //! minor version; a message that it does not know is refused by name.
 
 pub(crate) use super::messages::{
-    Call, End, Exited, Failed, Fork, Gone, Grown, Hello, Hurry, Open, Query, Refused, Release,
-    Resize, Spilled, Start, Started, Typed, Warm, Welcome,
+    Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Hurry, Open, Prepared, Query,
+    Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -22,10 +22,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A change that an older side can't follow raises this.
-pub(crate) const MAJOR: u16 = 1;
+pub(crate) const MAJOR: u16 = 2;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 7;
+pub(crate) const MINOR: u16 = 1;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -208,20 +208,31 @@ pub(crate) fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
 /// Also a file in memory may be above `RLIMIT_FSIZE`, and writing it would then kill the host by
 /// SIGXFSZ, so that the limit is looked at first.
 pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
-    use rustix::fs::{MemfdFlags, SealFlags};
+    let fd = empty_memory_file()?;
+    fill_memory_file(&fd, bytes)?;
+    Ok(fd)
+}
+
+/// A file in memory that is to be filled later.
+pub(super) fn empty_memory_file() -> io::Result<OwnedFd> {
+    use rustix::fs::MemfdFlags;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    Ok(rustix::fs::memfd_create(c"bashd-text", flags)?)
+}
+
+/// Fills an empty file in memory, once and for all.
+pub(super) fn fill_memory_file(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    use rustix::fs::SealFlags;
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     if limit.is_some_and(|limit| bytes.len() as u64 > limit) {
         return Err(rustix::io::Errno::FBIG.into());
     }
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = rustix::fs::memfd_create(c"bashd-text", flags)?;
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
-        written += rustix::io::pwrite(&fd, rest, written as u64)?;
+        written += rustix::io::pwrite(fd, rest, written as u64)?;
     }
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&fd, seals)?;
-    Ok(fd)
+    Ok(rustix::fs::fcntl_add_seals(fd, seals)?)
 }
 
 pub(super) fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {

@@ -7,7 +7,7 @@ use super::waiting::Keeper;
 use crate::exec::Exit;
 use crate::reply::LeftBehind;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Shortest time between two `grown` messages.
@@ -21,13 +21,7 @@ impl Run {
         let Some(link) = &keeper.link else {
             return Ok(());
         };
-        let mut fds = Vec::new();
-        let mut heads = Vec::new();
-        for pump in &self.pumps {
-            let of_spool = pump.spool.descriptors();
-            heads.push(of_spool.len() > 1);
-            fds.extend(of_spool);
-        }
+        let (heads, mut fds) = spools(&self.pumps);
         fds.extend(keeper.own.as_ref().map(AsFd::as_fd));
         let started = Started {
             pid: self.shell.as_raw_nonzero().get(),
@@ -113,4 +107,16 @@ impl Run {
             .zip(lengths)
             .any(|(pump, length)| pump.spool.total() > length)
     }
+}
+
+/// For each stream whether there is a head file, and of all of them counter page and head file.
+pub(super) fn spools(pumps: &[Pump]) -> (Vec<bool>, Vec<BorrowedFd<'_>>) {
+    let mut fds = Vec::new();
+    let mut heads = Vec::new();
+    for pump in pumps {
+        let of_spool = pump.spool.descriptors();
+        heads.push(of_spool.len() > 1);
+        fds.extend(of_spool);
+    }
+    (heads, fds)
 }

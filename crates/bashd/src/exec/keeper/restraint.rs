@@ -207,7 +207,7 @@ mod tests {
         launch(&Launch {
             program: c"/bin/sleep",
             argv: &[c"sleep".to_owned(), c"300".to_owned()],
-            env: &[],
+            env: &crate::variables::Variables::default(),
             cwd: root.as_fd(),
             stdio: [null.as_fd(); 3],
             extra: &[],

@@ -94,17 +94,12 @@ pub(super) fn start(
     let err = writers.last().unwrap_or(out);
     let (argv, script) = arguments(message).map_err(failed("prepare the script"))?;
     let program = CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
-    let env: Vec<_> = message
-        .env
-        .iter()
-        .filter_map(|entry| CString::new(entry.as_slice()).ok())
-        .collect();
     let restrained = message.restraint.as_ref().map(Restrained::new);
     let limits = restrained.as_ref().map(Restrained::of_each_process);
     let pid = launch(&Launch {
         program: &program,
         argv: &argv,
-        env: &env,
+        env: &message.env,
         cwd: cwd.as_fd(),
         stdio: [stdin, out.as_fd(), err.as_fd()],
         extra: script.as_ref().map(AsFd::as_fd).as_slice(),
@@ -159,7 +154,7 @@ pub(super) fn rehearse() {
         argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
         script: Some(serde_bytes::ByteBuf::from(b"true".to_vec())),
         warm: None,
-        env: vec![serde_bytes::ByteBuf::from(vec![b'x'; 4096])],
+        env: std::iter::once(("x", "x".repeat(4096))).collect(),
         stdin: false,
         streams: Streams::Merged,
         quota: Quota { head: 0, ring: 0 },

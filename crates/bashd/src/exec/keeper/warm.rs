@@ -80,14 +80,8 @@ impl WarmShell {
             c"-c".to_owned(),
             text(&loader(&message))?,
         ];
-        let run_variable = format!("{RUN_VARIABLE}=");
-        let env: Vec<_> = message
-            .env
-            .iter()
-            .map(|entry| entry.as_slice())
-            .chain([run_variable.as_bytes()])
-            .filter_map(|entry| CString::new(entry).ok())
-            .collect();
+        let mut env = message.env.clone();
+        env.set(RUN_VARIABLE, "");
         let pid = launch(&Launch {
             program: &program,
             argv: &argv,
@@ -131,20 +125,18 @@ impl WarmShell {
 
     fn suits(&self, start: &Start, cwd: Option<&OwnedFd>) -> bool {
         let message = &self.message;
-        let own = start.env.iter().filter(|entry| !is_run(entry));
         !start.stdin
             && !start.stdin_open
             && start.restraint.is_none()
             && start.program == message.program
             && (start.streams, start.quota) == (message.streams, message.quota)
-            && own.eq(&message.env)
+            && start.env.equals_but_for(RUN_VARIABLE, &message.env)
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
     }
 
     fn send(&self, start: &Start, script: &ByteBuf) -> io::Result<()> {
-        let run = start.env.iter().find(|entry| is_run(entry));
-        let run = run.and_then(|entry| entry.get(RUN_VARIABLE.len() + 1..));
-        let text = [run.unwrap_or_default(), &[0], script.as_slice(), &[0]].concat();
+        let run = start.env.get(RUN_VARIABLE).unwrap_or_default();
+        let text = [run.as_bytes(), &[0], script.as_slice(), &[0]].concat();
         write_text(&self.texts, &text, REHEARSAL.len())?;
         rustix::io::write(&self.trigger, b"\n")?;
         Ok(())
@@ -165,11 +157,6 @@ fn write_text(texts: &OwnedFd, text: &[u8], at: usize) -> io::Result<()> {
         written += rustix::io::pwrite(texts, rest, (at + written) as u64)?;
     }
     Ok(())
-}
-
-fn is_run(entry: &[u8]) -> bool {
-    let rest = entry.strip_prefix(RUN_VARIABLE.as_bytes());
-    rest.is_some_and(|rest| rest.starts_with(b"="))
 }
 
 fn loader(message: &Warm) -> Vec<u8> {

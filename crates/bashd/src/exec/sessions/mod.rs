@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
-use turn::{Finish, Turn};
+use turn::{Finish, Opening, Turn};
 
 /// Seats after which those of sessions that are gone are given up.
 const MOST_SEATS: usize = 256;
@@ -120,7 +120,12 @@ impl Sessions {
         };
         loop {
             let seated = (Arc::clone(&seat), place);
-            let turn = Turn::begin(plan, session, seated, self.limits, keepers).await?;
+            let opening = Opening {
+                limits: self.limits,
+                keepers,
+            };
+            let is_watched = watch.is_some();
+            let turn = Turn::begin(plan, session, seated, opening, is_watched).await?;
             match turn.finish(plan, watch.as_deref_mut(), cancel).await? {
                 Finish::Ran(run) => return Ok(Outcome::Ended(*run)),
                 Finish::HandedOver(job) => return Ok(Outcome::HandedOver(*job)),

@@ -4,12 +4,10 @@ use super::{Live, Place, Seat, SessionLimits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::connection::Connection;
 use crate::exec::conversation::{Call, Heard, Place as CallPlace};
-use crate::exec::keeper::protocol::{self, Call as CallMessage, End, Exited, Gone, Open};
+use crate::exec::keeper::protocol::{self, Call as CallMessage, End, Exited, Form, Open};
 use crate::exec::keepers::{self, Keepers};
-use crate::exec::{
-    EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, entry, micros,
-};
-use crate::plan::{Plan, SessionPlan, Stdin};
+use crate::exec::{EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, micros};
+use crate::plan::{Plan, SessionPlan, Stdin, Variables};
 use rustix::process::Signal;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -38,9 +36,16 @@ pub(super) enum Finish {
 pub(super) struct Turn {
     /// What is left to do when it is dropped.
     held: Option<Held>,
-    calls: u64,
+    /// What the call is like.
+    form: Form,
     /// Whether the keeper was there to take the call.
     is_sent: bool,
+}
+
+/// What a session's shell is opened with.
+pub(super) struct Opening<'a> {
+    pub(super) limits: SessionLimits,
+    pub(super) keepers: &'a Keepers,
 }
 
 struct Held {
@@ -54,25 +59,29 @@ impl Turn {
         plan: &Plan,
         session: &SessionPlan,
         (seat, mut place): (Arc<Seat>, Place),
-        limits: SessionLimits,
-        keepers: &Keepers,
+        opening: Opening<'_>,
+        is_watched: bool,
     ) -> Result<Self, Failure> {
         let (connection, calls) = if let Some(Live { socket, calls }) = place.take() {
             (Connection::new(socket).map_err(cannot_talk)?, calls + 1)
         } else {
             let begins_in = seat.directory().take().filter(|path| path.is_dir());
-            (open(plan, session, begins_in, limits, keepers).await?, 1)
+            (open(plan, session, begins_in, opening).await?, 1)
         };
-        let text = protocol::memory_file(&[&*session.text, &[0]].concat()).map_err(cannot_talk)?;
         let stdin = match &plan.stdin {
             Stdin::Null => None,
             Stdin::Bytes(bytes) => Some(protocol::memory_file(bytes).map_err(cannot_talk)?),
         };
-        let fds: Vec<_> = [Some(text.as_fd()), stdin.as_ref().map(AsFd::as_fd)]
-            .into_iter()
-            .flatten()
-            .collect();
-        let is_sent = match connection.send(&message(plan, session, calls), &fds).await {
+        let form = Form {
+            number: calls,
+            stdin: stdin.is_some(),
+            directory: session.directory,
+            streams: plan.streams,
+            quota: plan.quota,
+        };
+        let message = message(plan, session, form, is_watched);
+        let fds: Vec<_> = stdin.iter().map(AsFd::as_fd).collect();
+        let is_sent = match connection.send(&message, &fds).await {
             Ok(()) => true,
             Err(error) if keepers::is_gone(&error) => false,
             Err(error) => return Err(cannot_talk(error).into()),
@@ -84,7 +93,7 @@ impl Turn {
         });
         Ok(Self {
             held,
-            calls,
+            form,
             is_sent,
         })
     }
@@ -101,6 +110,10 @@ impl Turn {
             return Err(lost().into());
         };
         let mut call = Call::new(plan, &held.connection, watch, CallPlace::Session);
+        if call.watch.is_none() {
+            call.form = Some(self.form);
+            call.turn.begin();
+        }
         let heard = tokio::select! {
             biased;
             never = end_when_cancelled(cancel, &held.connection) => match never {},
@@ -165,7 +178,7 @@ impl Turn {
         {
             *held.place = Some(Live {
                 socket: held.connection.into_socket(),
-                calls: self.calls,
+                calls: self.form.number,
             });
         }
     }
@@ -221,22 +234,12 @@ enum Word {
 
 /// Hears the keeper out. One that was gone when it was spoken to may have said why.
 async fn hear(call: &mut Call<'_>, is_sent: bool) -> Result<Word> {
-    let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
-    match call.connection.receive().await.map_err(deaf)? {
-        Some(frame) if frame.is::<Gone>() => {
-            let reset = frame.body::<Gone>().map_or(Reset::Lost, |gone| gone.reset);
-            return Ok(Word::Gone(reset));
-        }
-        _ if !is_sent => return Ok(Word::Gone(Reset::Lost)),
-        Some(frame) => {
-            if let Some(heard) = call.hear(frame).await? {
-                return Ok(heard.into());
-            }
-        }
-        None => return Err(lost()),
-    }
     let never = std::pin::pin!(std::future::pending());
-    Ok(call.until_exited(never).await?.into())
+    match call.until_exited(never).await {
+        Ok(heard) => Ok(heard.into()),
+        Err(_) if !is_sent => Ok(Word::Gone(Reset::Lost)),
+        Err(error) => Err(error),
+    }
 }
 
 impl From<Heard> for Word {
@@ -244,6 +247,7 @@ impl From<Heard> for Word {
         match heard {
             Heard::Exited(exited) => Self::Exited(exited),
             Heard::Detached(directory) => Self::Detached(directory),
+            Heard::Gone(reset) => Self::Gone(reset),
         }
     }
 }
@@ -263,14 +267,13 @@ async fn open(
     plan: &Plan,
     session: &SessionPlan,
     begins_in: Option<PathBuf>,
-    limits: SessionLimits,
-    keepers: &Keepers,
+    Opening { limits, keepers }: Opening<'_>,
 ) -> Result<Connection> {
     let key = &session.key;
     let directory = begins_in.unwrap_or_else(|| session.home.clone());
     let message = Open {
         program: key.program.clone().into_os_string().into_vec(),
-        env: key.env.iter().map(entry).collect(),
+        env: Variables::clone(&key.env),
         directory: directory.into_os_string().into_vec(),
         snapshot: key.snapshot.clone(),
         idle_us: limits.idle.map_or(0, micros),
@@ -291,13 +294,11 @@ async fn open(
     Err(lost())
 }
 
-fn message(plan: &Plan, session: &SessionPlan, number: u64) -> CallMessage {
+fn message(plan: &Plan, session: &SessionPlan, form: Form, is_watched: bool) -> CallMessage {
     CallMessage {
-        number,
-        stdin: plan.stdin != Stdin::Null,
-        directory: session.directory,
-        streams: plan.streams,
-        quota: plan.quota,
+        form,
+        is_watched,
+        text: session.text.clone(),
         timeout_us: micros(plan.limits.timeout),
         grace_us: micros(plan.limits.grace),
         drain_silence_us: micros(plan.limits.drain_silence),

@@ -1,5 +1,6 @@
 //! What strict safe mode takes out of the environment, and what it puts in.
 
+use crate::variables::Variables;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 
@@ -81,33 +82,18 @@ pub(super) fn may_be_set(name: &str) -> bool {
 }
 
 /// The environment of a strict run: nothing in it steers what runs.
-pub(crate) fn scrub(env: Vec<(OsString, OsString)>, workspace: &Path) -> Vec<(OsString, OsString)> {
-    let home = env.iter().find(|(name, _)| name == "HOME");
-    let home = home.map(|(_, value)| value.clone());
-    let mut kept: Vec<(OsString, OsString)> = env
-        .into_iter()
-        .filter(|(name, _)| !is_removed(name))
-        .map(|(name, value)| match name.as_encoded_bytes() {
-            b"PATH" => (name, own_path(&value, workspace, home.as_deref())),
-            _ => (name, value),
-        })
-        .collect();
-    let set = GIT
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let config = GIT_CONFIG
-        .iter()
-        .enumerate()
-        .flat_map(|(at, (key, value))| {
-            [
-                (format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()),
-                (format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()),
-            ]
-        });
-    let count = [("GIT_CONFIG_COUNT".to_owned(), GIT_CONFIG.len().to_string())];
-    let added = set.chain(config).chain(count);
-    kept.extend(added.map(|(name, value)| (name.into(), value.into())));
-    kept
+pub(crate) fn scrub(env: &mut Variables, workspace: &Path) {
+    env.retain(|name| !is_removed(name));
+    let path = env.get("PATH");
+    if let Some(path) = path.map(|path| own_path(path, workspace, env.get("HOME"))) {
+        env.set("PATH", path);
+    }
+    env.extend(GIT.iter().copied());
+    for (at, (key, value)) in GIT_CONFIG.iter().enumerate() {
+        env.set(format!("GIT_CONFIG_KEY_{at}"), key);
+        env.set(format!("GIT_CONFIG_VALUE_{at}"), value);
+    }
+    env.set("GIT_CONFIG_COUNT", GIT_CONFIG.len().to_string());
 }
 
 fn is_removed(name: &OsStr) -> bool {
@@ -137,10 +123,10 @@ mod tests {
     use super::*;
 
     fn scrubbed(env: &[(&str, &str)], workspace: &str) -> Vec<(String, String)> {
-        let env = env.iter().map(|(name, value)| (name.into(), value.into()));
-        let text = |text: OsString| text.into_string().unwrap();
-        let scrubbed = scrub(env.collect(), Path::new(workspace)).into_iter();
-        scrubbed
+        let mut env: Variables = env.iter().copied().collect();
+        scrub(&mut env, Path::new(workspace));
+        let text = |text: &OsStr| text.to_str().unwrap().to_owned();
+        env.iter()
             .map(|(name, value)| (text(name), text(value)))
             .collect()
     }

@@ -51,12 +51,21 @@ struct End {
 impl SpoolReader {
     /// A reader over a counter page and a head file; the latter is missing where the disk refused.
     pub(crate) fn new(page: OwnedFd, head: Option<OwnedFd>) -> io::Result<Self> {
-        Ok(Self {
-            page: CounterPage::open(page)?,
+        Ok(Self::over(CounterPage::open(page)?, head))
+    }
+
+    /// The same for a spool that a keeper of ours has just made, and that may never be looked at.
+    pub(crate) fn new_later(page: OwnedFd, head: Option<OwnedFd>) -> Self {
+        Self::over(CounterPage::open_later(page), head)
+    }
+
+    fn over(page: CounterPage, head: Option<OwnedFd>) -> Self {
+        Self {
+            page,
             head,
             ring: OnceLock::new(),
             end: None,
-        })
+        }
     }
 
     /// Hands over the ring, once there is one.
@@ -88,6 +97,9 @@ impl SpoolReader {
 
     /// Bytes of the stream that can't be read any more: overwritten in the ring, or never stored.
     pub fn dropped(&self) -> u64 {
+        if self.len() == 0 {
+            return 0;
+        }
         let counters = self.counters();
         let overwritten = counters
             .tail_start
@@ -99,6 +111,9 @@ impl SpoolReader {
 
     /// Bytes of the stream that were never stored, because the disk refused them.
     pub fn lost(&self) -> u64 {
+        if self.len() == 0 {
+            return 0;
+        }
         let counters = self.counters();
         let disk_end = counters.disk_end.load(Acquire);
         let unwritten = self.len().saturating_sub(disk_end);
@@ -108,8 +123,11 @@ impl SpoolReader {
 
     /// The operating system's reason why output was lost, if any was.
     pub fn storage_error(&self) -> Option<io::Error> {
+        if self.lost() == 0 {
+            return None;
+        }
         let errno = self.counters().errno.load(Acquire);
-        (errno != 0 && self.lost() > 0).then(|| io::Error::from_raw_os_error(errno as i32))
+        (errno != 0).then(|| io::Error::from_raw_os_error(errno as i32))
     }
 
     /// Offset at which the line with this number (from 0) begins, if it is still there.
@@ -223,7 +241,7 @@ impl SpoolReader {
         let counters = self.counters();
         let head = counters.head_capacity.load(Relaxed);
         let ring = counters.ring_capacity.load(Relaxed);
-        let Some(file) = self.ring.get() else {
+        let Some(file) = self.ring.get().filter(|_| ring > 0) else {
             pieces.push(Piece::Dropped(range.end - range.start));
             return Ok(());
         };
@@ -297,6 +315,9 @@ impl Source for SpoolReader {
 
     fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
         let range = range.start..range.end.min(self.len());
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
         let disk_end = self.counters().disk_end.load(Acquire);
         let head_end = self.counters().head_capacity.load(Relaxed).min(disk_end);
         let mut pieces = Vec::new();

@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `ahead` | a call finds the shell prepared, whatever the call is like |
 //! | `state` | what stays from call to call and what does not, directories, variables of one call |
 //! | `hostile` | commands that end, wedge or confuse the shell: the reply is right, and the next call works |
 //! | `ending` | deadlines, cancelling, lost keepers: what ends and what stays |
@@ -9,6 +10,7 @@
 //! | `flood` | memory, every byte, exact ends |
 //! | `random` | a thousand hostile calls in random order |
 
+mod ahead;
 mod ending;
 mod flood;
 mod hostile;

@@ -3,56 +3,31 @@
 //! bash reads its script byte by byte, and for the line of a call that takes longer than a short call
 //! itself. So the line of the next call is written when the last one is over, all but its end: the shell
 //! has read it when the call comes, and waits for the newline. It names descriptors whose numbers are
-//! known ahead: pipes that are there already, and a *slot* into which the call's text is put. Between
-//! calls the slot is `/dev/null`: a line that comes to its end without a call reads no text, and ends
-//! the shell.
+//! known ahead: pipes that are there already, and a file into which the call's text is put. Until then the
+//! file is empty: a line that comes to its end without a call reads no text, and ends the shell.
+//!
+//! The engine is told as well, and has the spool's descriptors before it sends the call, which then begins
+//! without another word.
 //!
 //! A call that is not like the last one can't use the line. It has it run with an empty text, into
 //! pipes that nobody reads, and comes with a line of its own.
 
 use super::driver::{self, Descriptors, Directory, Mark};
 use super::shell::SessionShell;
-use crate::exec::keeper::protocol::{self, Call};
+use crate::exec::keeper::protocol::{self, Form, Started};
 use crate::exec::keeper::pump::Pump;
-use crate::exec::keeper::start;
+use crate::exec::keeper::{report, start};
 use crate::output::spool::SpoolWriter;
-use crate::plan::{Quota, Streams};
-use rustix::io::DupFlags;
+use crate::plan::Quota;
+use rustix::fs::FallocateFlags;
 use rustix::pipe::PipeFlags;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// What the line of a call, and the pipes that it names, depend on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Form {
-    number: u64,
-    streams: Streams,
-    quota: Quota,
-    pub(super) directory: Directory,
-    has_input: bool,
-}
-
-impl From<&Call> for Form {
-    fn from(message: &Call) -> Self {
-        Self {
-            number: message.number,
-            streams: message.streams,
-            quota: message.quota,
-            directory: message.directory,
-            has_input: message.stdin,
-        }
-    }
-}
-
-impl Form {
-    /// The next call's, if it is like this one and reads nothing.
-    fn next(self) -> Option<Self> {
-        let number = self.number + 1;
-        (!self.has_input).then_some(Self { number, ..self })
-    }
-}
+/// Bytes of a text for which memory is set aside.
+const TEXT_ROOM: u64 = 4096;
 
 /// A call's pipes: what is read here, and what the shell opens by path.
 pub(super) struct Pipes {
@@ -100,18 +75,26 @@ struct Ahead {
     form: Form,
     mark: Mark,
     pipes: Pipes,
+    /// Where the text is put.
+    text: OwnedFd,
     /// Where the shell is, if it was to stay there.
     directory: Option<Vec<u8>>,
+    /// Whether the engine has heard of it.
+    is_told: bool,
 }
 
 /// A call that its shell has begun with.
 pub(super) struct Begun {
     pub(super) mark: Mark,
     pub(super) pipes: Pipes,
-    /// Pipes of a line that was passed over: the shell still opens them, and nobody reads them.
-    pub(super) unused: Option<Pipes>,
+    /// What the shell evaluates.
+    pub(super) text: OwnedFd,
+    /// Text and pipes of a line that was passed over: the shell still opens them, and nobody reads them.
+    pub(super) unused: Option<(OwnedFd, Pipes)>,
     /// Where the shell was before.
     pub(super) directory: Option<Vec<u8>>,
+    /// Whether the engine knows that it has begun.
+    pub(super) is_told: bool,
 }
 
 /// The shell, and what is there for its next call.
@@ -119,47 +102,62 @@ pub(super) struct Place {
     pub(super) shell: SessionShell,
     /// A spool that was opened for the first call.
     spool: Option<(Quota, SpoolWriter)>,
-    slot: Slot,
     ahead: Option<Ahead>,
     nonces: RandomState,
 }
 
 impl Place {
-    pub(super) fn new(
-        shell: SessionShell,
-        spool: Option<(Quota, SpoolWriter)>,
-    ) -> io::Result<Self> {
-        Ok(Self {
+    pub(super) fn new(shell: SessionShell, spool: Option<(Quota, SpoolWriter)>) -> Self {
+        Self {
             shell,
             spool,
-            slot: Slot::new()?,
             ahead: None,
             nonces: RandomState::new(),
-        })
+        }
     }
 
-    /// Gets ready for a call like the last one, which is over. Where that fails, the call itself finds
-    /// out why.
-    pub(super) fn prepare(&mut self, last: Form, runs: &Path) {
-        let is_clear = self.slot.clear().is_ok();
-        let form = last.next().filter(|_| is_clear);
-        self.ahead = form.and_then(|form| self.write_ahead(form, runs));
+    /// Gets ready for a call like the last one, which is over, if it reads nothing, and has `tell` tell of it. Where that fails, the
+    /// call itself finds out why.
+    pub(super) fn prepare(
+        &mut self,
+        last: Form,
+        runs: &Path,
+        tell: impl FnOnce(Form, Started, &[BorrowedFd<'_>]) -> io::Result<()>,
+    ) {
+        let form = (!last.stdin).then(|| last.next());
+        self.ahead = form.and_then(|form| self.write_ahead(form, runs).ok());
+        if let Some(ahead) = &mut self.ahead {
+            let (heads, fds) = report::spools(&ahead.pipes.pumps);
+            let restrained = self.shell.restrained.as_ref();
+            let started = Started {
+                pid: self.shell.pid.as_raw_nonzero().get(),
+                heads,
+                limits: restrained.map(|held| held.in_force.clone()),
+                directory: ahead.directory.clone(),
+            };
+            ahead.is_told = tell(ahead.form, started, &fds).is_ok();
+        }
     }
 
-    fn write_ahead(&self, form: Form, runs: &Path) -> Option<Ahead> {
-        let pipes = Pipes::open(form, runs, None).ok()?;
+    fn write_ahead(&self, form: Form, runs: &Path) -> io::Result<Ahead> {
+        let pipes = Pipes::open(form, runs, None)?;
+        let text = protocol::empty_memory_file()?;
+        // Its memory is there when the text comes, and it is as empty as before.
+        let _ = rustix::fs::fallocate(&text, FallocateFlags::KEEP_SIZE, 0, TEXT_ROOM);
         let mark = self.mark(form);
-        let fds = pipes.descriptors(&self.slot.fd, None);
+        let fds = pipes.descriptors(&text, None);
         let line = driver::line(driver::own_pid(), fds, mark, form.directory);
-        let but_its_end = line.strip_suffix('\n')?;
+        let but_its_end = line.strip_suffix('\n').unwrap_or(&line);
         let stays = form.directory == Directory::Stays;
         let directory = stays.then(|| self.shell.directory_before(form.number));
-        self.shell.say(but_its_end.as_bytes()).ok()?;
-        Some(Ahead {
+        self.shell.say(but_its_end.as_bytes())?;
+        Ok(Ahead {
             form,
             mark,
             pipes,
+            text,
             directory: directory.flatten(),
+            is_told: false,
         })
     }
 
@@ -167,42 +165,47 @@ impl Place {
     pub(super) fn begin(
         &mut self,
         form: Form,
-        text: &OwnedFd,
+        text: &[u8],
         stdin: Option<&OwnedFd>,
         runs: &Path,
     ) -> io::Result<Begun> {
+        let text = [text, &[0]].concat();
         let mut line = String::new();
         let unused = match self.ahead.take() {
             Some(ahead) if ahead.form == form => {
-                let directory = ahead.directory;
-                let directory = directory.or_else(|| self.shell.directory_before(form.number));
-                self.slot.put(text)?;
+                protocol::fill_memory_file(&ahead.text, &text)?;
                 self.shell.say(b"\n")?;
+                let directory = ahead.directory;
                 return Ok(Begun {
                     mark: ahead.mark,
                     pipes: ahead.pipes,
+                    text: ahead.text,
                     unused: None,
-                    directory,
+                    directory: directory.or_else(|| self.shell.directory_before(form.number)),
+                    is_told: ahead.is_told,
                 });
             }
             Some(other) => {
-                self.slot.put_nothing()?;
+                protocol::fill_memory_file(&other.text, &[0])?;
                 line.push('\n');
-                Some(other.pipes)
+                Some((other.text, other.pipes))
             }
             None => None,
         };
         let directory = self.shell.directory_before(form.number);
         let pipes = Pipes::open(form, runs, self.spool.take())?;
+        let text = protocol::memory_file(&text)?;
         let mark = self.mark(form);
-        let fds = pipes.descriptors(text, stdin);
+        let fds = pipes.descriptors(&text, stdin);
         line += &driver::line(driver::own_pid(), fds, mark, form.directory);
         self.shell.say(line.as_bytes())?;
         Ok(Begun {
             mark,
             pipes,
+            text,
             unused,
             directory,
+            is_told: false,
         })
     }
 
@@ -211,35 +214,5 @@ impl Place {
             number: form.number,
             nonce: self.nonces.hash_one(form.number),
         }
-    }
-}
-
-/// The descriptor under whose number the shell finds the text of a call that was prepared.
-struct Slot {
-    fd: OwnedFd,
-    null: OwnedFd,
-}
-
-impl Slot {
-    fn new() -> io::Result<Self> {
-        let null = start::open_null()?;
-        let fd = rustix::io::fcntl_dupfd_cloexec(&null, 0)?;
-        Ok(Self { fd, null })
-    }
-
-    /// Puts a call's text there.
-    fn put(&mut self, text: &OwnedFd) -> io::Result<()> {
-        Ok(rustix::io::dup3(text, &mut self.fd, DupFlags::CLOEXEC)?)
-    }
-
-    /// Puts a text there that does nothing.
-    fn put_nothing(&mut self) -> io::Result<()> {
-        self.put(&protocol::memory_file(&[0])?)
-    }
-
-    /// Takes away what is there.
-    fn clear(&mut self) -> io::Result<()> {
-        let Self { fd, null } = self;
-        Ok(rustix::io::dup3(null, fd, DupFlags::CLOEXEC)?)
     }
 }

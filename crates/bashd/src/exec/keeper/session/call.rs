@@ -1,12 +1,12 @@
 //! One call of a session, from its message to its report.
 
-use super::ahead::{Begun, Form, Pipes, Place};
+use super::ahead::{Begun, Pipes, Place};
 use super::driver::{self, Directory, Mark, Report};
 use super::shell::SessionShell;
 use crate::exec::Exit;
 use crate::exec::keeper::ending::Scope;
 use crate::exec::keeper::life::{Phase, Run, Terms};
-use crate::exec::keeper::protocol::{Call, Failed, Frame};
+use crate::exec::keeper::protocol::{Call, Failed, Form, Frame};
 use crate::exec::keeper::start::{Shell, failed, missing};
 use crate::exec::keeper::waiting::Keeper;
 use crate::exec::{Reset, keeper::pump::Pump};
@@ -46,7 +46,9 @@ pub(super) struct Current {
     /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
     open: Vec<OwnedFd>,
     /// The same, of a line that was passed over.
-    unused: Option<Pipes>,
+    unused: Option<(OwnedFd, Pipes)>,
+    /// Whether the engine knows that it has begun.
+    pub(super) is_told: bool,
     next_look: Instant,
     pause: Duration,
 }
@@ -64,17 +66,18 @@ impl Current {
             .storage
             .clone()
             .ok_or_else(|| missing("where output is kept"))?;
-        let text = frame.fds.first().ok_or_else(|| missing("the command"))?;
-        let stdin = frame.fds.get(1).filter(|_| message.stdin);
-        let form = Form::from(&message);
+        let form = message.form;
+        let stdin = frame.fds.first().filter(|_| form.stdin);
         let begun = Instant::now();
         let Begun {
             mark,
             pipes,
+            text,
             unused,
             directory,
+            is_told,
         } = place
-            .begin(form, text, stdin, &storage.runs)
+            .begin(form, &message.text, stdin, &storage.runs)
             .map_err(failed("speak to the shell"))?;
         let (pumps, report, theirs) = pipes.into_parts();
         let shell = Shell {
@@ -87,7 +90,7 @@ impl Current {
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         run.directory = directory;
-        let open = frame.fds.into_iter().chain(theirs);
+        let open = frame.fds.into_iter().chain(theirs).chain([text]);
         Ok(Self {
             run,
             form,
@@ -96,6 +99,7 @@ impl Current {
             heard: Vec::new(),
             open: open.collect(),
             unused,
+            is_told: is_told && !message.is_watched,
             next_look: begun + FIRST_LOOK,
             pause: FIRST_LOOK,
         })

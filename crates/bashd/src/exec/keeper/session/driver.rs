@@ -5,7 +5,7 @@
 //! list: inside `if … fi` an unterminated quote would end the reader as well. Nothing is inherited:
 //! text, input, output and report are opened by path, in this line only. The loader fails closed: what
 //! can't be read ends the shell, and since each call has a variable of its own, which must be set, an
-//! old text is never evaluated again; it runs by `eval`, so that a shell without that ends as well. Backslashes keep
+//! old text is never evaluated again; an empty `eval` goes before, so that a shell without that ends as well. Backslashes keep
 //! aliases out, `builtin` functions.
 //!
 //! bash reads a pipe byte by byte: each character of the line costs a system call.
@@ -61,7 +61,7 @@ pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: Directo
     // Writing to a string can't fail.
     let _ = write!(
         line,
-        "\\builtin eval \"IFS= \\builtin read -r -d '' B{number} <{}\"||\\builtin exit {UNREADABLE};\
+        "IFS= \\builtin read -r -d '' B{number} <{}&&\\builtin eval||\\builtin exit {UNREADABLE};\
          {{ \\builtin eval \"${{B{number}?}}\";}} <{stdin} >{} 2>{err};\
          \\builtin echo \"$? {number} {nonce:x}\" >{};\\builtin unset -v B{number}",
         path(fds.text),
@@ -154,7 +154,7 @@ mod tests {
         let line = line(42, fds, MARK, Directory::Stays);
         assert_eq!(
             line,
-            "\\builtin eval \"IFS= \\builtin read -r -d '' B7 </proc/42/fd/3\"||\\builtin exit 125;\
+            "IFS= \\builtin read -r -d '' B7 </proc/42/fd/3&&\\builtin eval||\\builtin exit 125;\
              { \\builtin eval \"${B7?}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
              \\builtin echo \"$? 7 abc\" >/proc/42/fd/7;\\builtin unset -v B7\n"
         );

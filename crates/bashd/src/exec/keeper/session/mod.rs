@@ -21,17 +21,18 @@ pub(crate) use driver::Directory;
 use super::ending::{self, Reaped, Scope};
 use super::job_messages::{Announce, Detach, Detached};
 use super::life::{Custody, Phase, Run};
-use super::protocol::{self, Call, End, Frame, Gone, Open, Query, Release};
+use super::protocol::{self, Call, End, Form, Frame, Gone, Open, Prepared, Query, Release};
 use super::pump::Pump;
 use super::waiting::{Keeper, poll};
 use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool;
-use ahead::{Form, Place};
+use ahead::Place;
 use call::{Current, Whereabouts};
 use rustix::event::{PollFd, PollFlags};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use shell::SessionShell;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// How long a shell whose script came to its end may take to exit.
@@ -59,10 +60,7 @@ pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
         Ok(shell) => shell,
         Err(failed) => return keeper.tell_failure(&failed),
     };
-    let place = match Place::new(shell, keeper.prepared.take()) {
-        Ok(place) => place,
-        Err(error) => return keeper.fail("open /dev/null", error.raw_os_error()),
-    };
+    let place = Place::new(shell, keeper.prepared.take());
     let session = Session {
         whereabouts: Whereabouts::default(),
         place,
@@ -141,7 +139,10 @@ impl Session {
             }
             self.advance(keeper, now);
             self.prepare_if_due(keeper, now);
-            self.forget_what_is_over(now);
+            // Whoever waits for the report goes first here as well.
+            if self.to_prepare.is_none() {
+                self.forget_what_is_over(now);
+            }
             if self.life == Life::Gone && self.current.is_none() && self.tree_is_empty {
                 return self.leave(keeper);
             }
@@ -338,7 +339,9 @@ impl Session {
         match Current::begin(keeper, &mut self.place, scope, frame) {
             Ok(current) => {
                 self.whereabouts.begin(&current);
-                let _ = current.run.tell_started(keeper);
+                if !current.is_told {
+                    let _ = current.run.tell_started(keeper);
+                }
                 self.current = Some(current);
             }
             Err(failed) => {
@@ -417,7 +420,13 @@ impl Session {
     fn prepare_if_due(&mut self, keeper: &Keeper, now: Instant) {
         let due = self.to_prepare.take_if(|(_, due)| now >= *due);
         if let (Some((form, _)), Life::Ready, Some(storage)) = (due, self.life, &keeper.storage) {
-            self.place.prepare(form, &storage.runs);
+            self.place
+                .prepare(form, &storage.runs, |form, started, spools| {
+                    let link = keeper.link.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
+                    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+                    let fds = [spools, &[own.as_fd()]].concat();
+                    protocol::send(link, &Prepared { form, started }, &fds)
+                });
         }
     }
 

@@ -58,17 +58,12 @@ impl SessionShell {
             c"/dev/fd/3"
         };
         let argv = [c"bash", c"--norc", c"--noprofile", script].map(CStr::to_owned);
-        let env: Vec<_> = message
-            .env
-            .iter()
-            .filter_map(|entry| CString::new(entry.as_slice()).ok())
-            .collect();
         let restrained = message.restraint.as_ref().map(Restrained::new);
         let limits = restrained.as_ref().map(Restrained::of_each_process);
         let pid = launch(&Launch {
             program: &program,
             argv: &argv,
-            env: &env,
+            env: &message.env,
             cwd: names.as_ref().unwrap_or(cwd).as_fd(),
             stdio: [null.as_fd(); 3],
             extra: &[read.as_fd()],

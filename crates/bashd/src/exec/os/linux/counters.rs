@@ -9,6 +9,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
 /// Bytes of the mapped page.
@@ -35,18 +36,24 @@ pub(crate) struct Counters {
     pub(crate) ring_capacity: AtomicU64,
 }
 
-/// The mapped page and the memfd behind it.
+/// What a page says that can't be mapped: that nothing was stored.
+static NOTHING: Counters = Counters {
+    total: AtomicU64::new(0),
+    lines: AtomicU64::new(0),
+    tail_start: AtomicU64::new(0),
+    disk_end: AtomicU64::new(u64::MAX),
+    memory_start: AtomicU64::new(0),
+    errno: AtomicU64::new(0),
+    head_capacity: AtomicU64::new(0),
+    ring_capacity: AtomicU64::new(0),
+};
+
+/// The page and the memfd behind it. Most commands write little or nothing, so that a reader's is
+/// mapped when it is looked at.
 pub(crate) struct CounterPage {
     fd: OwnedFd,
-    page: NonNull<Counters>,
+    mapped: OnceLock<Mapped>,
 }
-
-// SAFETY: the page holds atomics only, and stays mapped as long as the value lives.
-#[expect(unsafe_code, reason = "a raw pointer to shared atomics")]
-unsafe impl Send for CounterPage {}
-// SAFETY: as above.
-#[expect(unsafe_code, reason = "a raw pointer to shared atomics")]
-unsafe impl Sync for CounterPage {}
 
 impl CounterPage {
     /// Makes a new page with `extra` bytes behind it.
@@ -61,8 +68,46 @@ impl CounterPage {
 
     /// Maps the page of somebody else's spool.
     pub(crate) fn open(fd: OwnedFd) -> io::Result<Self> {
-        let size = rustix::fs::fstat(&fd)?.st_size;
-        let sealed = rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK);
+        let mapped = Mapped::new(&fd)?.into();
+        Ok(Self { fd, mapped })
+    }
+
+    /// The same, once it is looked at.
+    pub(crate) fn open_later(fd: OwnedFd) -> Self {
+        let mapped = OnceLock::new();
+        Self { fd, mapped }
+    }
+
+    /// The counters themselves.
+    pub(crate) fn get(&self) -> &Counters {
+        let mapped = self.mapped.get().or_else(|| {
+            let mapped = Mapped::new(&self.fd).ok()?;
+            Some(self.mapped.get_or_init(|| mapped))
+        });
+        mapped.map_or(&NOTHING, Mapped::get)
+    }
+}
+
+impl AsFd for CounterPage {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A mapped page.
+struct Mapped(NonNull<Counters>);
+
+// SAFETY: the page holds atomics only, and stays mapped as long as the value lives.
+#[expect(unsafe_code, reason = "a raw pointer to shared atomics")]
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a raw pointer to shared atomics")]
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    fn new(fd: &OwnedFd) -> io::Result<Self> {
+        let size = rustix::fs::fstat(fd)?.st_size;
+        let sealed = rustix::fs::fcntl_get_seals(fd)?.contains(SealFlags::SHRINK);
         if !sealed || (size as usize) < PAGE_BYTES {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -77,37 +122,30 @@ impl CounterPage {
                 PAGE_BYTES,
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::SHARED,
-                &fd,
+                fd,
                 0,
             )
         }?;
         let page = NonNull::new(address.cast())
             .ok_or_else(|| io::Error::other("mmap returned no address"))?;
-        Ok(Self { fd, page })
+        Ok(Self(page))
     }
 
-    /// The counters themselves.
-    pub(crate) fn get(&self) -> &Counters {
+    fn get(&self) -> &Counters {
         // SAFETY: mapped for the life of `self`, page-aligned, and any bytes are valid atomics.
         #[expect(unsafe_code, reason = "a reference into the mapping")]
         unsafe {
-            self.page.as_ref()
+            self.0.as_ref()
         }
     }
 }
 
-impl AsFd for CounterPage {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-impl Drop for CounterPage {
+impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: mapped by `open`, with this size, and unmapped once.
+        // SAFETY: mapped by `new`, with this size, and unmapped once.
         #[expect(unsafe_code, reason = "munmap")]
         unsafe {
-            let _ = rustix::mm::munmap(self.page.as_ptr().cast(), PAGE_BYTES);
+            let _ = rustix::mm::munmap(self.0.as_ptr().cast(), PAGE_BYTES);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Forking a keeper from a process that has one thread and agreed to it.
 
 use rustix::process::Pid;
-use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::{fs, io};
 
 /// On which side of the fork we are.
 pub(crate) enum Forked {
@@ -14,7 +15,10 @@ pub(crate) enum Forked {
 /// Refuses a process with more than one thread: locks held by the others would stay locked in a
 /// forked child for ever.
 pub(crate) fn check_single_thread() -> io::Result<()> {
-    if std::fs::read_dir("/proc/self/task")?.count() > 1 {
+    /// Those of any directory, and one for a single thread: then there is no need to look into it.
+    const LINKS: u64 = 3;
+    let threads = "/proc/self/task";
+    if fs::metadata(threads)?.nlink() != LINKS && fs::read_dir(threads)?.count() > 1 {
         let text = "a process with several threads can't fork a keeper";
         return Err(io::Error::other(text));
     }
@@ -61,6 +65,29 @@ pub(crate) fn exit_now(status: i32) -> ! {
 mod tests {
     use super::*;
     use rustix::process::{Signal, WaitOptions};
+
+    #[test]
+    fn a_process_with_several_threads_is_refused() {
+        std::thread::scope(|scope| {
+            let (done, waits) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || waits.recv());
+            assert!(check_single_thread().is_err());
+            drop(done);
+        });
+    }
+
+    #[test]
+    fn one_thread_is_told_by_the_links_of_its_directory() {
+        let child = match fork().unwrap() {
+            Forked::Parent(child) => child,
+            // Of all threads only the one that forks is there.
+            Forked::Child => exit_now(i32::from(check_single_thread().is_err())),
+        };
+        let (_, status) = rustix::process::waitpid(Some(child), WaitOptions::empty())
+            .unwrap()
+            .unwrap();
+        assert_eq!(status.exit_status(), Some(0), "{status:?}");
+    }
 
     #[test]
     fn a_panic_ends_a_forked_process_where_it_happens() {

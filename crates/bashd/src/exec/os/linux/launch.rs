@@ -5,6 +5,7 @@
 //! so nothing is copied and an error is just a value left in a struct.
 
 use super::signals;
+use crate::variables::Variables;
 use rustix::process::Pid;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
@@ -23,8 +24,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) program: &'a CStr,
     /// Arguments, argv[0] first.
     pub(crate) argv: &'a [CString],
-    /// `NAME=VALUE` entries.
-    pub(crate) env: &'a [CString],
+    /// The whole environment.
+    pub(crate) env: &'a Variables,
     /// Working directory.
     pub(crate) cwd: BorrowedFd<'a>,
     /// stdin, stdout, stderr; each above 2.
@@ -66,8 +67,8 @@ struct Child {
 
 /// Starts the program in a session of its own and returns its pid; the error is the child's own.
 pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
-    let argv = pointers(what.argv);
-    let env = pointers(what.env);
+    let argv = pointers(what.argv.iter().map(CString::as_c_str));
+    let env = pointers(what.env.c_strings());
     let mut extra: Vec<RawFd> = what.extra.iter().map(AsRawFd::as_raw_fd).collect();
     let mut child = Child {
         program: what.program.as_ptr(),
@@ -112,12 +113,9 @@ pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
     Err(io::Error::from_raw_os_error(errno))
 }
 
-fn pointers(strings: &[CString]) -> Vec<*const c_char> {
-    strings
-        .iter()
-        .map(|string| string.as_ptr())
-        .chain([ptr::null()])
-        .collect()
+fn pointers<'a>(strings: impl Iterator<Item = &'a CStr>) -> Vec<*const c_char> {
+    let pointers = strings.map(CStr::as_ptr);
+    pointers.chain([ptr::null()]).collect()
 }
 
 /// Runs in the child, on borrowed memory: system calls only, no allocation, no return to Rust code

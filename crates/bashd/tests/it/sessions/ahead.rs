@@ -1,0 +1,104 @@
+//! The next call is prepared while nobody waits: whatever call comes then, its reply is right.
+
+use super::Session;
+use bashd::{Event, Reply, Request};
+use bashd_testkit::Home;
+use std::time::{Duration, Instant};
+
+/// Makes a call, and waits until its keeper has prepared the next: the file for its text is there.
+async fn prepared(session: &Session) {
+    let keeper = session.output("echo $PPID").await;
+    let directory = format!("/proc/{}/fd", keeper.trim());
+    let has_text = || {
+        let links = std::fs::read_dir(&directory).expect("a keeper");
+        let mut links = links.flatten().map(|fd| std::fs::read_link(fd.path()));
+        links.any(|link| link.is_ok_and(|link| link.starts_with("/memfd:bashd-text (deleted)")))
+    };
+    let begun = Instant::now();
+    while !has_text() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "nothing is prepared"
+        );
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Runs a call that somebody watches: its reply, and how often it began.
+async fn watched(session: &Session, request: Request) -> (Reply, usize) {
+    let mut running = session.engine.stream(request);
+    let mut starts = 0;
+    loop {
+        match running.next().await.expect("a last event") {
+            Event::Started { .. } => starts += 1,
+            Event::Finished(reply) => return (*reply, starts),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_any_form_runs_once_and_in_the_session() {
+    let home = Home::new();
+    let session = Session::new(&home);
+    session.output("n=0").await;
+    let count = "echo $((++n))";
+    prepared(&session).await;
+    assert_eq!(session.output(count).await, "1\n", "one like the last");
+    prepared(&session).await;
+    let (reply, starts) = watched(&session, session.request(count)).await;
+    assert_eq!((&*reply.output, starts), ("2\n", 1), "one that is watched");
+    prepared(&session).await;
+    let reads = session
+        .request("read line; echo $line $((++n))")
+        .stdin("in");
+    assert_eq!(
+        session.engine.run(reads).await.output,
+        "in 3\n",
+        "one that reads"
+    );
+    prepared(&session).await;
+    let elsewhere = session.request("pwd; echo $((++n))").cwd("/");
+    assert_eq!(
+        session.engine.run(elsewhere).await.output,
+        "/\n4\n",
+        "one elsewhere"
+    );
+    prepared(&session).await;
+    let long = format!("{count} #{}", "x".repeat(100_000));
+    assert_eq!(session.output(&long).await, "5\n", "one with a long text");
+    prepared(&session).await;
+    assert_eq!(
+        session.output("pwd").await.trim(),
+        home.workspace().to_str().unwrap()
+    );
+}
+
+#[tokio::test]
+async fn a_shell_that_died_after_it_was_prepared_is_replaced() {
+    for is_watched in [false, true] {
+        let home = Home::new();
+        let session = Session::new(&home);
+        let shell: i32 = session.output("x=1; echo $$").await.trim().parse().unwrap();
+        prepared(&session).await;
+        let shell = rustix::process::Pid::from_raw(shell).unwrap();
+        rustix::process::kill_process(shell, rustix::process::Signal::KILL).unwrap();
+        let begun = Instant::now();
+        while rustix::process::test_kill_process(shell).is_ok() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "nobody collects the shell"
+            );
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let request = session.request("echo \"[$x]\"");
+        let (reply, starts) = if is_watched {
+            watched(&session, request).await
+        } else {
+            (session.engine.run(request).await, 1)
+        };
+        assert_eq!((reply.exit_code, starts), (Some(0), 1), "{reply:?}");
+        assert_eq!(reply.output, "[]\n");
+        assert!(reply.session_reset.is_some(), "{reply:?}");
+    }
+}

@@ -97,7 +97,7 @@ impl<'a> Call<'a> {
                 frame = self.connection.receive() => frame,
                 () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     if let Some(watch) = &mut self.watch {
-                        watch.show_held();
+                        watch.show_held(&self.spools);
                     }
                     continue;
                 }
@@ -202,7 +202,7 @@ impl<'a> Call<'a> {
             .collect::<Vec<_>>();
         if let Some(watch) = &mut self.watch {
             watch.pass_on(&spools).await;
-            watch.finish().await;
+            watch.finish(&spools).await;
         }
         let is_kept = match self.place {
             Place::Alone => self.keep_survivors(&mut exited.left_behind).await,

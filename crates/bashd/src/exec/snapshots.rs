@@ -51,8 +51,8 @@ impl Slot {
 /// Makes the snapshots of one run.
 pub(super) struct Snapshots {
     slot: Arc<Slot>,
-    /// Made too soon after the last.
-    held: Option<Snapshot>,
+    /// Whether there was something new too soon after the last.
+    is_held_back: bool,
     /// When the last was shown.
     shown: Option<Instant>,
     /// Bytes of both streams that it told of.
@@ -63,40 +63,47 @@ impl Snapshots {
     pub(super) fn new(slot: Arc<Slot>) -> Self {
         Self {
             slot,
-            held: None,
+            is_held_back: false,
             shown: None,
             told: 0,
         }
     }
 
-    /// Looks at the streams; shows what there is, or holds it until its time has come.
+    /// Looks at the streams; shows what there is, or sees to it that this is done when its time has come.
     pub(super) fn look(&mut self, spools: &[SpoolReader], ends: &[u64]) {
-        let Ok(snapshot) = snapshot(spools, ends) else {
-            return; // what can't be read now is in the reply, or its reason is
-        };
-        if snapshot.bytes == self.told {
-            return;
-        }
-        self.told = snapshot.bytes;
-        self.held = Some(snapshot);
-        if self.due().is_none_or(|due| due <= Instant::now()) {
-            self.show();
+        self.is_held_back = ends.iter().sum::<u64>() != self.told;
+        if self.is_held_back && self.due().is_none_or(|due| due <= Instant::now()) {
+            self.show(spools, ends);
         }
     }
 
-    /// When what is held may be shown.
+    /// When what was held back may be shown.
     pub(super) fn due(&self) -> Option<Instant> {
-        let shown = self.shown.filter(|_| self.held.is_some())?;
+        let shown = self.shown.filter(|_| self.is_held_back)?;
         Some(shown + INTERVAL)
     }
 
-    /// Shows what is held.
-    pub(super) fn show(&mut self) {
-        if let Some(snapshot) = self.held.take() {
-            self.slot.put(snapshot);
-            self.shown = Some(Instant::now());
+    /// Shows what there is, if something was held back.
+    pub(super) fn show_held(&mut self, spools: &[SpoolReader]) {
+        if self.is_held_back {
+            self.show(spools, &ends_of(spools));
         }
     }
+
+    fn show(&mut self, spools: &[SpoolReader], ends: &[u64]) {
+        self.is_held_back = false;
+        let Ok(snapshot) = snapshot(spools, ends) else {
+            return; // what can't be read now is in the reply, or its reason is
+        };
+        self.told = snapshot.bytes;
+        self.shown = Some(Instant::now());
+        self.slot.put(snapshot);
+    }
+}
+
+/// How far each stream can be read.
+pub(super) fn ends_of(spools: &[SpoolReader]) -> Vec<u64> {
+    spools.iter().map(SpoolReader::readable_end).collect()
 }
 
 /// The end of the streams, the second behind the first.

@@ -2,7 +2,7 @@
 
 use super::Strokes;
 use super::keeper::protocol::Query;
-use super::snapshots::{Slot, Snapshots};
+use super::snapshots::{Slot, Snapshots, ends_of};
 use crate::event::{Event, Stream};
 use crate::output::spool::SpoolReader;
 use crate::output::text::Decoder;
@@ -79,7 +79,7 @@ impl Watch {
     /// hearing the keeper, nor one stream from the other.
     pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> Query {
         if let Some(snapshots) = &mut self.snapshots {
-            let ends: Vec<u64> = spools.iter().map(SpoolReader::readable_end).collect();
+            let ends = ends_of(spools);
             snapshots.look(spools, &ends);
             let end = |stream: usize| ends.get(stream).copied().unwrap_or_default();
             return Query {
@@ -121,15 +121,15 @@ impl Watch {
     }
 
     /// Shows what was held back until its time.
-    pub(super) fn show_held(&mut self) {
+    pub(super) fn show_held(&mut self, spools: &[SpoolReader]) {
         if let Some(snapshots) = &mut self.snapshots {
-            snapshots.show();
+            snapshots.show_held(spools);
         }
     }
 
     /// Passes on what was held back.
-    pub(super) async fn finish(&mut self) {
-        self.show_held();
+    pub(super) async fn finish(&mut self, spools: &[SpoolReader]) {
+        self.show_held(spools);
         for (progress, stream) in self.streams.iter_mut().zip([Stream::Out, Stream::Err]) {
             let text = progress.finish();
             let offset = progress.told_upto(progress.offset);

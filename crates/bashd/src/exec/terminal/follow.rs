@@ -277,10 +277,10 @@ impl Following<'_> {
         last: Option<TerminalOutput>,
     ) -> std::io::Result<(crate::output::spool::SpoolReader, bool)> {
         self.take_in(last).await;
-        if let Some(watch) = &mut self.watch {
-            watch.finish().await;
-        }
         let reader = self.transcript.reader()?;
+        if let Some(watch) = &mut self.watch {
+            watch.finish(std::slice::from_ref(&reader)).await;
+        }
         Ok((reader, self.transcript.is_incomplete()))
     }
 }

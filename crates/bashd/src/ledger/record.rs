@@ -14,6 +14,9 @@ const VERSION: u32 = 1;
 /// find the beginning of a record that follows a torn one on the same line.
 pub(super) const LINE_START: &str = "{\"v\":";
 
+/// Bytes of most lines, their command aside, so that they need not grow while they are written.
+const LINE_BYTES: usize = 512;
+
 /// An error's text is for people; what is longer than this is an output in disguise.
 const MAX_ERROR_BYTES: usize = 4096;
 
@@ -146,7 +149,8 @@ impl Record {
                 ..self.clone()
             })
         };
-        let mut line = serde_json::to_vec(&*record)?;
+        let mut line = Vec::with_capacity(LINE_BYTES + command.len());
+        serde_json::to_writer(&mut line, &*record)?;
         line.push(b'\n');
         Ok(line)
     }

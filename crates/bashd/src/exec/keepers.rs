@@ -1,7 +1,7 @@
 //! The engine's keepers: one spare that waits for the next call, and the server that forks more.
 
 use super::connection::Connection;
-use super::keeper::protocol::{self, Fork, Hello};
+use super::keeper::protocol::{self, Fork, Hello, Hurry};
 use super::keeper::{ForkedKeeper, KeeperSource, socket_pair, start_server};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::warm::WarmShells;
@@ -11,10 +11,20 @@ use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Pause before a busy fork server is asked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
+
+/// How long the fork of a spare is held back: most short calls are over by then.
+const HOLD_SPARE: Duration = Duration::from_micros(2400);
+
+/// The same for the keeper of a shell that is started ahead. A call in such a shell is over by then; and the next one must
+/// find it ready, which takes a while longer.
+const HOLD_WARM: Duration = Duration::from_micros(600);
+
+/// Time from its fork until a keeper is ready.
+const BIRTH: Duration = Duration::from_micros(900);
 
 /// Where the engine's calls get their keepers.
 pub(crate) struct Keepers {
@@ -33,6 +43,12 @@ struct Pool {
     server: Option<OwnedFd>,
     /// The socket to a keeper that was forked ahead.
     spare: Option<OwnedFd>,
+    /// When the last call got its keeper.
+    last_call: Option<Instant>,
+    /// Time between that and the one before it: the next one may come as soon.
+    pace: Option<Duration>,
+    /// Until when the server may hold back a keeper.
+    held_until: Option<Instant>,
 }
 
 impl Keepers {
@@ -47,8 +63,8 @@ impl Keepers {
         if let KeeperSource::Forked(ForkedKeeper { link, pid }) = source {
             protocol::send(&link, &hello, &[]).map_err(failed)?;
             let pool = Mutex::new(Pool {
-                server: None,
                 spare: Some(link),
+                ..Pool::default()
             });
             return Ok(Self {
                 source: None,
@@ -67,8 +83,10 @@ impl Keepers {
             warm: WarmShells::default(),
         };
         if is_promised {
-            keepers.start_server(&mut keepers.pool())?;
-            keepers.refill();
+            let mut pool = keepers.pool();
+            keepers.start_server(&mut pool)?;
+            pool.spare = pool.ask_for_fork(Duration::ZERO).ok();
+            drop(pool);
         }
         Ok(keepers)
     }
@@ -88,17 +106,20 @@ impl Keepers {
 
     /// Takes the keeper of a started shell that suits a plan, if there is one.
     pub(super) fn take_warm(&self, plan: &Plan) -> Option<Connection> {
-        Connection::new(self.warm.take(plan)?).ok()
+        let socket = self.warm.take(plan)?;
+        self.pool().note_call(Instant::now());
+        Connection::new(socket).ok()
     }
 
     /// Has shells started for calls like this one.
     pub(super) fn refill_warm(&self, plan: &Plan) {
-        self.warm.refill(plan, || ask_for_fork(&self.pool()));
+        self.warm
+            .refill(plan, || self.pool().ask_ahead(HOLD_WARM, Instant::now()));
     }
 
     /// Takes the spare, or has a keeper forked. Its socket listens already.
     pub(super) async fn take(&self) -> Result<Connection> {
-        let spare = self.pool().spare.take();
+        let spare = self.pool().take_spare(Instant::now());
         let socket = match spare {
             Some(spare) => spare,
             None => self.fork().await?,
@@ -111,7 +132,7 @@ impl Keepers {
         if self.source.is_some() {
             let mut pool = self.pool();
             if pool.spare.is_none() {
-                pool.spare = ask_for_fork(&pool).ok();
+                pool.spare = pool.ask_ahead(HOLD_SPARE, Instant::now()).ok();
             }
         }
     }
@@ -131,7 +152,7 @@ impl Keepers {
 
     async fn fork(&self) -> Result<OwnedFd> {
         loop {
-            let asked = ask_for_fork(&self.pool());
+            let asked = self.pool().ask_for_fork(Duration::ZERO);
             match asked {
                 Ok(socket) => return Ok(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -160,12 +181,41 @@ impl Keepers {
     }
 }
 
-/// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
-fn ask_for_fork(pool: &Pool) -> io::Result<OwnedFd> {
-    let server = pool.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
-    let (near, far) = socket_pair()?;
-    protocol::send(server, &Fork {}, &[far.as_fd()])?;
-    Ok(near)
+impl Pool {
+    fn take_spare(&mut self, now: Instant) -> Option<OwnedFd> {
+        self.note_call(now);
+        self.spare.take()
+    }
+
+    /// A call begins: what it may have got must not be held back any longer.
+    fn note_call(&mut self, now: Instant) {
+        if self.held_until.take().is_some_and(|until| now < until)
+            && let Some(server) = &self.server
+        {
+            let _ = protocol::send(server, &Hurry {}, &[]); // else it comes a little later
+        }
+        self.pace = self.last_call.map(|last| now.duration_since(last));
+        self.last_call = Some(now);
+    }
+
+    /// Asks for the keeper of a call to come. It is held back for a while, unless calls follow each other so
+    /// closely that it would come too late.
+    fn ask_ahead(&mut self, hold: Duration, now: Instant) -> io::Result<OwnedFd> {
+        if self.pace.is_some_and(|pace| pace < hold + BIRTH) {
+            return self.ask_for_fork(Duration::ZERO);
+        }
+        self.held_until = self.held_until.max(Some(now + hold));
+        self.ask_for_fork(hold)
+    }
+
+    /// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
+    fn ask_for_fork(&self, hold: Duration) -> io::Result<OwnedFd> {
+        let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let (near, far) = socket_pair()?;
+        let hold_us = super::micros(hold);
+        protocol::send(server, &Fork { hold_us }, &[far.as_fd()])?;
+        Ok(near)
+    }
 }
 
 /// Whether the other end is not there any more: somebody killed it.
@@ -176,4 +226,58 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
 
 fn failed(error: io::Error) -> Error {
     Error::io(ErrorKind::Keeper, "get a keeper", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the server was told.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Told {
+        Fork(Duration),
+        Hurry,
+        Nothing,
+    }
+
+    fn told(server: &OwnedFd) -> Told {
+        let Ok(Some(frame)) = protocol::receive(server) else {
+            return Told::Nothing;
+        };
+        match frame.body_if::<Fork>() {
+            Ok(fork) => Told::Fork(Duration::from_micros(fork.hold_us)),
+            Err(_) if frame.is::<Hurry>() => Told::Hurry,
+            Err(error) => panic!("{} {error}", frame.name),
+        }
+    }
+
+    #[test]
+    fn a_keeper_is_held_back_until_calls_come_in_a_row() {
+        let (near, server) = socket_pair().unwrap();
+        let mut pool = Pool {
+            server: Some(near),
+            ..Pool::default()
+        };
+        let first = Instant::now();
+        assert!(pool.take_spare(first).is_none());
+        assert_eq!(told(&server), Told::Nothing);
+        pool.spare = pool.ask_ahead(HOLD_SPARE, first).ok();
+        assert_eq!(told(&server), Told::Fork(HOLD_SPARE));
+
+        // The next call gets it before it is forked.
+        let second = first + HOLD_SPARE / 2;
+        assert!(pool.take_spare(second).is_some());
+        assert_eq!(told(&server), Told::Hurry);
+        pool.spare = pool.ask_ahead(HOLD_SPARE, second).ok();
+        assert_eq!(told(&server), Told::Fork(Duration::ZERO));
+
+        // After a pause nothing is in a hurry any more.
+        let third = second + HOLD_SPARE + BIRTH;
+        assert!(pool.take_spare(third).is_some());
+        assert_eq!(told(&server), Told::Nothing);
+        pool.spare = pool.ask_ahead(HOLD_SPARE, third).ok();
+        assert_eq!(told(&server), Told::Fork(HOLD_SPARE));
+        assert!(pool.take_spare(third + HOLD_SPARE).is_some());
+        assert_eq!(told(&server), Told::Nothing);
+    }
 }

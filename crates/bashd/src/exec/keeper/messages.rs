@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 messages! {
-    Hello = "hello", Welcome = "welcome", Fork = "fork",
+    Hello = "hello", Welcome = "welcome", Fork = "fork", Hurry = "hurry",
     Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
     Resize = "resize", Typed = "typed",
     Prepared = "prepared", Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
@@ -36,7 +36,15 @@ pub(crate) struct Welcome {
 
 /// Engine to fork server, with a socket: fork a keeper that listens on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Fork {}
+pub(crate) struct Fork {
+    /// How long it may be held back, until a keeper leaves; 0 where somebody waits for it, or will in a moment.
+    #[serde(default)]
+    pub(crate) hold_us: u64,
+}
+
+/// Engine to fork server: somebody waits for a keeper that is held back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Hurry {}
 
 /// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -7,8 +7,8 @@
 //! minor version; a message that it does not know is refused by name.
 
 pub(crate) use super::messages::{
-    Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Open, Prepared, Query, Refused,
-    Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
+    Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Hurry, Open, Prepared, Query,
+    Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -16,6 +16,7 @@ use rustix::net::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::RefCell;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,10 +25,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(crate) const MAJOR: u16 = 2;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 0;
+pub(crate) const MINOR: u16 = 1;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
+
+/// The largest packet: such a body, behind the flag, a name and its end.
+const LARGEST_PACKET: usize = LARGEST_INLINE + 256;
 
 /// Descriptors that one message may carry.
 const MOST_DESCRIPTORS: usize = 8;
@@ -122,15 +126,23 @@ fn send_packet(
     }
 }
 
+thread_local! {
+    /// Where packets arrive. Most are small, and touch a page of it.
+    static PACKET: RefCell<[u8; LARGEST_PACKET]> = const { RefCell::new([0; LARGEST_PACKET]) };
+}
+
 /// Receives one message without waiting; `None` at the end of the stream.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
-    let mut buffer = vec![0; next_length(&socket)?];
+    PACKET.with_borrow_mut(|buffer| receive_into(buffer, socket.as_fd()))
+}
+
+fn receive_into(buffer: &mut [u8], socket: BorrowedFd<'_>) -> io::Result<Option<Frame>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
     let received = loop {
-        let mut parts = [IoSliceMut::new(&mut buffer)];
-        match rustix::net::recvmsg(&socket, &mut parts, &mut control, flags) {
+        let mut parts = [IoSliceMut::new(buffer)];
+        match rustix::net::recvmsg(socket, &mut parts, &mut control, flags) {
             Ok(received) => break received,
             // A reset (the other end left with something unread) is told once, and before what the
             // other end had said.
@@ -151,22 +163,10 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
         // The kernel drops descriptors for which the receiver has no room, and says only this.
         return Err(rustix::io::Errno::MFILE.into());
     }
-    unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
-}
-
-/// Bytes of the message that comes next: most are small, and room for the largest would be written
-/// with zeros for each of them.
-fn next_length(socket: impl AsFd) -> io::Result<usize> {
-    let flags = RecvFlags::PEEK | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
-    let mut nowhere: [u8; 0] = [];
-    loop {
-        match rustix::net::recv(&socket, &mut nowhere[..], flags) {
-            Ok((_, length)) => return Ok(length),
-            // As below.
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
-            Err(error) => return Err(error.into()),
-        }
+    if received.flags.contains(ReturnFlags::TRUNC) {
+        return Err(invalid("a packet that is too large"));
     }
+    unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
 }
 
 fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {

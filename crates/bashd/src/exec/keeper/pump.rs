@@ -71,6 +71,8 @@ impl Siding {
 /// One stream: the reading end of a pipe, and the spool behind it.
 pub(super) struct Pump {
     pipe: Option<OwnedFd>,
+    /// The pipe once its writers are gone: to close it takes longer than to report that.
+    spent: Option<OwnedFd>,
     siding: Option<Siding>,
     pub(super) spool: SpoolWriter,
     /// What was read and is not in the spool yet; empty between two turns.
@@ -88,18 +90,19 @@ pub(super) struct Pump {
 }
 
 impl Pump {
-    /// Makes a pipe into this spool; returns the writing end as well.
-    pub(super) fn new(spool: SpoolWriter) -> io::Result<(Self, OwnedFd)> {
+    /// Makes a pipe: what is read here, and what the command writes to.
+    pub(super) fn open_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         // Only our end: the command's must block as any pipe does.
         rustix::io::ioctl_fionbio(&read, true)?;
-        Ok((Self::over(read, spool), write))
+        Ok((read, write))
     }
 
     /// Reads this descriptor into the spool; it must not block.
     pub(super) fn over(pipe: OwnedFd, spool: SpoolWriter) -> Self {
         Self {
             pipe: Some(pipe),
+            spent: None,
             siding: None,
             spool,
             buffer: Vec::new(),
@@ -122,7 +125,10 @@ impl Pump {
         let mut taken = 0;
         let turn = loop {
             match self.read_once() {
-                Ok(0) => break Turn::Ended,
+                Ok(0) => {
+                    self.spent = self.pipe.take().or(self.spent.take());
+                    break Turn::Ended;
+                }
                 Ok(count) => {
                     taken += count;
                     self.since_empty += count;
@@ -156,6 +162,7 @@ impl Pump {
     /// Gives back what only speed needs, until the next byte comes.
     pub(super) fn rest(&mut self) {
         self.buffer = Vec::new();
+        drop(self.spent.take());
     }
 
     /// Reads what the pipe has, and writes whenever the buffer is full.
@@ -253,7 +260,8 @@ mod tests {
 
     fn pump(directory: &tempfile::TempDir) -> (Pump, File) {
         let spool = SpoolWriter::create(directory.path(), QUOTA).unwrap();
-        let (pump, writer) = Pump::new(spool).unwrap();
+        let (pipe, writer) = Pump::open_pipe().unwrap();
+        let pump = Pump::over(pipe, spool);
         // Room for more than the pump reads at once, as if its writer ran beside it.
         rustix::pipe::fcntl_setpipe_size(&writer, LARGE_PIPE).unwrap();
         (pump, File::from(writer))

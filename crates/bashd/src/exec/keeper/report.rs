@@ -6,9 +6,8 @@ use super::pump::Pump;
 use super::waiting::Keeper;
 use crate::exec::Exit;
 use crate::reply::LeftBehind;
-use rustix::process::PidfdFlags;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Shortest time between two `grown` messages.
@@ -18,11 +17,12 @@ pub(super) const GROWTH_INTERVAL: Duration = Duration::from_millis(10);
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Run {
-    pub(super) fn tell_started(&self, link: Option<&OwnedFd>) -> io::Result<()> {
-        let Some(link) = link else { return Ok(()) };
-        let keeper = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+    pub(super) fn tell_started(&self, keeper: &Keeper) -> io::Result<()> {
+        let Some(link) = &keeper.link else {
+            return Ok(());
+        };
         let (heads, mut fds) = spools(&self.pumps);
-        fds.extend(keeper.as_ref().ok().map(AsFd::as_fd));
+        fds.extend(keeper.own.as_ref().map(AsFd::as_fd));
         let started = Started {
             pid: self.shell.as_raw_nonzero().get(),
             heads,

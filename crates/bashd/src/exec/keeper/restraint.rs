@@ -210,7 +210,7 @@ mod tests {
             env: &crate::variables::Variables::default(),
             cwd: root.as_fd(),
             stdio: [null.as_fd(); 3],
-            script: None,
+            extra: &[],
             controls: Controls::Nothing,
             group: Some(group.processes.as_fd()),
             limits: &[],

@@ -1,15 +1,15 @@
 //! From a `start` message to a running shell.
 
 use super::input::Input;
-use super::protocol::{self, Failed, Start};
+use super::protocol::{self, Exited, Failed, Start};
 use super::pty::Terminal;
 use super::pump::Pump;
 use super::restraint::Restrained;
+use crate::exec::Exit;
 use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::SpoolWriter;
 use crate::plan::{Quota, Streams, Survivors};
 use rustix::fs::{Mode, OFlags};
-use rustix::pipe::PipeFlags;
 use rustix::process::Pid;
 use std::ffi::CString;
 use std::io;
@@ -43,18 +43,36 @@ pub(super) struct Shell {
     pub(super) restrained: Option<Rc<Restrained>>,
 }
 
+/// What nearly every start needs and no message changes, opened before one comes.
+#[derive(Default)]
+pub(super) struct Ahead {
+    pipe: Option<(OwnedFd, OwnedFd)>,
+    null: Option<OwnedFd>,
+}
+
+impl Ahead {
+    /// Where something is refused, the start finds out why.
+    pub(super) fn open() -> Self {
+        Self {
+            pipe: Pump::open_pipe().ok(),
+            null: open_null().ok(),
+        }
+    }
+}
+
 /// Starts what the message asks for. `prepared` is a spool that was opened ahead.
 pub(super) fn start(
     message: &Start,
     fds: &[OwnedFd],
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
+    ahead: Ahead,
 ) -> Result<Shell, Failed> {
     let terminal = message.terminal.map(Terminal::open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
     let (pumps, writers) = match &terminal {
         Some(terminal) => open_terminal(terminal, message, runs, prepared),
-        None => open_streams(message.streams, message.quota, runs, prepared),
+        None => open_pumps(message.streams, message.quota, runs, prepared, ahead.pipe),
     }
     .map_err(failed("open the pipes"))?;
     let cwd = fds
@@ -66,7 +84,7 @@ pub(super) fn start(
         None
     };
     let (opened, input) =
-        open_stdin(message, given, terminal.as_ref()).map_err(failed("open stdin"))?;
+        open_stdin(message, given, terminal.as_ref(), ahead.null).map_err(failed("open stdin"))?;
     let stdin = match (&opened, given) {
         (Some(opened), _) => opened.as_fd(),
         (None, Some(given)) => given.as_fd(),
@@ -84,7 +102,7 @@ pub(super) fn start(
         env: &message.env,
         cwd: cwd.as_fd(),
         stdio: [stdin, out.as_fd(), err.as_fd()],
-        script: script.as_ref().map(AsFd::as_fd),
+        extra: script.as_ref().map(AsFd::as_fd).as_slice(),
         controls: match terminal {
             Some(_) => Controls::Stdout,
             None => Controls::Nothing,
@@ -107,6 +125,7 @@ fn open_stdin(
     message: &Start,
     given: Option<&OwnedFd>,
     terminal: Option<&Terminal>,
+    null: Option<OwnedFd>,
 ) -> io::Result<(Option<OwnedFd>, Option<Input>)> {
     if let Some(terminal) = terminal {
         let typed = Input::at_terminal(terminal.ours()?);
@@ -116,8 +135,8 @@ fn open_stdin(
         return Ok((theirs.transpose()?, Some(typed)));
     }
     if !message.stdin_open {
-        let null = given.is_none().then(open_null).transpose()?;
-        return Ok((null, None));
+        let open = || null.map_or_else(open_null, Ok);
+        return Ok((given.is_none().then(open).transpose()?, None));
     }
     let (mut input, end) = Input::open()?;
     if let Some(given) = given {
@@ -127,7 +146,7 @@ fn open_stdin(
     Ok((Some(end), Some(input)))
 }
 
-/// Walks the way of a start once, so that its pages are there when a call comes: a fresh fork pays
+/// Walks the way of a start and of a report once, so that their pages are there when a call comes: a fresh fork pays
 /// for each at first touch, and a spare keeper can do that while nobody waits.
 pub(super) fn rehearse() {
     let message = Start {
@@ -156,7 +175,17 @@ pub(super) fn rehearse() {
     if let Ok(Some(frame)) = protocol::receive(&far) {
         let _ = frame.body::<Start>().map(|message| arguments(&message));
     }
-    let _ = (open_null(), rustix::pipe::pipe_with(PipeFlags::CLOEXEC));
+    let report = Exited {
+        exit: Exit::Code(0),
+        ended_by: None,
+        ran_for_us: 0,
+        counts: vec![(0, 0)],
+        left_behind: Vec::new(),
+        is_closed: true,
+        reset: None,
+        out_of_memory: false,
+    };
+    let _ = protocol::send(&near, &report, &[]);
 }
 
 /// One stream, from the terminal; the command gets the other end for both of its own.
@@ -182,6 +211,17 @@ pub(super) fn open_streams(
     runs: &Path,
     prepared: Option<(Quota, SpoolWriter)>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
+    open_pumps(streams, quota, runs, prepared, None)
+}
+
+/// The same with a pipe that is there already.
+fn open_pumps(
+    streams: Streams,
+    quota: Quota,
+    runs: &Path,
+    prepared: Option<(Quota, SpoolWriter)>,
+    mut pipe: Option<(OwnedFd, OwnedFd)>,
+) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
     let (count, quota) = match streams {
         Streams::Merged => (1, quota),
         Streams::Apart => (
@@ -201,9 +241,9 @@ pub(super) fn open_streams(
             Some(spool) => spool,
             None => SpoolWriter::create(runs, quota)?,
         };
-        let (pump, writer) = Pump::new(spool)?;
-        pumps.push(pump);
-        writers.push(writer);
+        let (read, write) = pipe.take().map_or_else(Pump::open_pipe, Ok)?;
+        pumps.push(Pump::over(read, spool));
+        writers.push(write);
     }
     Ok((pumps, writers))
 }

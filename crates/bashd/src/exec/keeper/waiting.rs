@@ -3,19 +3,30 @@
 use super::life::{Run, Terms};
 use super::protocol::{self, Failed, Frame, Hello, Open, Start, Warm};
 use super::session;
-use super::start::{self, Shell};
+use super::start::{self, Ahead, Shell};
 use super::warm::WarmShell;
 use crate::exec::os::signals::SignalFd;
 use crate::output::spool::{SpoolWriter, Storage};
 use crate::plan::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::PidfdFlags;
 use std::io;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long a keeper waits before it starts a shell ahead: the call that is being served goes first, and
-/// in a burst of calls the next one may be here before.
+/// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the call that is being served
+/// goes first, and in a burst of calls the next one may be here before.
 const BEFORE_WARMING: Duration = Duration::from_micros(600);
+
+/// At what moment a keeper was forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// While a call was being served, or to serve one.
+    Busy,
+    /// When no short call needed the cores.
+    Calm,
+}
 
 /// What a keeper is born with.
 pub(crate) struct Keeper {
@@ -24,16 +35,19 @@ pub(crate) struct Keeper {
     /// A pidfd of its engine.
     pub(super) engine: Option<OwnedFd>,
     pub(super) signals: SignalFd,
+    /// A pidfd of itself, for its engine; opened ahead, which takes longer than most of what a start takes.
+    pub(super) own: Option<OwnedFd>,
     /// Where output is kept; not known before `hello` to one that was forked early.
     pub(super) storage: Option<Storage>,
     /// A spool opened ahead, for this quota.
     pub(super) prepared: Option<(Quota, SpoolWriter)>,
+    ahead: Ahead,
+    /// How long it waits before it starts a shell ahead.
+    before_warming: Duration,
     /// What is to be started ahead, and when.
     to_warm: Option<(Frame, Instant)>,
     /// A shell that was started ahead.
     warm: Option<WarmShell>,
-    /// What a started shell still has to read.
-    unread: Option<OwnedFd>,
 }
 
 impl Keeper {
@@ -43,20 +57,32 @@ impl Keeper {
             link: Some(link),
             engine,
             signals,
+            own: rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok(),
             storage: None,
             prepared: None,
+            ahead: Ahead::default(),
+            before_warming: BEFORE_WARMING,
             to_warm: None,
             warm: None,
-            unread: None,
         }
     }
 
-    /// Opens a spool ahead of the run.
+    /// The same, forked at such a moment.
+    pub(super) fn forked(mut self, moment: Moment) -> Self {
+        self.before_warming = match moment {
+            Moment::Busy => BEFORE_WARMING,
+            Moment::Calm => Duration::ZERO,
+        };
+        self
+    }
+
+    /// Opens a spool ahead of the run, and what else it will need.
     pub(crate) fn prepare(mut self, storage: Storage) -> Self {
         let quota = storage.quota;
         let opened = SpoolWriter::create(&storage.runs, quota).ok();
         self.prepared = opened.map(|spool| (quota, spool));
         self.storage = Some(storage);
+        self.ahead = Ahead::open();
         self
     }
 
@@ -82,16 +108,20 @@ impl Keeper {
             let call_is_over = fds
                 .first()
                 .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
+            let signalled = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
             let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
-            if call_is_over || engine_died || self.signals.take().end {
+            if call_is_over || engine_died || signalled && self.signals.take().end {
                 return Ok(());
             }
             match protocol::receive(link) {
                 Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
                 Ok(Some(frame)) if frame.is::<Warm>() => {
-                    self.to_warm = Some((frame, Instant::now() + BEFORE_WARMING));
+                    self.to_warm = Some((frame, Instant::now() + self.before_warming));
                 }
-                Ok(Some(frame)) if frame.is::<Open>() => return session::live(self, &frame),
+                Ok(Some(frame)) if frame.is::<Open>() => {
+                    self.ahead = Ahead::default(); // a session has pipes of another kind
+                    return session::live(self, &frame);
+                }
                 Ok(Some(frame)) if frame.is::<Hello>() => {
                     let hello: Hello = frame.body()?;
                     self = self.prepare(hello.storage);
@@ -131,10 +161,10 @@ impl Keeper {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
-        drop(frame); // the shell has its directory and its input now
         let run = Run::new(shell, &Terms::from(&message), started, storage);
         // An engine that is gone already shows on the socket, which ends the run properly.
-        let _ = run.tell_started(self.link.as_ref());
+        let _ = run.tell_started(&self);
+        drop(frame); // the shell has its directory and its input
         run.live(&mut self)
     }
 
@@ -157,12 +187,11 @@ impl Keeper {
         storage: &Storage,
     ) -> Result<Shell, Failed> {
         let warm = self.warm.take();
-        if let Some(Ok((shell, unread))) = warm.map(|warm| warm.use_for(message, frame.fds.first()))
-        {
-            self.unread = Some(unread);
+        if let Some(shell) = warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
             return Ok(shell);
         }
-        start::start(message, &frame.fds, &storage.runs, self.prepared.take())
+        let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+        start::start(message, &frame.fds, &storage.runs, prepared, ahead)
     }
 
     pub(super) fn tell_failure(&self, failed: &Failed) -> io::Result<()> {

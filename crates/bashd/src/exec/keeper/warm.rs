@@ -1,37 +1,51 @@
 //! A warm shell: started ahead, it waits for the one script that it will run.
 //!
-//! It is `bash -c LOADER`. The loader waits on a pipe for the name of a file with the run's id and the
-//! script, reads both, and becomes what `bash -c SCRIPT` would have been: same `$0`, `$-`, parameters,
+//! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first text, which does
+//! nothing, so that what a script needs has been done once before anybody waits for it. Then it waits for a line in the
+//! pipe, reads the run's id and the script, and becomes what `bash -c SCRIPT` would have been: same `$0`, `$-`, parameters,
 //! descriptors, line numbers. A failed read ends the shell rather than run half.
 
-use super::protocol::{self, Failed, Start, Warm};
+use super::protocol::{Failed, Start, Warm};
 use super::pump::Pump;
 use super::start::{self, Shell, failed, missing, open_null};
 use crate::exec::os::launch::{Controls, Launch, launch};
 use crate::output::spool::SpoolWriter;
 use crate::plan::environment::RUN_VARIABLE;
 use crate::plan::{Quota, quote};
+use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Waits, reads, becomes the script. On one line: what it evaluates begins with line 1.
-const LOADER: &str = "IFS= builtin read -r -u 3 BASH_EXECUTION_STRING||exit 125;\
-    exec 3<\"$BASH_EXECUTION_STRING\"||exit 125;\
-    IFS= builtin read -r -d '' -u 3 BASHD_RUN||exit 125;\
-    IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING||exit 125;\
-    [[ $BASHD_RUN ]]||builtin unset -v BASHD_RUN;\
-    exec 3<&-;SECONDS=0;builtin eval \"$BASH_EXECUTION_STRING\"";
+/// What the file has at first: no id, and a script that does nothing.
+const REHEARSAL: &[u8] = b"\0:\0";
+
+/// Reads a run's id and its script.
+const READ: &str = "IFS= builtin read -r -d '' -u 3 BASHD_RUN||exit 125;\
+    IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING||exit 125;";
+
+/// As `BECOME`, but that nothing changes.
+const REHEARSE: &str = "[[ $BASHD_RUN ]]||builtin :;exec 3<&3 4<&4;\
+    SECONDS=0;builtin eval \"$BASH_EXECUTION_STRING\";";
+
+/// Waits for the script to be there.
+const WAIT: &str = "builtin read -r -u 4 BASH_EXECUTION_STRING||exit 125;";
+
+/// Becomes the script.
+const BECOME: &str = "[[ $BASHD_RUN ]]||builtin unset -v BASHD_RUN;exec 3<&- 4<&-;\
+    SECONDS=0;builtin eval \"$BASH_EXECUTION_STRING\"";
 
 /// A shell that waits for its script.
 pub(super) struct WarmShell {
     pid: Pid,
     pumps: Vec<Pump>,
+    /// What it reads.
+    texts: OwnedFd,
     /// Where it waits.
     trigger: OwnedFd,
     message: Warm,
@@ -47,14 +61,13 @@ impl WarmShell {
         runs: &Path,
         prepared: Option<(Quota, SpoolWriter)>,
     ) -> Result<Self, Failed> {
-        // The shell opens its script by our `/proc` entry.
-        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable);
         let cwd = fds
             .first()
             .ok_or_else(|| missing("the working directory"))?;
         let directory = identity(cwd).map_err(failed("look at the working directory"))?;
         let (pumps, writers) = start::open_streams(message.streams, message.quota, runs, prepared)
             .map_err(failed("open the pipes"))?;
+        let texts = open_texts().map_err(failed("open a file in memory"))?;
         let (read, trigger) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .map_err(|error| failed("open a pipe")(error.into()))?;
         let null = open_null().map_err(failed("open /dev/null"))?;
@@ -75,7 +88,7 @@ impl WarmShell {
             env: &env,
             cwd: cwd.as_fd(),
             stdio: [null.as_fd(), out.as_fd(), err.as_fd()],
-            script: Some(read.as_fd()),
+            extra: &[texts.as_fd(), read.as_fd()],
             controls: Controls::Nothing,
             group: None,
             limits: &[],
@@ -84,35 +97,30 @@ impl WarmShell {
         Ok(Self {
             pid,
             pumps,
+            texts,
             trigger,
             message,
             directory,
         })
     }
 
-    /// Gives the shell its script, and hands out what must stay open until it has read it. `Err` when
-    /// this is not the shell that the call needs; it is then gone.
-    pub(super) fn use_for(
-        self,
-        start: &Start,
-        cwd: Option<&OwnedFd>,
-    ) -> Result<(Shell, OwnedFd), ()> {
+    /// Gives the shell its script. `None` when this is not the shell that the call needs; it is then gone.
+    pub(super) fn use_for(self, start: &Start, cwd: Option<&OwnedFd>) -> Option<Shell> {
         let given = start.warm.as_ref().filter(|_| self.suits(start, cwd));
         let sent = given.and_then(|script| self.send(start, script).ok());
-        if let Some(text) = sent {
+        if sent.is_some() {
             let Self { pid, pumps, .. } = self;
-            let shell = Shell {
+            return Some(Shell {
                 pid,
                 pumps,
                 terminal: None,
                 input: None,
                 restrained: None,
-            };
-            return Ok((shell, text));
+            });
         }
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);
         let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
-        Err(())
+        None
     }
 
     fn suits(&self, start: &Start, cwd: Option<&OwnedFd>) -> bool {
@@ -126,15 +134,29 @@ impl WarmShell {
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
     }
 
-    fn send(&self, start: &Start, script: &ByteBuf) -> io::Result<OwnedFd> {
+    fn send(&self, start: &Start, script: &ByteBuf) -> io::Result<()> {
         let run = start.env.get(RUN_VARIABLE).unwrap_or_default();
         let text = [run.as_bytes(), &[0], script.as_slice(), &[0]].concat();
-        let file = protocol::memory_file(&text)?;
-        let keeper = rustix::process::getpid().as_raw_nonzero();
-        let line = format!("/proc/{keeper}/fd/{}\n", file.as_raw_fd());
-        rustix::io::write(&self.trigger, line.as_bytes())?;
-        Ok(file)
+        write_text(&self.texts, &text, REHEARSAL.len())?;
+        rustix::io::write(&self.trigger, b"\n")?;
+        Ok(())
     }
+}
+
+/// The file that a shell reads, with what it reads at once.
+fn open_texts() -> io::Result<OwnedFd> {
+    let texts = rustix::fs::memfd_create(c"bashd-text", MemfdFlags::CLOEXEC)?;
+    write_text(&texts, REHEARSAL, 0)?;
+    Ok(texts)
+}
+
+/// Writes a text at a place. The shell has the same open file, and reads where it stopped.
+fn write_text(texts: &OwnedFd, text: &[u8], at: usize) -> io::Result<()> {
+    let mut written = 0;
+    while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {
+        written += rustix::io::pwrite(texts, rest, (at + written) as u64)?;
+    }
+    Ok(())
 }
 
 fn loader(message: &Warm) -> Vec<u8> {
@@ -144,7 +166,10 @@ fn loader(message: &Warm) -> Vec<u8> {
         quote(&mut loader, snapshot.as_os_str().as_bytes());
         loader.extend(b" </dev/null >/dev/null 2>&1;");
     }
-    loader.extend(LOADER.as_bytes());
+    // On one line: what it evaluates begins with line 1.
+    for part in [READ, REHEARSE, WAIT, READ, BECOME] {
+        loader.extend(part.as_bytes());
+    }
     loader
 }
 

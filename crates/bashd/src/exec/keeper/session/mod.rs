@@ -340,7 +340,7 @@ impl Session {
             Ok(current) => {
                 self.whereabouts.begin(&current);
                 if !current.is_told {
-                    let _ = current.run.tell_started(keeper.link.as_ref());
+                    let _ = current.run.tell_started(keeper);
                 }
                 self.current = Some(current);
             }

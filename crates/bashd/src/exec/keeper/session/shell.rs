@@ -66,7 +66,7 @@ impl SessionShell {
             env: &message.env,
             cwd: names.as_ref().unwrap_or(cwd).as_fd(),
             stdio: [null.as_fd(); 3],
-            script: Some(read.as_fd()),
+            extra: &[read.as_fd()],
             controls: Controls::Nothing,
             group: restrained.as_ref().and_then(Restrained::group),
             limits: &limits.unwrap_or_default(),

@@ -30,8 +30,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) cwd: BorrowedFd<'a>,
     /// stdin, stdout, stderr; each above 2.
     pub(crate) stdio: [BorrowedFd<'a>; 3],
-    /// One more descriptor, which becomes 3: the script of a command too long for an argument.
-    pub(crate) script: Option<BorrowedFd<'a>>,
+    /// More descriptors, which become 3 and so on: a script that is too long for an argument, what a shell waits for.
+    pub(crate) extra: &'a [BorrowedFd<'a>],
     /// The terminal of the program's session.
     pub(crate) controls: Controls,
     /// `cgroup.procs` of the control group that it enters.
@@ -56,7 +56,8 @@ struct Child {
     env: *const *const c_char,
     cwd: RawFd,
     stdio: [RawFd; 3],
-    script: Option<RawFd>,
+    extra: *mut RawFd,
+    extra_count: usize,
     controls: Controls,
     group: Option<RawFd>,
     limits: *const (u32, u64, u64),
@@ -68,13 +69,15 @@ struct Child {
 pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
     let argv = pointers(what.argv.iter().map(CString::as_c_str));
     let env = pointers(what.env.c_strings());
+    let mut extra: Vec<RawFd> = what.extra.iter().map(AsRawFd::as_raw_fd).collect();
     let mut child = Child {
         program: what.program.as_ptr(),
         argv: argv.as_ptr(),
         env: env.as_ptr(),
         cwd: what.cwd.as_raw_fd(),
         stdio: what.stdio.map(|fd| fd.as_raw_fd()),
-        script: what.script.map(|fd| fd.as_raw_fd()),
+        extra: extra.as_mut_ptr(),
+        extra_count: extra.len(),
         controls: what.controls,
         group: what.group.map(|fd| fd.as_raw_fd()),
         limits: what.limits.as_ptr(),
@@ -85,8 +88,8 @@ pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
     let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
     // SAFETY: the child runs `set_up_and_exec` on its own aligned stack while this thread is
-    // suspended (CLONE_VFORK); `child`, `argv`, `env` and `stack` outlive that. The process has no
-    // other thread and no signal handler.
+    // suspended (CLONE_VFORK); `child`, `argv`, `env`, `extra` and `stack` outlive that. The process has
+    // no other thread and no signal handler.
     #[expect(unsafe_code, reason = "clone has no safe wrapper")]
     let pid = unsafe {
         libc::clone(
@@ -187,8 +190,8 @@ fn take_terminal(child: &Child) -> Option<()> {
 }
 
 fn place_descriptors(child: &Child) -> Option<()> {
-    // SAFETY: plain system calls; the sources of 0 to 2 are above 2, so that no dup2 overwrites a
-    // later one, and the script comes last.
+    // SAFETY: plain system calls; the extra descriptors are borrowed from the suspended keeper. The sources
+    // of 0 to 2 are above 2, so that no dup2 overwrites a later one, and the extra ones come last.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     unsafe {
         for (target, &source) in (0..).zip(&child.stdio) {
@@ -196,21 +199,32 @@ fn place_descriptors(child: &Child) -> Option<()> {
                 return None;
             }
         }
-        let mut first_private = FIRST_PRIVATE_FD;
-        if let Some(script) = child.script {
-            // A dup2 onto itself would leave close-on-exec set.
-            let placed = if script == FIRST_PRIVATE_FD {
-                libc::fcntl(script, libc::F_SETFD, 0)
-            } else {
-                libc::dup2(script, FIRST_PRIVATE_FD)
-            };
-            if placed == -1 {
-                return None;
-            }
-            first_private += 1;
-        }
+        let first_private = place_extra(child)?;
         // A kernel without close_range is no loss: everything of ours is close-on-exec.
         libc::syscall(libc::SYS_close_range, first_private, c_int::MAX, 0);
     }
     Some(())
+}
+
+/// Puts the extra descriptors into their places; returns the number behind the last.
+fn place_extra(child: &Child) -> Option<RawFd> {
+    let end = FIRST_PRIVATE_FD + RawFd::try_from(child.extra_count).ok()?;
+    // SAFETY: plain system calls; the numbers are borrowed from the suspended keeper.
+    #[expect(unsafe_code, reason = "runs between clone and exec")]
+    unsafe {
+        // One that is in the place of another goes out of the way. So does one that is in its own: a dup2 onto
+        // itself would leave close-on-exec set.
+        for index in 0..child.extra_count {
+            let source = child.extra.add(index);
+            if *source < end {
+                *source = libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, end);
+            }
+        }
+        for (index, target) in (0..child.extra_count).zip(FIRST_PRIVATE_FD..) {
+            if libc::dup2(*child.extra.add(index), target) == -1 {
+                return None;
+            }
+        }
+    }
+    Some(end)
 }

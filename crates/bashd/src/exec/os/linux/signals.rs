@@ -12,6 +12,13 @@ pub(super) const IGNORED: [i32; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 /// Blocked in the keeper and read from the descriptor instead.
 const WATCHED: [i32; 4] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
+/// What a signalfd says about one signal.
+type Info = libc::signalfd_siginfo;
+
+/// Signals that are taken at once. Each of the watched ones is pending once at most, so that one read takes
+/// them all and shows by its length that there are no more.
+const MOST_PENDING: usize = WATCHED.len() + 1;
+
 /// The signals of this process as a descriptor.
 pub(crate) struct SignalFd(OwnedFd);
 
@@ -70,22 +77,31 @@ impl SignalFd {
     /// Takes what has arrived, without waiting.
     pub(crate) fn take(&self) -> Arrived {
         let mut arrived = Arrived::default();
-        let mut info = mem::MaybeUninit::<libc::signalfd_siginfo>::uninit();
-        let size = size_of::<libc::signalfd_siginfo>();
         loop {
-            // SAFETY: the buffer has the size that is passed; it is read only when filled whole.
-            #[expect(unsafe_code, reason = "a signalfd yields a C struct")]
-            let signal = unsafe {
-                if libc::read(self.0.as_raw_fd(), info.as_mut_ptr().cast(), size) != size as isize {
-                    return arrived;
+            let mut infos = [const { mem::MaybeUninit::uninit() }; MOST_PENDING];
+            let taken = self.read(&mut infos);
+            for info in taken {
+                if info.ssi_signo as i32 == libc::SIGCHLD {
+                    arrived.child = true;
+                } else {
+                    arrived.end = true;
                 }
-                info.assume_init_ref().ssi_signo as i32
-            };
-            if signal == libc::SIGCHLD {
-                arrived.child = true;
-            } else {
-                arrived.end = true;
             }
+            if taken.len() < MOST_PENDING {
+                return arrived;
+            }
+        }
+    }
+
+    /// Reads what has arrived, as far as there is room for it.
+    fn read<'a>(&self, infos: &'a mut [mem::MaybeUninit<Info>]) -> &'a [Info] {
+        let room = size_of_val(infos);
+        // SAFETY: the buffer has the size that is passed, and only what was filled whole is read.
+        #[expect(unsafe_code, reason = "a signalfd yields C structs")]
+        unsafe {
+            let read = libc::read(self.0.as_raw_fd(), infos.as_mut_ptr().cast(), room);
+            let count = usize::try_from(read).unwrap_or_default() / size_of::<Info>();
+            std::slice::from_raw_parts(infos.as_ptr().cast(), count)
         }
     }
 }

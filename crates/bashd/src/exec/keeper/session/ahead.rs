@@ -89,6 +89,8 @@ pub(super) struct Begun {
     pub(super) pipes: Pipes,
     /// What the shell evaluates.
     pub(super) text: OwnedFd,
+    /// What it does before that, where this is its first call.
+    pub(super) opening: Option<OwnedFd>,
     /// Text and pipes of a line that was passed over: the shell still opens them, and nobody reads them.
     pub(super) unused: Option<(OwnedFd, Pipes)>,
     /// Where the shell was before.
@@ -180,6 +182,7 @@ impl Place {
                     mark: ahead.mark,
                     pipes: ahead.pipes,
                     text: ahead.text,
+                    opening: None,
                     unused: None,
                     directory: directory.or_else(|| self.shell.directory_before(form.number)),
                     is_told: ahead.is_told,
@@ -197,12 +200,25 @@ impl Place {
         let text = protocol::memory_file(&text)?;
         let mark = self.mark(form);
         let fds = pipes.descriptors(&text, stdin);
-        line += &driver::line(driver::own_pid(), fds, mark, form.directory);
+        let opening = match self.shell.take_opening() {
+            Some(opening) => {
+                let (script, first_line) =
+                    driver::first_line(&opening, driver::own_pid(), fds, mark, form.directory);
+                let script = protocol::memory_file(&script)?;
+                line += &first_line(script.as_raw_fd());
+                Some(script)
+            }
+            None => {
+                line += &driver::line(driver::own_pid(), fds, mark, form.directory);
+                None
+            }
+        };
         self.shell.say(line.as_bytes())?;
         Ok(Begun {
             mark,
             pipes,
             text,
+            opening,
             unused,
             directory,
             is_told: false,

@@ -73,6 +73,7 @@ impl Current {
             mark,
             pipes,
             text,
+            opening,
             unused,
             directory,
             is_told,
@@ -90,7 +91,8 @@ impl Current {
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         run.directory = directory;
-        let open = frame.fds.into_iter().chain(theirs).chain([text]);
+        let files = opening.into_iter().chain([text]);
+        let open = frame.fds.into_iter().chain(theirs).chain(files);
         Ok(Self {
             run,
             form,

@@ -48,23 +48,65 @@ pub(super) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
+/// A descriptor of the keeper, as the shell opens it.
+fn path(keeper: i32, fd: i32) -> String {
+    format!("/proc/{keeper}/fd/{fd}")
+}
+
+/// What reads a call's text.
+fn load(keeper: i32, text: i32, number: u64) -> String {
+    let text = path(keeper, text);
+    format!(
+        "IFS= \\builtin read -r -d '' B{number} <{text}&&\\builtin eval||\\builtin exit {UNREADABLE};"
+    )
+}
+
 /// The line for one call; `keeper` is the process whose descriptors these are.
 pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: Directory) -> String {
+    let load = load(keeper, fds.text, mark.number);
+    line_behind(&load, keeper, fds, mark, directory)
+}
+
+/// The line for a shell's first call, and the script that it begins with: what the shell does before, and the
+/// call's loading. bash reads a file at once.
+pub(super) fn first_line(
+    opening: &[u8],
+    keeper: i32,
+    fds: Descriptors,
+    mark: Mark,
+    directory: Directory,
+) -> (Vec<u8>, impl FnOnce(i32) -> String) {
+    let load = load(keeper, fds.text, mark.number);
+    let script = [opening, load.as_bytes(), b"\n"].concat();
+    let line = move |script: i32| {
+        let source = format!(". {};", path(keeper, script));
+        line_behind(&source, keeper, fds, mark, directory)
+    };
+    (script, line)
+}
+
+/// The line for one call behind what loads its text.
+fn line_behind(
+    load: &str,
+    keeper: i32,
+    fds: Descriptors,
+    mark: Mark,
+    directory: Directory,
+) -> String {
     let Mark { number, nonce } = mark;
-    let path = |fd: i32| format!("/proc/{keeper}/fd/{fd}");
+    let path = |fd: i32| path(keeper, fd);
     let stdin = fds.stdin.map_or_else(|| "/dev/null".to_owned(), path);
     let err = fds.err.map_or_else(|| "&1".to_owned(), path);
     let mut line = String::with_capacity(256);
+    line.push_str(load);
     if directory == Directory::Returns {
         line.push_str("BASHD_P=${PWD-} BASHD_O=${OLDPWD-};");
     }
     // Writing to a string can't fail.
     let _ = write!(
         line,
-        "IFS= \\builtin read -r -d '' B{number} <{}&&\\builtin eval||\\builtin exit {UNREADABLE};\
-         {{ \\builtin eval \"${{B{number}?}}\";}} <{stdin} >{} 2>{err};\
+        "{{ \\builtin eval \"${{B{number}?}}\";}} <{stdin} >{} 2>{err};\
          \\builtin echo \"$? {number} {nonce:x}\" >{};\\builtin unset -v B{number}",
-        path(fds.text),
         path(fds.out),
         path(fds.report),
     );
@@ -158,5 +200,10 @@ mod tests {
              { \\builtin eval \"${B7?}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
              \\builtin echo \"$? 7 abc\" >/proc/42/fd/7;\\builtin unset -v B7\n"
         );
+        let (script, first) = first_line(b"cd /\n", 42, fds, MARK, Directory::Stays);
+        let script = String::from_utf8(script).unwrap();
+        let (load, rest) = line.split_at(line.find('{').unwrap());
+        assert_eq!(script, format!("cd /\n{load}\n"));
+        assert_eq!(first(8), format!(". /proc/42/fd/8;{rest}"));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use driver::Directory;
 use super::ending::{self, Reaped, Scope};
 use super::job_messages::{Announce, Detach, Detached};
 use super::life::{Custody, Phase, Run};
-use super::protocol::{self, Call, End, Form, Frame, Gone, Open, Prepared, Query, Release};
+use super::protocol::{self, Call, End, Failed, Form, Frame, Gone, Open, Prepared, Query, Release};
 use super::pump::Pump;
 use super::waiting::{Keeper, poll};
 use crate::exec::{EndedBy, Exit, Reset};
@@ -344,6 +344,8 @@ impl Session {
                 }
                 self.current = Some(current);
             }
+            // The shell is about to end, and nothing ran: the engine hears so when it is collected.
+            Err(Failed { errno, .. }) if errno == libc::EPIPE => self.place.shell.kill(),
             Err(failed) => {
                 let _ = keeper.tell_failure(&failed);
             }

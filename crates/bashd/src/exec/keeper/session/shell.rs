@@ -35,6 +35,8 @@ pub(super) struct SessionShell {
     pub(super) restrained: Option<Rc<Restrained>>,
     /// Where it goes before its first call.
     home: Vec<u8>,
+    /// What it does before its first call, until that comes.
+    opening: Option<Vec<u8>>,
     /// The children of this process, and those of the shell, where the kernel lists them.
     children: Option<(ChildList, ChildList)>,
 }
@@ -72,17 +74,20 @@ impl SessionShell {
             limits: &limits.unwrap_or_default(),
         })
         .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
-        let shell = Self {
+        Ok(Self {
             pid,
             script: Some(write),
             link: format!("pipe:[{inode}]"),
             restrained: restrained.map(Rc::new),
             home: message.directory.clone(),
+            opening: Some(opening(&message.directory, message.snapshot.as_deref())),
             children: ChildList::open(rustix::process::getpid()).zip(ChildList::open(pid)),
-        };
-        let line = opening_line(&message.directory, message.snapshot.as_deref());
-        shell.say(&line).map_err(failed("speak to the shell"))?;
-        Ok(shell)
+        })
+    }
+
+    /// What the shell does before its first call; nothing for the next.
+    pub(super) fn take_opening(&mut self) -> Option<Vec<u8>> {
+        self.opening.take()
     }
 
     /// Gives the shell a line. It waits for one, so that there is room for it.
@@ -172,7 +177,7 @@ fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
 
 /// What the shell does before its first call: it lets go of the descriptor that it inherited, goes to
 /// the session's directory, and takes over the snapshot.
-fn opening_line(directory: &[u8], snapshot: Option<&Path>) -> Vec<u8> {
+fn opening(directory: &[u8], snapshot: Option<&Path>) -> Vec<u8> {
     let mut line = b"exec 3<&-;cd -- ".to_vec();
     quote(&mut line, directory);
     line.extend(b"||exit 125;unset -v OLDPWD;shopt -s expand_aliases");
@@ -189,8 +194,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_opening_line_quotes_what_it_names() {
-        let line = opening_line(b"/a'b c", Some(Path::new("/s n")));
+    fn the_opening_quotes_what_it_names() {
+        let line = opening(b"/a'b c", Some(Path::new("/s n")));
         let line = String::from_utf8(line).unwrap();
         assert!(line.contains(r"cd -- '/a'\''b c'||exit 125;"), "{line}");
         assert!(line.ends_with(";. '/s n'\n"), "{line}");

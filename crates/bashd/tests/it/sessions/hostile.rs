@@ -218,7 +218,7 @@ async fn what_cannot_be_read_is_never_an_old_command() {
 #[tokio::test]
 async fn a_command_cannot_speak_for_another_call() {
     // What it writes into the pipe of a call that is just over goes to that call's log, which stays.
-    let home = Home::new().keeping_in_state(&["output"]);
+    let home = Home::new().keeping_in_state(&["runs"]);
     let session = Session::new(&home);
     // It finds every pipe of its keeper, and writes reports of its own into all of them.
     let forge = "for fd in /proc/$PPID/fd/*; do \

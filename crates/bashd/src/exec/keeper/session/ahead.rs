@@ -200,18 +200,16 @@ impl Place {
         let text = protocol::memory_file(&text)?;
         let mark = self.mark(form);
         let fds = pipes.descriptors(&text, stdin);
-        let opening = match self.shell.take_opening() {
-            Some(opening) => {
-                let (script, first_line) =
-                    driver::first_line(&opening, driver::own_pid(), fds, mark, form.directory);
-                let script = protocol::memory_file(&script)?;
-                line += &first_line(script.as_raw_fd());
-                Some(script)
-            }
-            None => {
-                line += &driver::line(driver::own_pid(), fds, mark, form.directory);
-                None
-            }
+        let keeper = driver::own_pid();
+        let opening = if let Some(opening) = self.shell.take_opening() {
+            let (script, first_line) =
+                driver::first_line(&opening, keeper, fds, mark, form.directory);
+            let script = protocol::memory_file(&script)?;
+            line += &first_line(script.as_raw_fd());
+            Some(script)
+        } else {
+            line += &driver::line(keeper, fds, mark, form.directory);
+            None
         };
         self.shell.say(line.as_bytes())?;
         Ok(Begun {

@@ -145,6 +145,8 @@ pub(crate) struct Call {
     pub(crate) form: Form,
     /// Whether somebody watches: its beginning is then told when it comes, and not before.
     pub(crate) is_watched: bool,
+    /// Whether to tell of what is prepared for the next one.
+    pub(crate) tells_ahead: bool,
     /// What the shell evaluates.
     #[serde(with = "serde_bytes")]
     pub(crate) text: Vec<u8>,

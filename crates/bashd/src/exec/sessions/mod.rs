@@ -18,7 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
-use turn::{Finish, Opening, Turn};
+use turn::{Finish, Opening, Telling, Turn};
+
+/// Seats up to which keepers tell of calls that they have prepared. Descriptors that were sent and not yet received
+/// count against what all programs of a user may have under way.
+const MOST_TOLD_AHEAD: usize = 4;
 
 /// Seats after which those of sessions that are gone are given up.
 const MOST_SEATS: usize = 256;
@@ -124,8 +128,11 @@ impl Sessions {
                 limits: self.limits,
                 keepers,
             };
-            let is_watched = watch.is_some();
-            let turn = Turn::begin(plan, session, seated, opening, is_watched).await?;
+            let telling = Telling {
+                is_watched: watch.is_some(),
+                tells_ahead: self.seats().len() <= MOST_TOLD_AHEAD,
+            };
+            let turn = Turn::begin(plan, session, seated, opening, telling).await?;
             match turn.finish(plan, watch.as_deref_mut(), cancel).await? {
                 Finish::Ran(run) => return Ok(Outcome::Ended(*run)),
                 Finish::HandedOver(job) => return Ok(Outcome::HandedOver(*job)),

@@ -48,6 +48,15 @@ pub(super) struct Opening<'a> {
     pub(super) keepers: &'a Keepers,
 }
 
+/// When the keeper tells what.
+#[derive(Clone, Copy)]
+pub(super) struct Telling {
+    /// The beginning of this call when it comes, since somebody watches.
+    pub(super) is_watched: bool,
+    /// What it has prepared for the next one.
+    pub(super) tells_ahead: bool,
+}
+
 struct Held {
     seat: Arc<Seat>,
     place: Place,
@@ -60,7 +69,7 @@ impl Turn {
         session: &SessionPlan,
         (seat, mut place): (Arc<Seat>, Place),
         opening: Opening<'_>,
-        is_watched: bool,
+        telling: Telling,
     ) -> Result<Self, Failure> {
         let (connection, calls) = if let Some(Live { socket, calls }) = place.take() {
             (Connection::new(socket).map_err(cannot_talk)?, calls + 1)
@@ -79,7 +88,7 @@ impl Turn {
             streams: plan.streams,
             quota: plan.quota,
         };
-        let message = message(plan, session, form, is_watched);
+        let message = message(plan, session, form, telling);
         let fds: Vec<_> = stdin.iter().map(AsFd::as_fd).collect();
         let is_sent = match connection.send(&message, &fds).await {
             Ok(()) => true,
@@ -294,10 +303,11 @@ async fn open(
     Err(lost())
 }
 
-fn message(plan: &Plan, session: &SessionPlan, form: Form, is_watched: bool) -> CallMessage {
+fn message(plan: &Plan, session: &SessionPlan, form: Form, telling: Telling) -> CallMessage {
     CallMessage {
         form,
-        is_watched,
+        is_watched: telling.is_watched,
+        tells_ahead: telling.tells_ahead,
         text: session.text.clone(),
         timeout_us: micros(plan.limits.timeout),
         grace_us: micros(plan.limits.grace),

@@ -75,6 +75,22 @@ async fn a_call_of_any_form_runs_once_and_in_the_session() {
 }
 
 #[tokio::test]
+async fn a_call_begins_as_well_where_the_engine_was_told_of_nothing() {
+    let home = Home::new();
+    let engine = crate::engine_under_test::engine(&home);
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let sessions = names.map(|name| Session::on(&engine, name));
+    for session in &sessions {
+        prepared(session).await;
+        session.output(&format!("x={}", session.name)).await;
+    }
+    for session in &sessions {
+        prepared(session).await;
+        assert_eq!(session.output("echo $x").await.trim(), session.name);
+    }
+}
+
+#[tokio::test]
 async fn a_shell_that_died_after_it_was_prepared_is_replaced() {
     for is_watched in [false, true] {
         let home = Home::new();

@@ -49,6 +49,8 @@ pub(super) struct Current {
     unused: Option<(OwnedFd, Pipes)>,
     /// Whether the engine knows that it has begun.
     pub(super) is_told: bool,
+    /// Whether the engine is to hear of what is prepared after it.
+    pub(super) tells_ahead: bool,
     next_look: Instant,
     pause: Duration,
 }
@@ -102,6 +104,7 @@ impl Current {
             open: open.collect(),
             unused,
             is_told: is_told && !message.is_watched,
+            tells_ahead: message.tells_ahead,
             next_look: begun + FIRST_LOOK,
             pause: FIRST_LOOK,
         })

@@ -29,7 +29,6 @@ use crate::output::spool;
 use ahead::Place;
 use call::{Current, Whereabouts};
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use shell::SessionShell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -73,6 +72,7 @@ pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
         has_survivors: false,
         tree_is_empty: false,
         to_prepare: None,
+        tells_ahead: false,
     };
     session.live(&mut keeper)
 }
@@ -106,6 +106,8 @@ struct Session {
     tree_is_empty: bool,
     /// What the next call will probably be like, and when to get ready for it.
     to_prepare: Option<(Form, Instant)>,
+    /// Whether the engine is to hear of it.
+    tells_ahead: bool,
 }
 
 impl Session {
@@ -406,7 +408,8 @@ impl Session {
 
     /// A call was reported.
     fn is_over(&mut self, current: Current, keeper: &mut Keeper, now: Instant) {
-        let (number, form, run) = (current.number(), current.form, current.run);
+        let (number, form, tells_ahead) = (current.number(), current.form, current.tells_ahead);
+        let run = current.run;
         self.idle_since = now;
         self.has_survivors = !run.tree_is_empty || !run.scope.spared.is_empty();
         if run.reset.is_some() {
@@ -416,17 +419,19 @@ impl Session {
         self.earlier.push((number, run));
         self.collect(keeper, now);
         self.to_prepare = Some((form, now + BEFORE_PREPARING));
+        self.tells_ahead = tells_ahead;
     }
 
     /// Gets ready for the next call, if it is time and none has come.
     fn prepare_if_due(&mut self, keeper: &Keeper, now: Instant) {
         let due = self.to_prepare.take_if(|(_, due)| now >= *due);
         if let (Some((form, _)), Life::Ready, Some(storage)) = (due, self.life, &keeper.storage) {
+            let link = keeper.link.as_ref().filter(|_| self.tells_ahead);
             self.place
                 .prepare(form, &storage.runs, |form, started, spools| {
-                    let link = keeper.link.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
-                    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
-                    let fds = [spools, &[own.as_fd()]].concat();
+                    let link = link.ok_or(io::ErrorKind::BrokenPipe)?;
+                    let own = keeper.own.as_ref().map(AsFd::as_fd);
+                    let fds = [spools, own.as_slice()].concat();
                     protocol::send(link, &Prepared { form, started }, &fds)
                 });
         }

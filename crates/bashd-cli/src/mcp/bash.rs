@@ -95,7 +95,12 @@ impl Calls<'_> {
             self.shared.news.tell(Change::Resource(address));
         }
         let warnings = self.shared.server.engine.take_warnings();
-        self.log.tell(&context, &reply, warnings).await;
+        tokio::select! {
+            biased;
+            () = self.log.tell(&context, &reply, warnings) => {}
+            // Nobody passes it on to a client that asks for nothing more; the answer must not wait for that.
+            () = self.load.closing.cancelled() => {}
+        }
         let line = || result::line(&context.id, &reply);
         // The id of a cancelled call may be another's already.
         if !is_stateless(&context)

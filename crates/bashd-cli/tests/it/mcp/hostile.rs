@@ -238,6 +238,19 @@ fn half_closed_pipes_end_the_server_or_get_their_answers() {
         message["id"] == id
     });
     assert!(answered, "{rest:?}");
+    // Also to what was wrong, of which a log message tells as well.
+    let mut client = Client::connect(&home, &[]);
+    let call = json!({"name": "bash", "arguments": {"comand": "true"}});
+    let id = client.request("tools/call", &call);
+    let (rest, _) = client.finish();
+    let refused = rest.iter().find(|line| {
+        let message: Value = serde_json::from_str(line).unwrap();
+        message["id"] == id
+    });
+    assert!(
+        refused.is_some_and(|line| line.contains("there is no parameter `comand`")),
+        "{rest:?}"
+    );
     // A message that was cut off is none.
     let mut client = Client::connect(&home, &[]);
     client.write(b"{\"jsonrpc\": \"2.0\", \"id\": 3, \"meth");

@@ -151,7 +151,7 @@ impl Engine {
         let accepted = Accepted::within(request.timeout.unwrap_or(limit));
         let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
-        let shape = Script::parse(&command.to_run).shape();
+        let shape = Script::parse(&command.to_run).shape(&command.to_run);
         let mut plan = plan::resolve(
             &profile,
             request,

@@ -77,7 +77,7 @@ impl Gate {
             verdict: others.or_stricter(by_interceptor),
             form,
             suggested_tool,
-            shape: script.shape(),
+            shape: script.shape(text),
         }
     }
 }

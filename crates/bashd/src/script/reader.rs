@@ -176,6 +176,7 @@ impl<'a> Reader<'a> {
             constructs: self.constructs,
             readings,
             bound: self.bound,
+            is_sound: self.is_sound,
         }
     }
 

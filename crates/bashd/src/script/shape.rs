@@ -1,6 +1,6 @@
 //! What kind of script this is, for those who choose how to start it.
 
-use super::{Constructs, Origin, Readings, Script};
+use super::{Constructs, Origin, Readings, Script, parser_limits, sound};
 
 /// What bash does itself. What is not here may be a program.
 const BUILTINS: [&str; 60] = [
@@ -70,7 +70,7 @@ const BUILTINS: [&str; 60] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
-    /// Nobody could read it whole: bash may find a mistake in it.
+    /// Nobody vouches that bash will find no mistake in it.
     Unsound,
     /// One simple command, which is no builtin: bash itself becomes that program.
     OneProgram,
@@ -79,9 +79,9 @@ pub enum Shape {
 }
 
 impl Script {
-    /// What kind of script this is.
-    pub fn shape(&self) -> Shape {
-        if self.bound.is_some() || self.readings != Readings::ScanAndTree {
+    /// What kind of script this is. `text` is what [`Script::parse`] was given.
+    pub fn shape(&self, text: &str) -> Shape {
+        if !self.is_vouched_for(text) {
             return Shape::Unsound;
         }
         let mut written = self
@@ -98,6 +98,18 @@ impl Script {
             Some(_) if is_plain => Shape::OneProgram,
             _ => Shape::Other,
         }
+    }
+
+    /// Whether bash will find no mistake in it: the parser says so, or, of what that is not asked about, our own
+    /// check. Where the parser was asked and did not agree, nobody overrules it.
+    fn is_vouched_for(&self, text: &str) -> bool {
+        // `bash -c` takes it for an option.
+        if text.starts_with(['-', '+']) {
+            return false;
+        }
+        let by_parser = self.readings == Readings::ScanAndTree;
+        let by_check = || self.is_sound && !parser_limits::allow(text) && sound::is_certain(text);
+        self.bound.is_none() && (by_parser || by_check())
     }
 }
 
@@ -118,8 +130,36 @@ mod tests {
             ("for i in a; do ls; done", Shape::Other),
             ("echo \"", Shape::Unsound),
             ("fi", Shape::Unsound),
+            ("-n; true", Shape::Unsound),
+            ("+x; true", Shape::Unsound),
         ] {
-            assert_eq!(Script::parse(text).shape(), shape, "{text}");
+            assert_eq!(Script::parse(text).shape(text), shape, "{text}");
         }
+    }
+
+    #[test]
+    fn long_scripts_have_the_shape_of_short_ones() {
+        let padding = "#".repeat(4 << 10);
+        for (text, shape) in [
+            ("true", Shape::Other),
+            ("ls -l", Shape::OneProgram),
+            ("ls | wc", Shape::Other),
+            ("echo \"", Shape::Unsound),
+            ("if true; fi", Shape::Unsound),
+            ("echo `date`", Shape::Unsound),
+        ] {
+            let long = format!("{padding}\n{text}");
+            assert_eq!(Script::parse(&long).shape(&long), shape, "{text}");
+        }
+        let rich = "[[ $x ]] || exit 1\n".repeat(100);
+        assert_eq!(Script::parse(&rich).shape(&rich), Shape::Other);
+    }
+
+    #[test]
+    fn the_parser_that_was_asked_is_not_overruled() {
+        let text = "echo a";
+        let mut script = Script::parse(text);
+        script.readings = Readings::ScanAndSecondOpinion;
+        assert_eq!(script.shape(text), Shape::Unsound);
     }
 }

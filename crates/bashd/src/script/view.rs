@@ -26,6 +26,8 @@ pub struct Script {
     pub readings: Readings,
     /// The bound that it breaks: what lies beyond was not read, so nobody may call it harmless.
     pub bound: Option<Bound>,
+    /// Whether the scan found nothing that bash would not accept.
+    pub(super) is_sound: bool,
 }
 
 impl Script {
@@ -37,6 +39,7 @@ impl Script {
             constructs: Constructs::default(),
             readings: Readings::ScanOnly,
             bound: Some(bound),
+            is_sound: false,
         }
     }
 

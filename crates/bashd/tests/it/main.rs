@@ -34,6 +34,7 @@
 //! | `screens` | recorded programs against the screen of another emulator |
 //! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
 //! | `snapshot` | what the user's rc file sets up is there in shells that never read it; bad rc files |
+//! | `soundness` | long scripts that are said to be right: real bash finds no mistake in them |
 //! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
@@ -81,6 +82,7 @@ mod safe_mode;
 mod screens;
 mod sessions;
 mod snapshot;
+mod soundness;
 mod sources;
 mod stopping;
 mod streaming;

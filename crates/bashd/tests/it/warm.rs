@@ -178,6 +178,19 @@ async fn it_steps_aside_for_what_a_new_shell_runs_better() {
     for (request, expected) in [
         // What does not parse: bash's own words about it are those of `-c`.
         (request("echo 'no end"), "bash: -c: line 1: "),
+        (
+            request(&format!("{}fi", "[[ $$ ]] || exit 1\n".repeat(300))),
+            "bash: -c: line 301: syntax error near unexpected token `fi'\n",
+        ),
+        (
+            request(&format!(
+                "{}echo 'no end",
+                "[[ $$ ]] || exit 1\n".repeat(300)
+            )),
+            "bash: -c: line 301: unexpected EOF while looking for matching `''\n",
+        ),
+        // What is an option to bash.
+        (request("-o nothing_of_that_name; true"), "bash: -"),
         // One program: bash becomes it.
         (request("/bin/echo one"), "one\n"),
         (request("printenv V; true").env("V", "its own"), "its own\n"),
@@ -220,8 +233,124 @@ fn is_known_to_differ(case: &OracleCase) -> bool {
         .any(|text| script.contains(text))
 }
 
+/// Longer than what the parsers are asked about.
+const LONG: usize = 5 << 10;
+
 #[test]
 fn scripts_behave_as_under_plain_bash_in_a_started_shell() {
+    let cases = oracle_cases(|_| true);
+    let warm = run_as_under_plain_bash(&cases);
+    let used = warm.len();
+    assert!(used >= 150, "only {used} of {} ran warm", cases.len());
+}
+
+#[test]
+fn long_scripts_behave_as_under_plain_bash_in_a_started_shell() {
+    let mut cases = oracle_cases(|case| case.pad);
+    for (_, case) in &mut cases {
+        case.script = format!("{}\n# {}", case.script, "x".repeat(LONG));
+    }
+    let warm = run_as_under_plain_bash(&cases);
+    let used = warm.len();
+    assert!(used >= 240, "only {used} of {} ran warm", cases.len());
+}
+
+#[test]
+fn long_scripts_of_many_lines_run_in_a_started_shell() {
+    let cases: Vec<(String, OracleCase)> = many_lines()
+        .into_iter()
+        .map(|(name, script)| {
+            let case = OracleCase {
+                name: name.to_owned(),
+                script,
+                stdin: None,
+                pad: false,
+            };
+            (name.to_owned(), case)
+        })
+        .collect();
+    let warm = run_as_under_plain_bash(&cases);
+    let names: Vec<&str> = cases.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(warm, names);
+}
+
+/// Scripts with more bytes or more operators than the parsers are asked about, and what comes at their ends.
+fn many_lines() -> Vec<(&'static str, String)> {
+    let lines =
+        |count, line: fn(usize) -> String| (0..count).map(line).collect::<Vec<_>>().concat();
+    let tests = lines(100, |n| {
+        format!("v{n}=$((v{n} + {n})); [[ $v{n} ]] || exit 1\n")
+    });
+    let steps = lines(60, |n| {
+        format!(
+            "# step {n}\nif [ -e /none/{n} ]; then\n  echo \"it's $n\"\nelse\n  last=\"step {n}\"\nfi\n"
+        )
+    });
+    let files = lines(40, |n| {
+        format!("cat > f{n} <<'EOF'\nif ( not a mistake {n}\n`\nEOF\ncat f{n} | tail -n 1\n")
+    });
+    let functions = lines(60, |n| {
+        format!("f{n}() {{ local a=\"$1\"; case $a in {n}) return 1;; *) (( a > {n} )); esac; }}\n")
+    });
+    let pipes = "echo a | tr a b | cat && true || false; ".repeat(60);
+    [
+        ("tests", tests, ""),
+        (
+            "tests_fail",
+            "v=1; [[ $v ]] || exit 1\n".repeat(100),
+            "[[ $w ]] || exit 7\n",
+        ),
+        ("steps", steps.clone(), "echo \"$last $LINENO\""),
+        ("no_command", steps.clone(), "none_of_that_name a; echo $?"),
+        ("errexit", format!("set -e\n{steps}"), "false\necho never"),
+        (
+            "nounset",
+            format!("set -u\n{steps}"),
+            "echo $none\necho never",
+        ),
+        (
+            "arithmetic_error",
+            steps.clone(),
+            "echo $((1 / 0))\necho after",
+        ),
+        (
+            "bad_substitution",
+            steps.clone(),
+            "echo ${last y}\necho after",
+        ),
+        (
+            "exit_trap",
+            format!("trap 'echo bye $?' EXIT\n{steps}"),
+            "exit 5",
+        ),
+        ("here_docs", files, "ls | wc -l"),
+        (
+            "functions",
+            functions,
+            "f3 3; echo $?; f3 9; echo $? ${FUNCNAME[0]} $BASH_SUBSHELL",
+        ),
+        ("pipes", pipes, "echo ${PIPESTATUS[@]} $0 $# $-"),
+        (
+            "text",
+            steps,
+            "echo ${#BASH_EXECUTION_STRING}; return 3; echo $?",
+        ),
+    ]
+    .map(|(name, beginning, end)| (name, beginning + end))
+    .into()
+}
+
+/// The cases of the corpus that are known to behave in the same way.
+fn oracle_cases(filter: impl Fn(&OracleCase) -> bool) -> Vec<(String, OracleCase)> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/oracle");
+    cases::load::<OracleCase>(&corpus)
+        .into_iter()
+        .filter(|(_, case)| case.stdin.is_none() && !is_known_to_differ(case) && filter(case))
+        .collect()
+}
+
+/// Runs scripts, each with a shell that waits, and compares them with plain bash. Tells which of them used that shell.
+fn run_as_under_plain_bash(cases: &[(String, OracleCase)]) -> Vec<&str> {
     let home = Home::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -230,18 +359,13 @@ fn scripts_behave_as_under_plain_bash_in_a_started_shell() {
     let engine = runtime.block_on(async { engine(&home) });
     let cwd = home.workspace().join("case");
     fs::create_dir(&cwd).expect("a directory");
-    let cases: Vec<(String, OracleCase)> =
-        cases::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/oracle"));
     let mut differences: Vec<String> = Vec::new();
-    let mut warm = 0_usize;
+    let mut warm = Vec::new();
     // The shell that the first of them finds.
     let before = request("true").cwd(&cwd);
     let before = runtime.block_on(engine.execute(&before, Streams::Apart));
     before.expect("a run");
-    for (id, case) in &cases {
-        if case.stdin.is_some() || is_known_to_differ(case) {
-            continue;
-        }
+    for (id, case) in cases {
         clear(&cwd);
         let expected = plain_bash(case, &home, &cwd);
         clear(&cwd);
@@ -251,24 +375,11 @@ fn scripts_behave_as_under_plain_bash_in_a_started_shell() {
         let run = run.expect("a run");
         let err = run.err.as_ref().expect("stderr is apart");
         let ours = (bytes(&run.out), bytes(err), run.exit);
-        warm += usize::from(shell.is_some_and(|shell| !is_there(shell)));
+        if shell.is_some_and(|shell| !is_there(shell)) {
+            warm.push(&**id);
+        }
         if ours != expected {
-            let show = |bytes: &[u8]| {
-                String::from_utf8_lossy(bytes)
-                    .chars()
-                    .take(200)
-                    .collect::<String>()
-            };
-            differences.push(format!(
-                "{id}: {:?}\n  bash:  {:?} {:?} {:?}\n  bashd: {:?} {:?} {:?}",
-                case.script,
-                show(&expected.0),
-                show(&expected.1),
-                expected.2,
-                show(&ours.0),
-                show(&ours.1),
-                ours.2
-            ));
+            differences.push(difference(id, case, &expected, &ours));
         }
     }
     drop((engine, runtime));
@@ -276,16 +387,30 @@ fn scripts_behave_as_under_plain_bash_in_a_started_shell() {
     // What cases left running has become jobs.
     fs::remove_dir_all(home.state().join("runs")).expect("runs");
     assert!(
-        warm >= 150,
-        "only {warm} of {} ran in started shells",
-        cases.len()
-    );
-    assert!(
         differences.is_empty(),
         "{} differ:\n{}",
         differences.len(),
         differences.join("\n")
     );
+    warm
+}
+
+/// Stdout, stderr and how it ended.
+type Seen = (Vec<u8>, Vec<u8>, Exit);
+
+fn difference(id: &str, case: &OracleCase, expected: &Seen, ours: &Seen) -> String {
+    let begun = |text: &str| text.chars().take(200).collect::<String>();
+    let show = |bytes: &[u8]| begun(&String::from_utf8_lossy(bytes));
+    format!(
+        "{id}: {:?}\n  bash:  {:?} {:?} {:?}\n  bashd: {:?} {:?} {:?}",
+        begun(&case.script),
+        show(&expected.0),
+        show(&expected.1),
+        expected.2,
+        show(&ours.0),
+        show(&ours.1),
+        ours.2
+    )
 }
 
 /// Empties a directory, which stays the same one.
@@ -300,7 +425,7 @@ fn clear(directory: &Path) {
     }
 }
 
-fn plain_bash(case: &OracleCase, home: &Home, cwd: &Path) -> (Vec<u8>, Vec<u8>, Exit) {
+fn plain_bash(case: &OracleCase, home: &Home, cwd: &Path) -> Seen {
     let output = Command::new("bash")
         .args(["-c", &case.script])
         .env_clear()

@@ -1,0 +1,342 @@
+//! Whether bash will surely find no mistake in a text: a reader of our own for what the parsers are not asked about.
+//!
+//! It knows the grammar of scripts as agents write them and gives up on everything else, so only its "yes" says
+//! something. It is also no where bash's grammar depends on what runs: aliases, options. Each byte is read once, there
+//! are no second tries, and nesting has a bound. Where bash would accept more than one spelling it knows the usual one: a
+//! `fi` needs a `;` or a new line before it, a `[[ … ]]` has blanks around its operators. In substitutions, which
+//! before 5.2 bash read with less care, it knows neither comments nor `case`.
+//!
+//! What a word does when it is expanded is not its business: a bad `${x y}` is found at run time, in any shell alike.
+
+mod compound;
+mod expansion;
+mod here_doc;
+mod simple;
+mod test_command;
+mod word;
+
+use super::byte_set::ByteSet;
+use here_doc::HereDoc;
+use memchr::memmem;
+
+/// The largest text: up to here, handing it to a shell that waits takes less time than starting another.
+const MOST_BYTES: usize = 64 << 10;
+
+/// How deep anything may be nested; bash's own stack is far larger.
+const MOST_DEPTH: usize = 32;
+
+/// What changes how bash reads the rest of a text, wherever it stands.
+const CHANGES_GRAMMAR: [&[u8]; 6] = [
+    b"alias",
+    b"shopt",
+    b"posix",
+    b"POSIX",
+    b"history",
+    b"BASH_COMPAT",
+];
+
+/// What ends a word, unless it is quoted.
+static WORD_ENDS: ByteSet = ByteSet::of(b" \t\n;&|<>)");
+
+/// What ends a reserved word.
+static TOKEN_ENDS: ByteSet = ByteSet::of(b" \t\n;&|<>()");
+
+/// What the reserved words that end a list begin with.
+static CLOSING_STARTS: ByteSet = ByteSet::of(b"tefd}");
+
+/// What reserved words begin with, and the operators of `[[`.
+static TOKEN_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![]-=");
+
+/// Bytes of a reserved word at most, and one more.
+const LONGEST_TOKEN: usize = 9;
+
+/// Whether bash will find no mistake in a text. No: it is not known.
+pub(super) fn is_certain(text: &str) -> bool {
+    let text = text.as_bytes();
+    // Not `any`: all of them at once are looked at faster.
+    let has_odd = text.iter().fold(false, |odd, byte| odd | is_odd(*byte));
+    if text.len() > MOST_BYTES || has_odd {
+        return false;
+    }
+    let mut check = Check {
+        text,
+        at: 0,
+        depth: 0,
+        substitutions: 0,
+        here_doc: None,
+    };
+    check.list() == Some(Close::Text)
+        && check.here_doc.is_none()
+        && !CHANGES_GRAMMAR
+            .iter()
+            .any(|word| memmem::find(text, word).is_some())
+}
+
+/// Whether a byte is none that people write. Some of them are signs of bash's own.
+fn is_odd(byte: u8) -> bool {
+    matches!(byte, 0..=8 | 11..=31 | 0x7F)
+}
+
+/// What was read; nothing where it is not known what bash would say.
+type Known<T = ()> = Option<T>;
+
+/// The reader, at some place of the text.
+struct Check<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+    /// How many substitutions are around.
+    substitutions: usize,
+    /// The here-document whose body begins with the next line.
+    here_doc: Option<HereDoc<'a>>,
+}
+
+/// What ends a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Close {
+    Text,
+    Parenthesis,
+    /// `;;`
+    Clause,
+    Then,
+    Elif,
+    Else,
+    Fi,
+    Do,
+    Done,
+    Esac,
+    Brace,
+}
+
+impl Close {
+    fn of(word: &[u8]) -> Option<Self> {
+        Some(match word {
+            b"then" => Self::Then,
+            b"elif" => Self::Elif,
+            b"else" => Self::Else,
+            b"fi" => Self::Fi,
+            b"do" => Self::Do,
+            b"done" => Self::Done,
+            b"esac" => Self::Esac,
+            b"}" => Self::Brace,
+            _ => return None,
+        })
+    }
+}
+
+/// What may come next in a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// The first command.
+    First,
+    /// A command, behind `&&` or `||`.
+    Command,
+    /// A command, behind `|`.
+    Stage,
+    /// A command or the end, behind `;`, `&` or a new line.
+    Any,
+    /// Anything but a command.
+    Operator,
+}
+
+impl Next {
+    /// Whether this may end a list here.
+    fn may_be(self, close: Close) -> bool {
+        match close {
+            Close::Text | Close::Clause => matches!(self, Self::First | Self::Any | Self::Operator),
+            Close::Parenthesis => matches!(self, Self::Any | Self::Operator),
+            // Reserved words, which are none behind a word.
+            Close::Then
+            | Close::Elif
+            | Close::Else
+            | Close::Fi
+            | Close::Do
+            | Close::Done
+            | Close::Esac
+            | Close::Brace => self == Self::Any,
+        }
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Reads commands up to what ends their list, and passes over that.
+    fn list(&mut self) -> Known<Close> {
+        let mut next = Next::First;
+        loop {
+            self.skip_blanks();
+            let close = match self.peek() {
+                None => Some(Close::Text),
+                Some(b')') => {
+                    self.at += 1;
+                    Some(Close::Parenthesis)
+                }
+                Some(b';') if self.sees(b";;") => {
+                    self.at += 2;
+                    Some(Close::Clause)
+                }
+                Some(_) if next == Next::Operator => None,
+                Some(_) => self.closing_word(),
+            };
+            if let Some(close) = close {
+                return next.may_be(close).then_some(close);
+            }
+            next = self.list_item(next)?;
+        }
+    }
+
+    /// Reads a command, an operator, a new line or a comment.
+    fn list_item(&mut self, next: Next) -> Known<Next> {
+        match self.peek()? {
+            b'#' => {
+                self.comment()?;
+                Some(next)
+            }
+            b'\n' => {
+                self.new_line()?;
+                Some(if next == Next::Operator {
+                    Next::Any
+                } else {
+                    next
+                })
+            }
+            byte @ (b';' | b'&' | b'|') if next == Next::Operator => self.operator(byte),
+            b';' | b'&' | b'|' => None,
+            _ if next == Next::Operator => None,
+            b'!' if next != Next::Stage => {
+                self.negation()?;
+                self.command()?;
+                Some(Next::Operator)
+            }
+            _ => {
+                self.command()?;
+                Some(Next::Operator)
+            }
+        }
+    }
+
+    fn operator(&mut self, byte: u8) -> Known<Next> {
+        let is_double = self.byte(1) == Some(byte);
+        self.at += 1 + usize::from(is_double);
+        Some(match (byte, is_double) {
+            (b'|', false) if self.peek() == Some(b'&') => return None,
+            (b'|', false) => Next::Stage,
+            (b'|' | b'&', true) => Next::Command,
+            (_, false) => Next::Any,
+            (_, true) => return None,
+        })
+    }
+
+    /// Passes over `!` where a pipeline begins.
+    fn negation(&mut self) -> Known {
+        if self.token() == b"!" {
+            self.at += 1;
+            self.blanks()?;
+        }
+        Some(())
+    }
+
+    /// Reads a list that ends so, one deeper.
+    fn list_to(&mut self, close: Close) -> Known {
+        let ended = self.nested(Self::list)?;
+        (ended == close).then_some(())
+    }
+
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Known<T>) -> Known<T> {
+        if self.depth == MOST_DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn closing_word(&mut self) -> Option<Close> {
+        if !CLOSING_STARTS.contains(self.peek()?) {
+            return None;
+        }
+        let word = self.token();
+        let close = Close::of(word)?;
+        self.at += word.len();
+        Some(close)
+    }
+
+    /// The word that stands here, if it could be a reserved one or an operator of `[[`. Else something that is neither.
+    fn token(&self) -> &'a [u8] {
+        let rest = self.rest();
+        if !rest
+            .first()
+            .is_some_and(|byte| TOKEN_STARTS.contains(*byte))
+        {
+            return &[];
+        }
+        let beginning = rest.get(..LONGEST_TOKEN).unwrap_or(rest);
+        let length = TOKEN_ENDS.first_in(beginning);
+        // A substitution of processes is part of the word before it.
+        if matches!(rest.get(length..), Some([b'<' | b'>', b'(', ..])) {
+            return &[];
+        }
+        beginning.get(..length).unwrap_or_default()
+    }
+
+    fn comment(&mut self) -> Known {
+        if self.substitutions > 0 {
+            return None;
+        }
+        let length = memchr::memchr(b'\n', self.rest());
+        self.at += length.unwrap_or(self.rest().len());
+        Some(())
+    }
+
+    /// Passes over blanks, new lines and comments.
+    fn skip_lines(&mut self) -> Known {
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                Some(b'\n') => self.new_line()?,
+                Some(b'#') => self.comment()?,
+                _ => return Some(()),
+            }
+        }
+    }
+
+    /// Passes over blanks, of which there must be one.
+    fn blanks(&mut self) -> Known {
+        let is_blank = matches!(self.peek(), Some(b' ' | b'\t'));
+        self.skip_blanks();
+        is_blank.then_some(())
+    }
+
+    /// Passes over blanks, and lines that go on behind one.
+    fn skip_blanks(&mut self) {
+        let mut has_blank = false;
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\\') if has_blank && self.byte(1) == Some(b'\n') => self.at += 2,
+                _ => break,
+            }
+            has_blank = true;
+        }
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// The byte so far ahead.
+    fn byte(&self, ahead: usize) -> Option<u8> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    fn sees(&self, text: &[u8]) -> bool {
+        self.rest().starts_with(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

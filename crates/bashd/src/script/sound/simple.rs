@@ -1,0 +1,180 @@
+//! Simple commands and redirects; and functions, which begin like them.
+
+use super::super::byte_set::{ByteSet, NAME};
+use super::{Check, Known, WORD_ENDS};
+
+static DIGITS: ByteSet = ByteSet::of(b"0123456789");
+
+/// What a redirect begins with.
+static REDIRECT_STARTS: ByteSet = ByteSet::of(b"0123456789<>&");
+
+/// Commands whose arguments may have lists in parentheses.
+const DECLARING: [&[u8]; 5] = [b"declare", b"export", b"local", b"readonly", b"typeset"];
+
+/// What a simple command has been so far: behind some words, there may be lists in parentheses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// Nothing.
+    None,
+    /// Only assignments.
+    Assignments,
+    /// A command that declares variables.
+    Declarations,
+    /// Anything else.
+    Arguments,
+    /// It is a whole function.
+    Function,
+}
+
+impl Check<'_> {
+    /// Reads a simple command, or a function.
+    pub(super) fn simple(&mut self) -> Known {
+        let mut words = Words::None;
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                None | Some(b'\n' | b';' | b'|' | b')' | b'#') => break,
+                Some(b'&') if self.byte(1) != Some(b'>') => break,
+                Some(_) if self.redirect()? => words = Words::Arguments,
+                Some(_) if words == Words::Arguments => self.word()?,
+                Some(_) => words = self.leading_word(words)?,
+            }
+            if words == Words::Function {
+                return self.redirects();
+            }
+        }
+        (words != Words::None).then_some(())
+    }
+
+    /// Reads a function, an assignment, a name or what comes behind a name that declares.
+    fn leading_word(&mut self, words: Words) -> Known<Words> {
+        let start = self.at;
+        let name = match self.peek()? {
+            b'0'..=b'9' => 0,
+            _ => NAME.run_in(self.rest()),
+        };
+        self.at += name;
+        match self.rest() {
+            [b'(', ..] | [b' ', b'(', ..] if name > 0 && words == Words::None => {
+                self.skip_blanks();
+                self.function_body()?;
+                return Some(Words::Function);
+            }
+            [b'=', ..] if name > 0 => return self.assignment(1, words),
+            [b'+', b'=', ..] if name > 0 => return self.assignment(2, words),
+            _ => self.word_since(start)?,
+        }
+        let word = self.text.get(start..self.at)?;
+        Some(match words {
+            // `declare <(a) x=(b)` is a mistake to bash 5.2.
+            _ if word.contains(&b'(') => Words::Arguments,
+            Words::Declarations => words,
+            _ if DECLARING.contains(&word) => Words::Declarations,
+            _ => Words::Arguments,
+        })
+    }
+
+    /// Reads an assignment from its sign on.
+    fn assignment(&mut self, sign: usize, words: Words) -> Known<Words> {
+        self.at += sign;
+        match self.peek() {
+            Some(b'(') => {
+                self.at += 1;
+                self.array()?;
+            }
+            Some(byte) if !WORD_ENDS.contains(byte) => self.word()?,
+            _ => {}
+        }
+        Some(match words {
+            Words::None => Words::Assignments,
+            _ => words,
+        })
+    }
+
+    /// The words of a list in parentheses, behind the first one. Not in substitutions: there, bash 5.2 finds
+    /// mistakes in some escapes that are none (`$(a=(\;))`).
+    fn array(&mut self) -> Known {
+        if self.substitutions > 0 {
+            return None;
+        }
+        loop {
+            self.skip_blanks();
+            let start = self.at;
+            match self.peek()? {
+                b')' => break,
+                b'\n' if self.here_doc.is_some() => return None,
+                b'\n' => self.at += 1,
+                b'#' => self.comment()?,
+                // As an index, it goes on up to its end.
+                b'[' => self.subscript().and_then(|()| self.word_since(start))?,
+                _ => self.word()?,
+            }
+        }
+        self.at += 1;
+        let ends = self.peek().is_none_or(|byte| WORD_ENDS.contains(byte));
+        ends.then_some(())
+    }
+
+    /// Reads the redirects behind a compound command.
+    pub(super) fn redirects(&mut self) -> Known {
+        loop {
+            self.skip_blanks();
+            if !self.redirect()? {
+                return Some(());
+            }
+        }
+    }
+
+    /// Reads a redirect; tells whether there was one.
+    fn redirect(&mut self) -> Known<bool> {
+        if !self
+            .peek()
+            .is_some_and(|byte| REDIRECT_STARTS.contains(byte))
+        {
+            return Some(false);
+        }
+        let digits = DIGITS.run_in(self.rest());
+        let has_number = digits > 0;
+        let length = match self.rest().get(digits..)? {
+            [b'<', b'<', b'<', ..] => 3,
+            [b'<', b'<', ..] if has_number => return None,
+            [b'<', b'<', ..] => {
+                self.at += 2;
+                self.here_doc()?;
+                return Some(true);
+            }
+            // The word that this is would end the number.
+            [b'<' | b'>', b'(', ..] => return (!has_number).then_some(false),
+            [b'<' | b'>', b'&', ..] => return self.duplication(digits + 2),
+            [b'&', ..] if has_number => return Some(false),
+            [b'&', b'>', b'>', ..] => 3,
+            [b'&' | b'<', b'>', ..] | [b'>', b'>' | b'|', ..] => 2,
+            [b'<' | b'>', ..] => 1,
+            _ => return Some(false),
+        };
+        self.at += digits + length;
+        self.skip_blanks();
+        self.target()?;
+        Some(true)
+    }
+
+    /// Reads a word that is not also an assignment, which would be no word behind an operator.
+    fn target(&mut self) -> Known {
+        let start = self.at;
+        self.word()?;
+        (!self.could_assign(start)).then_some(())
+    }
+
+    /// What comes behind `>&` or `<&`. A `-` is a sign there, not a word's first letter.
+    fn duplication(&mut self, operator: usize) -> Known<bool> {
+        self.at += operator;
+        self.skip_blanks();
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+            let ends = self.peek().is_none_or(|byte| WORD_ENDS.contains(byte));
+            return ends.then_some(true);
+        }
+        self.target()?;
+        Some(true)
+    }
+}

@@ -1,0 +1,98 @@
+//! `[[ … ]]`: tests joined by `&&` and `||`, without parentheses.
+
+use super::super::byte_set::ByteSet;
+use super::compound::is_reserved;
+use super::{Check, Known};
+
+/// Letters of the tests of one word.
+static UNARY: ByteSet = ByteSet::of(b"defghknprsuvwxzGLNOS");
+
+/// Letters that a first word may begin with.
+static FIRST: ByteSet =
+    ByteSet::of(b"$\"'/.ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+/// Whether a word compares two others.
+fn is_binary(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"=="
+            | b"="
+            | b"!="
+            | b"=~"
+            | b"-eq"
+            | b"-ne"
+            | b"-lt"
+            | b"-le"
+            | b"-gt"
+            | b"-ge"
+            | b"-nt"
+            | b"-ot"
+            | b"-ef"
+    )
+}
+
+impl Check<'_> {
+    /// Reads what stands behind `[[`, and its end.
+    pub(super) fn test_command(&mut self) -> Known {
+        loop {
+            self.blanks()?;
+            self.negation()?;
+            self.test()?;
+            // Behind each word of it there was a blank.
+            if self.sees(b"&&") || self.sees(b"||") {
+                self.at += 2;
+            } else if self.token() == b"]]" {
+                self.at += 2;
+                return Some(());
+            } else {
+                return None;
+            }
+        }
+    }
+
+    /// Reads one test, and the blanks behind it.
+    fn test(&mut self) -> Known {
+        let word = self.token();
+        if let [b'-', letter] = word
+            && UNARY.contains(*letter)
+        {
+            self.at += word.len();
+            self.blanks()?;
+            return self.operand();
+        }
+        self.first_operand()?;
+        if self.sees(b"]]") {
+            return Some(());
+        }
+        let word = self.token();
+        if is_binary(word) {
+            self.at += word.len();
+        } else if word.is_empty() && matches!(self.peek(), Some(b'<' | b'>')) {
+            self.at += 1;
+        } else {
+            return Some(());
+        }
+        self.blanks()?;
+        self.operand()
+    }
+
+    /// Reads a word that could be no operator, reserved word or assignment.
+    fn first_operand(&mut self) -> Known {
+        let start = self.at;
+        if !FIRST.contains(self.peek()?) || is_reserved(self.token()) {
+            return None;
+        }
+        self.operand()?;
+        (!self.could_assign(start)).then_some(())
+    }
+
+    /// Reads a word that is no operator, and the blanks behind it.
+    fn operand(&mut self) -> Known {
+        let is_operator = matches!(self.peek()?, b'!' | b'<' | b'>') || self.token() == b"]]";
+        if is_operator {
+            return None;
+        }
+        self.word()?;
+        self.blanks()
+    }
+}

@@ -322,6 +322,9 @@ impl Run {
         } = ending::reap(self.shell);
         self.shell_exit = self.shell_exit.or(exit);
         self.exit = self.exit.or(exit);
+        if self.shell_exit.is_some() {
+            self.pumps.iter_mut().for_each(Pump::let_go);
+        }
         self.tree_is_empty = tree_is_empty || self.scope.is_partial() && self.scope.is_empty();
         match self.phase {
             Phase::Ending { kill_at } if now < kill_at => {

@@ -52,11 +52,17 @@ impl Connection {
 
     /// Receives the next message; `None` when the other end is gone.
     pub(crate) async fn receive(&self) -> io::Result<Option<Frame>> {
+        // What was said before anybody listened is there without a look at the reactor.
+        let mut received = protocol::receive(self.socket.get_ref());
         loop {
-            let mut ready = self.socket.readable().await?;
-            match protocol::receive(self.socket.get_ref()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+            match received {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return result,
+            }
+            let mut ready = self.socket.readable().await?;
+            received = protocol::receive(self.socket.get_ref());
+            if matches!(&received, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+                ready.clear_ready();
             }
         }
     }

@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::handover::Turn;
 use super::keeper::job_messages::Detached;
 use super::keeper::protocol::{
-    Exited, Failed, Form, Frame, Gone, Grown, Prepared, Release, Spilled, Started,
+    Beginning, Exited, Failed, Form, Frame, Gone, Grown, Prepared, Ready, Release, Spilled, Started,
 };
 use super::{Reset, Run, Watch, failure, no_answer};
 use crate::artifact::Writers;
@@ -59,6 +59,16 @@ pub(super) enum Place {
     Alone,
     /// It shares one with the other calls of its session.
     Session,
+}
+
+/// Whether it matters when a run begins, or which process or what limits it gets.
+pub(super) fn beginning(plan: &Plan, watch: Option<&Watch>) -> Beginning {
+    let is_plain = plan.handover.is_none() && plan.terminal.is_none() && plan.restraint.is_none();
+    if is_plain && watch.is_none() {
+        Beginning::Assumed
+    } else {
+        Beginning::Told
+    }
 }
 
 impl<'a> Call<'a> {
@@ -138,6 +148,13 @@ impl<'a> Call<'a> {
             if self.form == Some(form) {
                 self.begin(started, frame.fds).map_err(broken)?;
             }
+        } else if frame.is::<Ready>() {
+            let ready: Ready = frame.body().map_err(broken)?;
+            if self.begins_unseen(&ready) {
+                self.begin(Started::unseen(&ready), frame.fds)
+                    .map_err(broken)?;
+                self.turn.begin();
+            }
         } else if frame.is::<Started>() {
             let started: Started = frame.body().map_err(broken)?;
             if let Some(watch) = &mut self.watch {
@@ -164,8 +181,17 @@ impl<'a> Call<'a> {
         Ok(None)
     }
 
+    /// Whether nothing more will be said of its beginning than that the keeper is ready for it.
+    fn begins_unseen(&self, ready: &Ready) -> bool {
+        let Plan { streams, quota, .. } = self.plan;
+        beginning(self.plan, self.watch.as_deref()) == Beginning::Assumed
+            && self.place == Place::Alone
+            && (*streams, *quota) == (Streams::Merged, ready.quota)
+    }
+
     /// The shell runs: take the descriptors of its spools.
     fn begin(&mut self, started: Started, fds: Vec<OwnedFd>) -> std::io::Result<()> {
+        self.spools.clear();
         let mut fds = fds.into_iter();
         for has_head in started.heads {
             let page = fds.next().ok_or(std::io::ErrorKind::UnexpectedEof)?;

@@ -25,11 +25,11 @@ mod watch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{Limits, Plan, Stdin};
 use connection::Connection;
-use conversation::{Call, Heard, Place};
+use conversation::{Call, Heard, Place, beginning};
 pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
 pub(crate) use handover::HandedOver;
 use handover::Turn;
-use keeper::protocol::{self, End, Failed, Frame, Start};
+use keeper::protocol::{self, Beginning, End, Failed, Frame, Start};
 pub(crate) use keepers::Keepers;
 pub use keyboard::Keyboard;
 pub(crate) use keyboard::Strokes;
@@ -75,7 +75,7 @@ pub(crate) async fn run(
     let connection = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
-        connection = start(plan, keepers) => connection?,
+        connection = start(plan, keepers, beginning(plan, watch.as_deref())) => connection?,
         () = &mut overdue => {
             keepers.forget_server();
             return Err(no_answer().into());
@@ -146,9 +146,9 @@ fn no_answer() -> Error {
 
 /// Sends the plan to a keeper. One that died while it was waiting is replaced; the command can't
 /// have run, since the message did not go out.
-async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
+async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<Connection> {
     let failed = |error| Error::io(ErrorKind::Spawn, "talk to the keeper", error);
-    let message = start_message(plan);
+    let message = start_message(plan, beginning);
     let stdin = match &plan.stdin {
         Stdin::Null => None,
         Stdin::Bytes(bytes) => Some(protocol::memory_file(bytes).map_err(failed)?),
@@ -182,8 +182,12 @@ async fn start(plan: &Plan, keepers: &Keepers) -> Result<Connection> {
 
 /// What was said about a keeper that is not there.
 async fn why_gone(connection: &Connection) -> Option<Error> {
-    let frame = connection.receive().await.ok().flatten()?;
-    frame.is::<Failed>().then(|| failure(&frame).ok()).flatten()
+    loop {
+        let frame = connection.receive().await.ok().flatten()?;
+        if frame.is::<Failed>() {
+            return failure(&frame).ok();
+        }
+    }
 }
 
 fn failure(frame: &Frame) -> std::io::Result<Error> {
@@ -196,7 +200,7 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn start_message(plan: &Plan) -> Start {
+fn start_message(plan: &Plan, beginning: Beginning) -> Start {
     let bytes = |string: &OsString| ByteBuf::from(string.clone().into_vec());
     Start {
         program: plan.shell.program.clone().into_os_string().into_vec(),
@@ -222,5 +226,6 @@ fn start_message(plan: &Plan) -> Start {
         stdin_open: plan.stdin_open,
         restraint: plan.restraint.clone(),
         detaches: Turn::new(plan).is_at_once(),
+        beginning,
     }
 }

@@ -13,8 +13,9 @@
 //! nothing, and whoever finds the job's directory may follow or end it. In `Foreground` the engine's death (seen on the socket, and
 //! on a pidfd, since a fork of the engine may hold the socket open) ends the tree. In `Released` the
 //! reply is out and survivors stay until they end by themselves. A keeper leaves when its tree is
-//! empty and its engine has been told, never before: survivors would die by SIGPIPE. It also waits a
-//! moment for the engine to close the socket, so that whoever frees a large spool is the keeper.
+//! empty and its engine has been told, never before: survivors would die by SIGPIPE. It also waits
+//! for the engine to close the socket, so that whoever frees a large spool is the keeper, and it looks for that a moment later
+//! only: the engine has the call's reply to make.
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
@@ -144,6 +145,8 @@ pub(super) struct Run {
     pub(super) unsent: Option<Exited>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
+    /// Until when the engine is not listened to.
+    pub(super) deaf_until: Instant,
     /// Where the shell of a session was when the run began.
     pub(super) directory: Option<Vec<u8>>,
     /// Its terminal, if it has one.
@@ -187,6 +190,7 @@ impl Run {
             last_grown: None,
             unsent: None,
             linger_until: started,
+            deaf_until: started,
             directory: None,
             terminal: shell.terminal,
             earlier_deaths: shell.restrained.as_ref().map_or(0, |held| held.deaths()),
@@ -205,7 +209,7 @@ impl Run {
     pub(super) fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
         loop {
             let now = Instant::now();
-            let ready = self.wait(keeper, self.next_moment(now))?;
+            let ready = self.wait(keeper, now)?;
             let now = Instant::now();
             let arrived = if ready.signals {
                 keeper.signals.take()
@@ -252,6 +256,7 @@ impl Run {
             Phase::Ending { kill_at } if now < kill_at => Some(kill_at),
             Phase::Ending { .. } => Some(now + KILL_ROUND),
             Phase::Reported if self.is_dying => Some(now + LATE_KILL_ROUND),
+            Phase::Reported if now < self.deaf_until => Some(self.deaf_until),
             Phase::Reported => self.tree_is_empty.then_some(self.linger_until),
         };
         let growth = self
@@ -269,9 +274,10 @@ impl Run {
             .min()
     }
 
-    fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<Ready> {
+    fn wait(&self, keeper: &Keeper, now: Instant) -> io::Result<Ready> {
         let mut fds = vec![PollFd::new(&keeper.signals, PollFlags::IN)];
-        if let Some(link) = &keeper.link {
+        let hears = now >= self.deaf_until;
+        if let Some(link) = keeper.link.as_ref().filter(|_| hears) {
             let writable = if self.unsent.is_some() {
                 PollFlags::OUT
             } else {
@@ -280,7 +286,7 @@ impl Run {
             fds.push(PollFd::new(link, PollFlags::IN | writable));
         }
         let engine_at = fds.len();
-        if let Some(engine) = &keeper.engine {
+        if let Some(engine) = keeper.engine.as_ref().filter(|_| hears) {
             fds.push(PollFd::new(engine, PollFlags::IN));
         }
         let pipes_at = fds.len();
@@ -294,7 +300,7 @@ impl Run {
         let input_at = fds.len();
         let input = self.input.as_ref().and_then(Input::wants_to_write);
         fds.extend(input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
-        poll(&mut fds, until)?;
+        poll(&mut fds, self.next_moment(now))?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
                 .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
@@ -316,6 +322,9 @@ impl Run {
         } = ending::reap(self.shell);
         self.shell_exit = self.shell_exit.or(exit);
         self.exit = self.exit.or(exit);
+        if self.shell_exit.is_some() {
+            self.pumps.iter_mut().for_each(Pump::let_go);
+        }
         self.tree_is_empty = tree_is_empty || self.scope.is_partial() && self.scope.is_empty();
         match self.phase {
             Phase::Ending { kill_at } if now < kill_at => {

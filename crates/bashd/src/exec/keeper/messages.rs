@@ -15,7 +15,7 @@ messages! {
     Hello = "hello", Welcome = "welcome", Fork = "fork", Hurry = "hurry",
     Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
     Resize = "resize", Typed = "typed",
-    Prepared = "prepared", Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
+    Ready = "ready", Prepared = "prepared", Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
     Gone = "gone", Failed = "failed", Refused = "refused",
 }
 
@@ -81,6 +81,19 @@ pub(crate) struct Start {
     /// What the command may use up.
     #[serde(default)]
     pub(crate) restraint: Option<Restraint>,
+    #[serde(default)]
+    pub(crate) beginning: Beginning,
+}
+
+/// Whether the engine wants to hear that a run begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Beginning {
+    /// When it does.
+    #[default]
+    Told,
+    /// Only where `ready` has not said already what there is to say.
+    Assumed,
 }
 
 /// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
@@ -202,6 +215,14 @@ pub(crate) struct Release {
     pub(crate) directory: PathBuf,
 }
 
+/// Keeper to engine, before its `start`, with counter page and head file (the latter where `has_head` says so) of the spool
+/// that it has opened, and a pidfd of its own. A run with one stream of this quota whose beginning is assumed has begun when it is sent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) quota: Quota,
+    pub(crate) has_head: bool,
+}
+
 /// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins when it is
 /// sent, and this is then its `started`, with the same descriptors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -223,6 +244,18 @@ pub(crate) struct Started {
     /// Where the shell was when its call began, in a session.
     #[serde(default, with = "serde_bytes")]
     pub(crate) directory: Option<Vec<u8>>,
+}
+
+impl Started {
+    /// What is known of a run whose beginning is not told.
+    pub(crate) fn unseen(ready: &Ready) -> Self {
+        Self {
+            pid: 0,
+            heads: vec![ready.has_head],
+            limits: None,
+            directory: None,
+        }
+    }
 }
 
 /// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.

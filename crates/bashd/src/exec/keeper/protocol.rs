@@ -7,8 +7,8 @@
 //! minor version; a message that it does not know is refused by name.
 
 pub(crate) use super::messages::{
-    Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Hurry, Open, Prepared, Query,
-    Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
+    Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Hurry, Open, Prepared,
+    Query, Ready, Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -25,7 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub(crate) const MAJOR: u16 = 2;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 1;
+pub(crate) const MINOR: u16 = 2;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;

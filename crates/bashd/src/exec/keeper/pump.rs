@@ -73,6 +73,8 @@ pub(super) struct Pump {
     pipe: Option<OwnedFd>,
     /// The pipe once its writers are gone: to close it takes longer than to report that.
     spent: Option<OwnedFd>,
+    /// The other end, so that the pipe has a writer for as long as the shell lives.
+    held: Option<OwnedFd>,
     siding: Option<Siding>,
     pub(super) spool: SpoolWriter,
     /// What was read and is not in the spool yet; empty between two turns.
@@ -85,6 +87,8 @@ pub(super) struct Pump {
     lulls: u32,
     /// Bytes that came since the pipe was last empty.
     since_empty: usize,
+    /// Whether the engine had the spool's descriptors before the run.
+    pub(super) is_told: bool,
     /// Whether the ring's descriptor has been sent to the engine.
     pub(super) spill_told: bool,
 }
@@ -103,6 +107,7 @@ impl Pump {
         Self {
             pipe: Some(pipe),
             spent: None,
+            held: None,
             siding: None,
             spool,
             buffer: Vec::new(),
@@ -110,8 +115,20 @@ impl Pump {
             full_buffers: 0,
             lulls: 0,
             since_empty: 0,
+            is_told: false,
             spill_told: false,
         }
+    }
+
+    /// Keeps the other end open. A shell that exits would otherwise wake us for each of its pipes, and once more for
+    /// its death.
+    pub(super) fn hold(&mut self, writer: OwnedFd) {
+        self.held = Some(writer);
+    }
+
+    /// The shell is gone: who else writes is of interest from now on.
+    pub(super) fn let_go(&mut self) {
+        self.held = None;
     }
 
     /// The pipe, while it has writers.

@@ -16,6 +16,10 @@ pub(super) const GROWTH_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a keeper whose tree is empty waits for its engine to have read the spool.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// How long a keeper whose tree is empty does not listen once it has reported: it would be woken by the end of the
+/// conversation, and leave on the core that its engine answers the call on.
+const DEAF: Duration = Duration::from_micros(500);
+
 impl Run {
     pub(super) fn tell_started(&self, keeper: &Keeper) -> io::Result<()> {
         let Some(link) = &keeper.link else {
@@ -65,7 +69,12 @@ impl Run {
         {
             match protocol::send(link, exited, &[]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                _ => self.unsent = None,
+                _ => {
+                    self.unsent = None;
+                    if self.tree_is_empty {
+                        self.deaf_until = Instant::now() + DEAF;
+                    }
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! From a `start` message to a running shell.
 
 use super::input::Input;
-use super::protocol::{self, Exited, Failed, Start};
+use super::protocol::{self, Beginning, Exited, Failed, Start};
 use super::pty::Terminal;
 use super::pump::Pump;
 use super::restraint::Restrained;
@@ -43,6 +43,14 @@ pub(super) struct Shell {
     pub(super) restrained: Option<Rc<Restrained>>,
 }
 
+/// A spool that was opened before anybody knew for what.
+pub(super) struct OpenedSpool {
+    pub(super) quota: Quota,
+    pub(super) spool: SpoolWriter,
+    /// Whether the engine has its descriptors.
+    pub(super) is_told: bool,
+}
+
 /// What nearly every start needs and no message changes, opened before one comes.
 #[derive(Default)]
 pub(super) struct Ahead {
@@ -65,12 +73,12 @@ pub(super) fn start(
     message: &Start,
     fds: &[OwnedFd],
     runs: &Path,
-    prepared: Option<(Quota, SpoolWriter)>,
+    prepared: Option<OpenedSpool>,
     ahead: Ahead,
 ) -> Result<Shell, Failed> {
     let terminal = message.terminal.map(Terminal::open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
-    let (pumps, writers) = match &terminal {
+    let (mut pumps, writers) = match &terminal {
         Some(terminal) => open_terminal(terminal, message, runs, prepared),
         None => open_pumps(message.streams, message.quota, runs, prepared, ahead.pipe),
     }
@@ -111,6 +119,9 @@ pub(super) fn start(
         limits: &limits.unwrap_or_default(),
     })
     .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+    if terminal.is_none() {
+        hold(&mut pumps, writers);
+    }
     Ok(Shell {
         pid,
         pumps,
@@ -118,6 +129,13 @@ pub(super) fn start(
         input,
         restrained: restrained.map(Rc::new),
     })
+}
+
+/// Has pumps keep the other ends of their pipes.
+pub(super) fn hold(pumps: &mut [Pump], writers: Vec<OwnedFd>) {
+    for (pump, writer) in pumps.iter_mut().zip(writers) {
+        pump.hold(writer);
+    }
 }
 
 /// What the command reads, unless that is just what was given; and our end of it, where it stays open.
@@ -167,6 +185,7 @@ pub(super) fn rehearse() {
         stdin_open: false,
         detaches: false,
         restraint: None,
+        beginning: Beginning::Assumed,
     };
     let Ok((near, far)) = super::socket_pair() else {
         return;
@@ -193,11 +212,11 @@ fn open_terminal(
     terminal: &Terminal,
     message: &Start,
     runs: &Path,
-    prepared: Option<(Quota, SpoolWriter)>,
+    prepared: Option<OpenedSpool>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
-    let prepared = prepared.filter(|(of, _)| *of == message.quota);
+    let prepared = prepared.filter(|opened| opened.quota == message.quota);
     let spool = match prepared {
-        Some((_, spool)) => spool,
+        Some(opened) => opened.spool,
         None => SpoolWriter::create(runs, message.quota)?,
     };
     let pump = Pump::over(terminal.ours()?, spool);
@@ -209,7 +228,7 @@ pub(super) fn open_streams(
     streams: Streams,
     quota: Quota,
     runs: &Path,
-    prepared: Option<(Quota, SpoolWriter)>,
+    prepared: Option<OpenedSpool>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
     open_pumps(streams, quota, runs, prepared, None)
 }
@@ -219,7 +238,7 @@ fn open_pumps(
     streams: Streams,
     quota: Quota,
     runs: &Path,
-    prepared: Option<(Quota, SpoolWriter)>,
+    prepared: Option<OpenedSpool>,
     mut pipe: Option<(OwnedFd, OwnedFd)>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
     let (count, quota) = match streams {
@@ -232,17 +251,17 @@ fn open_pumps(
             },
         ),
     };
-    let mut prepared = prepared
-        .filter(|(of, _)| *of == quota)
-        .map(|(_, spool)| spool);
+    let mut prepared = prepared.filter(|opened| opened.quota == quota);
     let (mut pumps, mut writers) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let spool = match prepared.take() {
-            Some(spool) => spool,
-            None => SpoolWriter::create(runs, quota)?,
+        let (spool, is_told) = match prepared.take() {
+            Some(opened) => (opened.spool, opened.is_told),
+            None => (SpoolWriter::create(runs, quota)?, false),
         };
         let (read, write) = pipe.take().map_or_else(Pump::open_pipe, Ok)?;
-        pumps.push(Pump::over(read, spool));
+        let mut pump = Pump::over(read, spool);
+        pump.is_told = is_told;
+        pumps.push(pump);
         writers.push(write);
     }
     Ok((pumps, writers))

@@ -1,18 +1,17 @@
 //! A keeper before its run: it waits for `start`, with a spool opened ahead.
 
 use super::life::{Run, Terms};
-use super::protocol::{self, Failed, Frame, Hello, Open, Start, Warm};
+use super::protocol::{self, Beginning, Failed, Frame, Hello, Open, Ready, Start, Warm};
 use super::session;
-use super::start::{self, Ahead, Shell};
+use super::start::{self, Ahead, OpenedSpool, Shell};
 use super::warm::WarmShell;
 use crate::exec::os::signals::SignalFd;
 use crate::output::spool::{SpoolWriter, Storage};
-use crate::plan::Quota;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::PidfdFlags;
 use std::io;
 use std::mem;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the call that is being served
@@ -39,8 +38,8 @@ pub(crate) struct Keeper {
     pub(super) own: Option<OwnedFd>,
     /// Where output is kept; not known before `hello` to one that was forked early.
     pub(super) storage: Option<Storage>,
-    /// A spool opened ahead, for this quota.
-    pub(super) prepared: Option<(Quota, SpoolWriter)>,
+    /// A spool opened ahead.
+    pub(super) prepared: Option<OpenedSpool>,
     ahead: Ahead,
     /// How long it waits before it starts a shell ahead.
     before_warming: Duration,
@@ -80,7 +79,11 @@ impl Keeper {
     pub(crate) fn prepare(mut self, storage: Storage) -> Self {
         let quota = storage.quota;
         let opened = SpoolWriter::create(&storage.runs, quota).ok();
-        self.prepared = opened.map(|spool| (quota, spool));
+        self.prepared = opened.map(|spool| OpenedSpool {
+            quota,
+            spool,
+            is_told: false,
+        });
         self.storage = Some(storage);
         self.ahead = Ahead::open();
         self
@@ -90,6 +93,7 @@ impl Keeper {
     pub(crate) fn live(mut self) -> io::Result<()> {
         if !self.is_spoken_to()? {
             start::rehearse();
+            self.tell_ready();
         }
         loop {
             self.warm_up_if_due();
@@ -125,6 +129,9 @@ impl Keeper {
                 Ok(Some(frame)) if frame.is::<Hello>() => {
                     let hello: Hello = frame.body()?;
                     self = self.prepare(hello.storage);
+                    if !self.is_spoken_to()? {
+                        self.tell_ready();
+                    }
                 }
                 Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
                 Ok(None) => return Ok(()),
@@ -142,6 +149,21 @@ impl Keeper {
         let mut fds = [PollFd::new(link, PollFlags::IN)];
         poll(&mut fds, Some(Instant::now()))?;
         Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
+    }
+
+    /// Tells the engine what it would otherwise be woken for when a call has just begun.
+    fn tell_ready(&mut self) {
+        if let (Some(opened), Some(link), Some(own)) = (&mut self.prepared, &self.link, &self.own)
+            && !opened.is_told
+        {
+            let mut fds = opened.spool.descriptors();
+            let ready = Ready {
+                quota: opened.quota,
+                has_head: fds.len() > 1,
+            };
+            fds.push(own.as_fd());
+            opened.is_told = protocol::send(link, &ready, &fds).is_ok();
+        }
     }
 
     pub(super) fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
@@ -162,8 +184,11 @@ impl Keeper {
             Err(failed) => return self.tell_failure(&failed),
         };
         let run = Run::new(shell, &Terms::from(&message), started, storage);
-        // An engine that is gone already shows on the socket, which ends the run properly.
-        let _ = run.tell_started(&self);
+        let is_known = run.pumps.iter().all(|pump| pump.is_told);
+        if message.beginning == Beginning::Told || !is_known {
+            // An engine that is gone already shows on the socket, which ends the run properly.
+            let _ = run.tell_started(&self);
+        }
         drop(frame); // the shell has its directory and its input
         run.live(&mut self)
     }
@@ -172,6 +197,7 @@ impl Keeper {
     fn warm_up_if_due(&mut self) {
         let due = self.to_warm.take_if(|(_, due)| Instant::now() >= *due);
         let Some((frame, _)) = due else { return };
+        self.tell_ready();
         if let (Ok(message), Some(storage)) = (frame.body(), &self.storage) {
             let prepared = self.prepared.take();
             self.warm = WarmShell::launch(message, &frame.fds, &storage.runs, prepared).ok();

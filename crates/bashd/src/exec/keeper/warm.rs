@@ -7,11 +7,10 @@
 
 use super::protocol::{Failed, Start, Warm};
 use super::pump::Pump;
-use super::start::{self, Shell, failed, missing, open_null};
+use super::start::{self, OpenedSpool, Shell, failed, missing, open_null};
 use crate::exec::os::launch::{Controls, Launch, launch};
-use crate::output::spool::SpoolWriter;
 use crate::plan::environment::RUN_VARIABLE;
-use crate::plan::{Quota, quote};
+use crate::plan::quote;
 use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions};
@@ -59,14 +58,15 @@ impl WarmShell {
         message: Warm,
         fds: &[OwnedFd],
         runs: &Path,
-        prepared: Option<(Quota, SpoolWriter)>,
+        prepared: Option<OpenedSpool>,
     ) -> Result<Self, Failed> {
         let cwd = fds
             .first()
             .ok_or_else(|| missing("the working directory"))?;
         let directory = identity(cwd).map_err(failed("look at the working directory"))?;
-        let (pumps, writers) = start::open_streams(message.streams, message.quota, runs, prepared)
-            .map_err(failed("open the pipes"))?;
+        let (mut pumps, writers) =
+            start::open_streams(message.streams, message.quota, runs, prepared)
+                .map_err(failed("open the pipes"))?;
         let texts = open_texts().map_err(failed("open a file in memory"))?;
         let (read, trigger) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .map_err(|error| failed("open a pipe")(error.into()))?;
@@ -94,6 +94,7 @@ impl WarmShell {
             limits: &[],
         })
         .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        start::hold(&mut pumps, writers);
         Ok(Self {
             pid,
             pumps,

@@ -16,9 +16,8 @@ use super::driver::{self, Descriptors, Directory, Mark};
 use super::shell::SessionShell;
 use crate::exec::keeper::protocol::{self, Form, Started};
 use crate::exec::keeper::pump::Pump;
+use crate::exec::keeper::start::OpenedSpool;
 use crate::exec::keeper::{report, start};
-use crate::output::spool::SpoolWriter;
-use crate::plan::Quota;
 use rustix::fs::FallocateFlags;
 use rustix::pipe::PipeFlags;
 use std::hash::{BuildHasher, RandomState};
@@ -38,7 +37,7 @@ pub(super) struct Pipes {
 }
 
 impl Pipes {
-    fn open(form: Form, runs: &Path, spool: Option<(Quota, SpoolWriter)>) -> io::Result<Self> {
+    fn open(form: Form, runs: &Path, spool: Option<OpenedSpool>) -> io::Result<Self> {
         let (pumps, writers) = start::open_streams(form.streams, form.quota, runs, spool)?;
         let (report, report_writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&report, true)?;
@@ -103,13 +102,13 @@ pub(super) struct Begun {
 pub(super) struct Place {
     pub(super) shell: SessionShell,
     /// A spool that was opened for the first call.
-    spool: Option<(Quota, SpoolWriter)>,
+    spool: Option<OpenedSpool>,
     ahead: Option<Ahead>,
     nonces: RandomState,
 }
 
 impl Place {
-    pub(super) fn new(shell: SessionShell, spool: Option<(Quota, SpoolWriter)>) -> Self {
+    pub(super) fn new(shell: SessionShell, spool: Option<OpenedSpool>) -> Self {
         Self {
             shell,
             spool,

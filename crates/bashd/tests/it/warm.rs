@@ -367,7 +367,7 @@ fn run_as_under_plain_bash(cases: &[(String, OracleCase)]) -> Vec<&str> {
     before.expect("a run");
     for (id, case) in cases {
         clear(&cwd);
-        let expected = plain_bash(case, &home, &cwd);
+        let expected = plain_bash(&case.script, &home, &cwd);
         clear(&cwd);
         let request = request(&case.script).cwd(&cwd);
         let shell = waiting_among_others(&home);
@@ -425,9 +425,9 @@ fn clear(directory: &Path) {
     }
 }
 
-fn plain_bash(case: &OracleCase, home: &Home, cwd: &Path) -> Seen {
+fn plain_bash(script: &str, home: &Home, cwd: &Path) -> (Vec<u8>, Vec<u8>, Exit) {
     let output = Command::new("bash")
-        .args(["-c", &case.script])
+        .args(["-c", script])
         .env_clear()
         .envs(home.env())
         .current_dir(cwd)

@@ -5,6 +5,7 @@ mod directory;
 pub(crate) mod environment;
 mod globs;
 mod job;
+mod one_program;
 mod resolve;
 pub(crate) mod resources;
 mod session;
@@ -60,6 +61,8 @@ pub struct Plan {
     pub session: Option<SessionPlan>,
     /// A script that the shell sources before the command.
     pub snapshot: Option<PathBuf>,
+    /// The program that the script is a call of, if it is that and nothing else.
+    pub program: Option<OneProgram>,
     /// Whether the shell takes over what the user's rc file sets up, where that can be had.
     pub wants_snapshot: bool,
     /// Whether a shell that has already started will do.
@@ -80,6 +83,15 @@ pub struct Plan {
     pub job: JobPlan,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
+}
+
+/// A program that a script is a call of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OneProgram {
+    /// Its whole path.
+    pub path: String,
+    /// Whether the shell becomes it.
+    pub is_become: bool,
 }
 
 /// Whether a shell that has already started will do.
@@ -103,11 +115,24 @@ impl Plan {
         self.snapshot = Some(snapshot);
     }
 
+    /// What a shell gets that has sourced already what it should.
+    pub(crate) fn script_of_started_shell(&self) -> Option<String> {
+        let script = self.script.as_ref()?;
+        Some(match &self.program {
+            // The variable is what the program would find under `bash -c`.
+            Some(OneProgram {
+                path,
+                is_become: true,
+            }) => format!("_={path} exec {script}"),
+            _ => script.clone(),
+        })
+    }
+
     /// What a new shell gets: the script behind what it sources first.
     pub(crate) fn script_of_new_shell(&self) -> Option<Vec<u8>> {
-        let script = self.script.as_ref()?;
+        let script = self.script_of_started_shell()?;
         let Some(snapshot) = &self.snapshot else {
-            return Some(script.clone().into_bytes());
+            return Some(script.into_bytes());
         };
         let mut text = b". ".to_vec();
         quote(&mut text, snapshot.as_os_str().as_encoded_bytes());

@@ -209,10 +209,10 @@ fn start_message(plan: &Plan, beginning: Beginning) -> Start {
             .map(bytes)
             .collect(),
         script: plan.script_of_new_shell().map(ByteBuf::from),
-        warm: plan.suits_warm_shell().then(|| {
-            let script = plan.script.clone().unwrap_or_default();
-            ByteBuf::from(script.into_bytes())
-        }),
+        warm: (plan.suits_warm_shell())
+            .then(|| plan.script_of_started_shell())
+            .flatten()
+            .map(|script| ByteBuf::from(script.into_bytes())),
         env: plan.env.clone(),
         stdin: plan.stdin != Stdin::Null,
         streams: plan.streams,

@@ -5,7 +5,7 @@ use super::environment::{Inheritance, Origin};
 use super::shell::{self, Place, Programs};
 use super::{
     ClientEnvironment, Directory, Plan, Shell, Stdin, Streams, Variables, Warmth, directory,
-    environment, job, resources, session, session_plan, steps, terminal,
+    environment, job, one_program, resources, session, session_plan, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -110,6 +110,7 @@ pub(crate) fn resolve(
     let job = job::plan(profile, request, setting, &cwd.path, timeout);
     Ok(Plan {
         snapshot: None,
+        program: one_program::of(setting, command, script.as_deref()),
         wants_snapshot: wants_snapshot(wish, &shell),
         warmth: warmth(wish, &shell),
         session,

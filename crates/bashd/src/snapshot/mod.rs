@@ -14,12 +14,12 @@ use crate::plan::{
 };
 use crate::variables::Variables;
 use std::collections::hash_map::DefaultHasher;
-use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -38,8 +38,14 @@ const FAILURE_HOLDS: Duration = Duration::from_mins(5);
 /// The largest snapshot that is kept; every new shell reads it.
 const LARGEST: u64 = 4 << 20;
 
+/// Variables by which the shell that reads the rc would read or write more than that.
+const PRIVATE: [&str; 3] = ["BASH_ENV", "ENV", "HISTFILE"];
+
 /// Files in the home directory that a snapshot depends on.
 const RC_FILES: [&str; 2] = [".bashrc", ".bash_aliases"];
+
+/// By which one file is told from another, and from what it was: inode, size, and when it was written.
+type FileState = (u64, u64, i64, i64);
 
 /// How it stands with the snapshot for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,12 +65,14 @@ pub enum Standing {
 pub(crate) struct Snapshots {
     directory: PathBuf,
     making: tokio::sync::Mutex<()>,
+    /// The one that was looked into last, by its file's state.
+    read: Mutex<Option<(FileState, Arc<[u8]>)>>,
 }
 
 /// What a snapshot is made from.
-struct Origin {
-    program: PathBuf,
-    env: Variables,
+struct Origin<'a> {
+    program: &'a Path,
+    env: &'a Variables,
     home: PathBuf,
 }
 
@@ -82,6 +90,7 @@ impl Snapshots {
         Self {
             directory,
             making: tokio::sync::Mutex::default(),
+            read: Mutex::default(),
         }
     }
 
@@ -91,8 +100,25 @@ impl Snapshots {
             return;
         }
         if let Some(snapshot) = self.get(plan, keepers).await {
+            if plan.program.is_some()
+                && let Ok(text) = self.text(&snapshot)
+            {
+                plan.become_program(&text);
+            }
             plan.source(snapshot);
         }
+    }
+
+    /// What a snapshot says.
+    fn text(&self, path: &Path) -> io::Result<Arc<[u8]>> {
+        let state = state_of(path)?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = read.as_ref().filter(|(of, _)| *of == state) {
+            return Ok(text.clone());
+        }
+        let text: Arc<[u8]> = fs::read(path)?.into();
+        *read = Some((state, text.clone()));
+        Ok(text)
     }
 
     fn is_ready_for(&self, plan: &Plan) -> bool {
@@ -146,8 +172,8 @@ impl Snapshots {
     }
 }
 
-impl Origin {
-    fn of(plan: &Plan) -> Option<Self> {
+impl<'a> Origin<'a> {
+    fn of(plan: &'a Plan) -> Option<Self> {
         let env = plan
             .session
             .as_ref()
@@ -155,20 +181,9 @@ impl Origin {
         Self::new(&plan.shell.program, env)
     }
 
-    fn new(program: &Path, env: &Variables) -> Option<Self> {
-        let is_private = |name: &OsStr| {
-            ["BASH_ENV", "ENV", "HISTFILE"]
-                .iter()
-                .any(|own| name == *own)
-        };
+    fn new(program: &'a Path, env: &'a Variables) -> Option<Self> {
         let home = env.get("HOME")?.into();
-        let mut env = env.clone();
-        env.retain(|name| !is_private(name));
-        Some(Self {
-            program: program.to_owned(),
-            env,
-            home,
-        })
+        Some(Self { program, env, home })
     }
 
     fn has_rc(&self) -> bool {
@@ -192,11 +207,9 @@ impl Origin {
     /// The snapshot's path: another state of the rc files, another name.
     fn path(&self, directory: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
-        (&self.program, &self.home, self.env.get("PATH"), SCRIPT).hash(&mut hasher);
+        (self.program, &self.home, self.env.get("PATH"), SCRIPT).hash(&mut hasher);
         for name in RC_FILES {
-            let state = fs::metadata(self.home.join(name))
-                .map(|file| (file.ino(), file.size(), file.mtime(), file.mtime_nsec()));
-            state.ok().hash(&mut hasher);
+            state_of(&self.home.join(name)).ok().hash(&mut hasher);
         }
         directory.join(format!("snapshot-bash-{:016x}.sh", hasher.finish()))
     }
@@ -229,6 +242,8 @@ impl Origin {
     }
 
     fn plan(&self, like: &Plan) -> io::Result<Plan> {
+        let mut env = self.env.clone();
+        env.retain(|name| !PRIVATE.iter().any(|own| name == *own));
         let args = ["--norc", "--noprofile", "-i", "-c"];
         let limits = Limits {
             timeout: LIMIT,
@@ -242,7 +257,7 @@ impl Origin {
             restraint: None,
             notices: Vec::new(),
             shell: Shell {
-                program: self.program.clone(),
+                program: self.program.to_owned(),
                 name: "bash".into(),
                 args: args.map(Into::into).to_vec(),
             },
@@ -251,7 +266,7 @@ impl Origin {
                 path: like.cwd.path.clone(),
                 fd: like.cwd.fd.try_clone()?,
             },
-            env: self.env.clone(),
+            env,
             client_env: ClientEnvironment::default(),
             stdin: Stdin::Null,
             streams: Streams::Apart,
@@ -260,6 +275,7 @@ impl Origin {
             make_directories: Vec::new(),
             session: None,
             snapshot: None,
+            program: None,
             wants_snapshot: false,
             warmth: Warmth::Cold,
             notes: Vec::new(),
@@ -270,6 +286,11 @@ impl Origin {
             directory: like.directory.clone(),
         })
     }
+}
+
+fn state_of(path: &Path) -> io::Result<FileState> {
+    let file = fs::metadata(path)?;
+    Ok((file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
 }
 
 fn failure_of(path: &Path) -> PathBuf {

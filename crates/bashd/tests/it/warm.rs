@@ -218,10 +218,62 @@ async fn with_a_snapshot_one_program_runs_in_a_started_shell_too() {
     let request = |script: &str| Request::new(script);
     assert_eq!(engine.run(request("greet")).await.output, "hello\n");
     let shell = waiting(&home).expect("a shell that waits");
-    let reply = engine.run(request("/bin/sh -c 'echo $PPID'")).await;
+    let reply = engine.run(request("sh -c 'echo $PPID'")).await;
+    assert_eq!(reply.output, format!("{shell}\n"));
+    // By its path, nothing of the snapshot can be meant: the shell becomes it.
+    let shell = waiting(&home).expect("the next one");
+    let reply = engine.run(request("/bin/sh -c 'echo $$'")).await;
     assert_eq!(reply.output, format!("{shell}\n"));
     waiting(&home).expect("the next one");
     assert_eq!(engine.run(request("greet")).await.output, "hello\n");
+}
+
+#[tokio::test]
+async fn a_shell_with_a_snapshot_becomes_a_program_as_plain_bash_does() {
+    let home = Home::new();
+    fs::write(home.home().join(".bashrc"), "greet() { echo hello; }\n").expect("an rc file");
+    let engine = engine_with(&home, |config| config.snapshot = Some(true));
+    let scripts = [
+        "/usr/bin/printenv _ SHLVL",
+        "/bin/echo \"a  b\" 'c d' $((1 + 1))",
+        "/bin/cat /no/such 2>&1",
+        "/bin/ls > /no/such/file",
+        "/bin/sh -c 'kill -9 $$'",
+        "/no/such",
+        "/etc/passwd",
+        "/bin",
+    ];
+    for script in scripts {
+        let (mut written, err, exit) = plain_bash(script, &home, &home.workspace());
+        written.extend(err);
+        let written = String::from_utf8(written).expect("text");
+        for shell in ["a new shell", "a started shell"] {
+            let reply = engine.run(Request::new(script)).await;
+            let ours = match reply.signal {
+                Some(signal) => Exit::Signal(signal),
+                None => Exit::Code(reply.exit_code.expect("a status")),
+            };
+            assert_eq!(
+                (reply.output, ours),
+                (written.clone(), exit),
+                "{script} in {shell}"
+            );
+            waiting(&home).expect("the next one");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_function_of_the_snapshot_may_have_a_programs_path() {
+    let home = Home::new();
+    let rc = "/bin/echo() { builtin echo mine; }\n";
+    fs::write(home.home().join(".bashrc"), rc).expect("an rc file");
+    let engine = engine_with(&home, |config| config.snapshot = Some(true));
+    for _ in 0..2 {
+        let reply = engine.run(Request::new("/bin/echo theirs")).await;
+        assert_eq!(reply.output, "mine\n");
+        waiting(&home).expect("the next one");
+    }
 }
 
 /// Texts that are known to differ: `docs/sessions.md` lists them.

@@ -17,13 +17,13 @@ const PAIRS: usize = 40;
 pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let rc = bench.home().join(".bashrc");
     fs::write(&rc, RC)?;
-    let greeting = Request::new("greet you").profile("pi");
-    let (_, reply) = bench.call(&bench.engine(|_| ())?, greeting)?;
+    let engine = || bench.engine(|config| "pi".clone_into(&mut config.profile));
+    let (_, reply) = bench.call(&engine()?, Request::new("greet you"))?;
     ensure!(reply.output.contains("hello you"), "no snapshot: {reply:?}");
     let ours = || {
-        let engine = bench.engine(|_| ())?;
+        let engine = engine()?;
         Bench::pause()?;
-        Ok(bench.call(&engine, Request::new("true").profile("pi"))?.0)
+        Ok(bench.call(&engine, Request::new("true"))?.0)
     };
     let limit = || bare::process(&bench.bash, ["-c", "true"], &bench.env);
     let pairs = bench.effort.choose(PAIRS, 2);

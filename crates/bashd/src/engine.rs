@@ -76,6 +76,10 @@ impl Engine {
         let snapshots = Snapshots::new(config.shells_dir());
         let profiles =
             Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
+        if !keepers.is_for_one_call() {
+            // Most calls name none. Where it can't be had, each of them says why.
+            let _ = profiles.get(&config.profile);
+        }
         let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
         let artifacts = Store::of(&config);
         let (minimizer, problems) = config.minimizer.load();

@@ -13,7 +13,7 @@ use crate::script::Script;
 use candidates::Candidate;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The name under which the interceptor denies.
 pub const RULE: &str = "interceptor";
@@ -69,9 +69,15 @@ pub struct BadRule {
     pub problem: String,
 }
 
-/// The rules, compiled once.
+/// The rules, each compiled once.
 #[derive(Debug, Clone)]
 pub struct Interceptor {
+    /// Those that were given; `None` for the defaults, which are not compiled before a caller with tools asks.
+    given: Option<Arc<Compiled>>,
+}
+
+#[derive(Debug)]
+struct Compiled {
     rules: Vec<(Regex, InterceptorRule)>,
     bad: Vec<BadRule>,
 }
@@ -86,49 +92,41 @@ pub(crate) struct Interception {
 impl Interceptor {
     /// The given rules, or the defaults if there are none. Bad ones are skipped, and kept for a report.
     pub fn new(rules: &[InterceptorRule]) -> Self {
-        // Compiling takes longer than judging, and the defaults are always the same.
-        static DEFAULTS: OnceLock<Interceptor> = OnceLock::new();
-        if rules.is_empty() {
-            return DEFAULTS.get_or_init(|| Self::compiled(defaults())).clone();
+        let are_given = !rules.is_empty();
+        Self {
+            given: are_given.then(|| Arc::new(Compiled::of(rules.to_vec()))),
         }
-        Self::compiled(rules.to_vec())
     }
 
-    fn compiled(rules: Vec<InterceptorRule>) -> Self {
-        let mut interceptor = Self {
-            rules: Vec::new(),
-            bad: Vec::new(),
-        };
-        for rule in rules {
-            match compile(&rule) {
-                Ok(regex) => interceptor.rules.push((regex, rule)),
-                Err(problem) => interceptor.bad.push(BadRule {
-                    pattern: rule.pattern,
-                    problem,
-                }),
-            }
+    fn compiled(&self) -> &Compiled {
+        static DEFAULTS: OnceLock<Compiled> = OnceLock::new();
+        match &self.given {
+            Some(given) => given,
+            None => DEFAULTS.get_or_init(|| Compiled::of(defaults())),
         }
-        interceptor
     }
 
     /// The rules that were skipped.
     pub fn bad_rules(&self) -> &[BadRule] {
-        &self.bad
+        &self.compiled().bad
     }
 
     /// How many rules count.
     pub fn len(&self) -> usize {
-        self.rules.len()
+        self.compiled().rules.len()
     }
 
     /// Whether no rule counts.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.compiled().rules.is_empty()
     }
 
     /// Whether one of the caller's tools does better. The first match wins.
     pub(crate) fn check(&self, given: &str, tools: &[String]) -> Option<Interception> {
-        let rules = self.rules.iter();
+        if tools.is_empty() {
+            return None;
+        }
+        let rules = self.compiled().rules.iter();
         let mut rules = rules
             .filter(|(_, rule)| tools.contains(&rule.tool))
             .peekable();
@@ -142,6 +140,22 @@ impl Interceptor {
             })?;
             Some(interception(rule, given, candidate))
         })
+    }
+}
+
+impl Compiled {
+    fn of(given: Vec<InterceptorRule>) -> Self {
+        let (mut rules, mut bad) = (Vec::new(), Vec::new());
+        for rule in given {
+            match compile(&rule) {
+                Ok(regex) => rules.push((regex, rule)),
+                Err(problem) => bad.push(BadRule {
+                    pattern: rule.pattern,
+                    problem,
+                }),
+            }
+        }
+        Self { rules, bad }
     }
 }
 

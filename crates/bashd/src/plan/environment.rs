@@ -160,3 +160,62 @@ pub(super) fn slips_code_past_the_guard(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     matches!(name, b"BASH_ENV" | b"ENV" | b"SHELLOPTS") || name.starts_with(b"BASH_FUNC_")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(name: &str) -> Arc<Profile> {
+        Arc::new(Profile::builtin(name).unwrap().unwrap())
+    }
+
+    fn surroundings() -> Surroundings {
+        let env = [("CI", "theirs"), ("BASH_ENV", "/tmp/code"), ("KEPT", "1")];
+        Surroundings {
+            cwd: "/".into(),
+            env: env.map(|(name, value)| (name.into(), value.into())).into(),
+        }
+    }
+
+    #[test]
+    fn what_is_inherited_is_made_once_a_second_for_each_profile() {
+        let (surroundings, programs) = (surroundings(), Programs::default());
+        let (pi, phoenix) = (profile("pi"), profile("phoenix"));
+        let origin = |profile| Origin {
+            profile,
+            surroundings: &surroundings,
+            programs: &programs,
+            is_guarded: false,
+        };
+        let inheritance = Inheritance::default();
+        let of_pi = inheritance.by_calls(origin(&pi));
+        assert_eq!(of_pi.get("CI"), Some(OsStr::new("1")));
+        let of_phoenix = inheritance.by_calls(origin(&phoenix));
+        assert_eq!(of_phoenix.get("CI"), Some(OsStr::new("theirs")));
+        let again = inheritance.by_calls(origin(&pi));
+        assert!(Arc::ptr_eq(&again, &of_pi), "it was made twice");
+        for one in inheritance.0.lock().unwrap().iter_mut() {
+            one.at = one.at.checked_sub(BELIEVED).unwrap();
+        }
+        let later = inheritance.by_calls(origin(&pi));
+        assert!(!Arc::ptr_eq(&later, &of_pi), "it is still believed");
+        assert_eq!(later, of_pi);
+    }
+
+    #[test]
+    fn what_would_slip_code_past_a_guard_is_not_inherited() {
+        let (surroundings, programs) = (surroundings(), Programs::default());
+        let phoenix = profile("phoenix");
+        for is_guarded in [false, true] {
+            let origin = Origin {
+                profile: &phoenix,
+                surroundings: &surroundings,
+                programs: &programs,
+                is_guarded,
+            };
+            let env = Inheritance::default().by_calls(origin);
+            assert_eq!(env.get("BASH_ENV").is_none(), is_guarded);
+            assert_eq!(env.get("KEPT"), Some(OsStr::new("1")));
+        }
+    }
+}

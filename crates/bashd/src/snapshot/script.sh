@@ -12,7 +12,7 @@ bashd_is_left_out() {
     builtin return 1
 }
 bashd_snapshot() {
-    builtin local set shopt word name count=0
+    builtin local set shopt word name on off count=0
     set=$(\builtin set +o) shopt=$(\builtin shopt -p)
     builtin trap - DEBUG ERR RETURN EXIT
     builtin set +eufx
@@ -20,15 +20,20 @@ bashd_snapshot() {
     IFS=$' \t\n'
     builtin echo '# What bashd took over from the shell'\''s rc file.'
     builtin echo 'unalias -a'
-    for name in $(\builtin compgen -A function); do
-        bashd_is_left_out "$name" || builtin declare -f -- "$name"
-    done
     while IFS= builtin read -r word; do
         case $word in
         *' login_shell' | *' restricted_shell') ;;
-        shopt*) builtin echo "$word" ;;
+        'shopt -s '*) on+=" ${word#shopt -s }" ;;
+        'shopt -u '*) off+=" ${word#shopt -u }" ;;
         esac
     done <<<"$shopt"
+    # Every new shell reads this: two commands, not sixty.
+    builtin echo "shopt -s$on"
+    builtin echo "shopt -u$off"
+    # With extended patterns, what is read next is read as it was.
+    for name in $(\builtin compgen -A function); do
+        bashd_is_left_out "$name" || builtin declare -f -- "$name"
+    done
     while IFS= builtin read -r word; do
         case $word in
         *' onecmd' | *' monitor' | *' restricted' | *' noexec' | *' history' | *' histexpand' | *' emacs' | *' vi') ;;

@@ -89,6 +89,18 @@ async fn aliases_functions_options_and_path_are_taken_over() {
 }
 
 #[tokio::test]
+async fn functions_are_read_with_the_options_they_were_written_with() {
+    let home = Home::new();
+    let rc = "shopt -s extglob\nshopt -u sourcepath\n\
+              pick() { case $1 in @(a|b)) echo picked ;; esac; }\nalias twice='echo a; echo b'\n";
+    write_rc(&home, rc);
+    let engine = engine(&home);
+    let reply = pi(&engine, "pick b; twice; shopt sourcepath dotglob").await;
+    let expected = "picked\na\nb\nsourcepath     \toff\ndotglob        \toff\n";
+    assert_eq!(reply.output, expected, "{reply:?}");
+}
+
+#[tokio::test]
 async fn other_profiles_know_nothing_of_it_unless_configured() {
     let home = Home::new();
     write_rc(&home, RC);

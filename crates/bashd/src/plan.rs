@@ -91,7 +91,7 @@ pub struct OneProgram {
     /// Its whole path.
     pub path: String,
     /// Whether the shell becomes it.
-    pub is_become: bool,
+    pub replaces_shell: bool,
 }
 
 /// Whether a shell that has already started will do.
@@ -122,7 +122,7 @@ impl Plan {
             // The variable is what the program would find under `bash -c`.
             Some(OneProgram {
                 path,
-                is_become: true,
+                replaces_shell: true,
             }) => format!("_={path} exec {script}"),
             _ => script.clone(),
         })

@@ -176,6 +176,7 @@ impl<'a> Call<'a> {
         } else if frame.is::<Grown>() {
             self.follow().await;
         } else if frame.is::<Failed>() {
+            self.spools.clear(); // nothing ran, also where its beginning was assumed
             return Err(failure(&frame).map_err(broken)?);
         }
         Ok(None)

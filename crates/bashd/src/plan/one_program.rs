@@ -23,7 +23,8 @@ impl Plan {
         let is_sourced_alone = self.env.get("BASH_ENV").is_none();
         if let Some(program) = &mut self.program {
             let path = &program.path;
-            program.is_become = is_sourced_alone && leaves_alone(snapshot, path) && is_elf(path);
+            program.replaces_shell =
+                is_sourced_alone && leaves_alone(snapshot, path) && is_elf(path);
         }
     }
 }
@@ -37,8 +38,11 @@ pub(super) fn of(
     let is_one = setting.shape == Shape::OneProgram;
     let script = script.filter(|script| is_one && *script == command.to_run)?;
     let path = program_of(script)?.to_owned();
-    let is_become = false;
-    Some(OneProgram { path, is_become })
+    let replaces_shell = false;
+    Some(OneProgram {
+        path,
+        replaces_shell,
+    })
 }
 
 /// The program that a simple command calls by its whole path, in letters that mean nothing to a shell.

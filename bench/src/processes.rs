@@ -19,6 +19,15 @@ pub(crate) fn below() -> Vec<Pid> {
     found
 }
 
+/// The names of this process's threads.
+pub(crate) fn threads() -> Vec<String> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let names = tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.map(|name| name.trim_end().to_owned()).collect()
+}
+
 fn children(pid: Pid) -> Vec<Pid> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()

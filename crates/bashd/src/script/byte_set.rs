@@ -1,5 +1,8 @@
 //! Sets of bytes, for loops that ask of every byte of a text whether it is one of a few.
 
+/// What means something in double quotes.
+pub(super) static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`");
+
 /// What names of variables are made of.
 pub(super) static NAME: ByteSet =
     ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");

@@ -3,7 +3,7 @@
 //! The parser, which takes longer for its first line than a shell does to start, need not be asked about
 //! them: it reads them without an error, and sees no command that the scan does not. The tests ask it.
 
-use super::byte_set::{ByteSet, NAME};
+use super::byte_set::{ByteSet, NAME, SPECIAL_IN_QUOTES};
 use super::keywords::is_reserved;
 
 /// What a name of a command may be made of.
@@ -12,9 +12,6 @@ static PLAIN: ByteSet =
 
 /// What an argument may hold besides, but for its start: `==` alone is something else to the grammar.
 static PLAIN_IN_ARGUMENT: ByteSet = ByteSet::of(b"=:,@%+~^");
-
-/// What means something in double quotes.
-static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`");
 
 /// Commands whose arguments the grammar reads in a way of its own.
 const DECLARING: [&str; 8] = [

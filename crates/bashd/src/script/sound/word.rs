@@ -1,6 +1,6 @@
 //! Words: plain text, quotes, escapes, expansions.
 
-use super::super::byte_set::ByteSet;
+use super::super::byte_set::{ByteSet, SPECIAL_IN_QUOTES};
 use super::expansion::Around;
 use super::{Check, Known, WORD_ENDS};
 
@@ -20,9 +20,6 @@ static PLAIN: ByteSet = ByteSet::of(
 /// What may stand in an index or a set of letters.
 static IN_BRACKETS: ByteSet =
     ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+,:@%^~=*?!");
-
-/// What means something in double quotes.
-static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`");
 
 impl Check<'_> {
     /// Reads a word, up to what ends it.

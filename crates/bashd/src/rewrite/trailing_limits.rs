@@ -144,12 +144,9 @@ fn has_silent_arguments(command: &script::Command, name: &str, loud: &str) -> bo
         Some(_) => name != "cd" || command.assignments.is_empty(),
         None => false,
     };
-    may_stand
-        && arguments.all(|word| {
-            word.is_some_and(|text| {
-                let is_option = text.starts_with('-');
-                !matches!(text, "-" | "-o" | "+o")
-                    && !(is_option && text.contains(|letter| loud.contains(letter)))
-            })
-        })
+    let writes = |text: &str| {
+        let is_loud = |letter| loud.contains(letter);
+        matches!(text, "-" | "-o" | "+o") || text.starts_with('-') && text.contains(is_loud)
+    };
+    may_stand && arguments.all(|word| word.is_some_and(|text| !writes(text)))
 }

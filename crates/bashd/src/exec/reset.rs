@@ -1,5 +1,6 @@
 //! Why a session's shell is gone, and with it variables, functions and mostly the directory.
 
+use super::Exit;
 use std::fmt;
 
 /// Why a session began anew.
@@ -41,6 +42,16 @@ impl Reset {
             | Self::Idle
             | Self::Evicted
             | Self::Lost => "variables, functions and directory are gone",
+        }
+    }
+}
+
+impl From<Exit> for Reset {
+    /// Of a shell that ended so by itself.
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Signal(signal) => Self::Killed(signal),
+            Exit::Code(_) | Exit::Unknown => Self::Exited,
         }
     }
 }

@@ -1,17 +1,25 @@
 //! A trailing `| tail -n N` becomes a limit on the lines that are shown.
 //!
-//! `tail` runs as `cat`, so that the whole output is kept and the status stays as written. `head` stays
-//! where it is, because it ends what writes to it; an explicit limit takes the place of its count. Only a
-//! script whose whole output passes that pipeline is touched: of `make; ls | tail -n 3` the limit would
-//! hide what `make` said.
+//! `tail` runs as `cat`, whatever that is an alias of, so that the whole output is kept and the status stays as
+//! written. `head` stays where it is, because it ends what writes to it; an explicit limit takes the place of its
+//! count. Only a script whose whole output passes that pipeline is touched: of `make; ls | tail -n 3` the limit
+//! would hide what `make` said.
 
 use super::Command;
 use crate::output::line_limits::LineLimits;
 use crate::script::{self, Construct, Joint, Origin, Readings, RedirectOperator, Script, Span};
 use std::num::NonZeroU64;
 
-/// Builtins that write nothing when they succeed, if they have arguments.
-const SILENT: [&str; 6] = ["cd", "export", "set", "shopt", "umask", "unset"];
+/// Builtins that write nothing when they succeed, if they have arguments, and letters of options with which they do,
+/// or have the shell do so.
+const SILENT: [(&str, &str); 6] = [
+    ("cd", ""),
+    ("export", "pf"),
+    ("set", "vx"),
+    ("shopt", "po"),
+    ("umask", "pS"),
+    ("unset", ""),
+];
 
 /// The limiter at the end of a pipeline.
 struct Limiter {
@@ -37,7 +45,7 @@ pub(super) fn take(command: &mut Command) {
         (Program::Head, Some(count)) => format!("head -n {count}"),
         (Program::Tail, _) => {
             command.lines.tail = tail.or(Some(limiter.count));
-            "cat".to_owned()
+            r"\cat".to_owned()
         }
     };
     let Span { start, end } = limiter.span;
@@ -119,15 +127,26 @@ fn is_silent(command: &script::Command) -> bool {
     let is_harmless = match command.words.first() {
         None => true,
         Some(name) => {
-            let mut arguments = command.arguments().iter();
-            let is_listed = SILENT.iter().any(|known| name.is(known));
-            is_listed
-                && arguments.len() > 0
-                && arguments.all(|word| {
-                    word.known()
-                        .is_some_and(|text| !matches!(text, "-" | "-p" | "-o" | "+o" | "-S"))
-                })
+            let known = SILENT.iter().find(|(known, _)| name.is(known));
+            known.is_some_and(|(name, loud)| has_silent_arguments(command, name, loud))
         }
     };
     is_plain && !has_here_doc && is_harmless
+}
+
+/// Whether the arguments of one of those keep it silent.
+fn has_silent_arguments(command: &script::Command, name: &str, loud: &str) -> bool {
+    let mut arguments = command.arguments().iter().map(script::Word::known);
+    let may_stand = match arguments.clone().next() {
+        // With names alone it tells how they are set.
+        Some(first) if name == "shopt" => matches!(first, Some("-s" | "-u")),
+        // A directory that `CDPATH` leads to is told.
+        Some(_) => name != "cd" || command.assignments.is_empty(),
+        None => false,
+    };
+    let writes = |text: &str| {
+        let is_loud = |letter| loud.contains(letter);
+        matches!(text, "-" | "-o" | "+o") || text.starts_with('-') && text.contains(is_loud)
+    };
+    may_stand && arguments.all(|word| word.is_some_and(|text| !writes(text)))
 }

@@ -246,6 +246,9 @@ async fn limits_hold_for_the_whole_output_not_for_the_window() {
     assert_eq!(reply.output_lines, 5, "yes was ended by head");
     let reply = run("yes | head -n 50000", Some(2), None).await;
     assert_eq!((reply.output.as_str(), reply.output_lines), ("y\ny\n", 2));
+    run("alias cat='cat -n'", None, None).await;
+    let reply = run("seq 5 | tail -n 2", None, None).await;
+    assert_eq!(reply.output, "4\n5\n", "not what `cat` is an alias of");
     let reply = run("false | tail -n 1", None, None).await;
     assert_eq!(reply.exit_code, Some(0), "the status stays as written");
     let reply = run("set -o pipefail; (seq 3; exit 7) | tail -n 1", None, None).await;

@@ -216,6 +216,40 @@ async fn what_cannot_be_read_is_never_an_old_command() {
 }
 
 #[tokio::test]
+async fn a_call_that_its_shell_never_came_to_runs_in_another_one() {
+    // What is left running has a log, which stays.
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let session = Session::new(&home);
+    for leaving in [
+        "trap 'exit 0' USR1; (sleep 0.002; kill -USR1 $$) &",
+        "trap 'exit 3' USR1; (sleep 0.02; kill -USR1 $$) &",
+        "set -t",
+        "enable -n read",
+        "enable -n eval",
+        "enable -n command",
+        "alias '{=echo'",
+        "trap 'set -n' DEBUG",
+    ] {
+        for pause in ["", "sleep 0.05"] {
+            let reply = session.run(&format!("kept=yes; {leaving}")).await;
+            assert_eq!(reply.exit_code, Some(0), "{leaving}: {reply:?}");
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+            let next = session
+                .run(&format!("{pause}\necho \"ran[$kept]\"; (exit 7)"))
+                .await;
+            assert_eq!(
+                (&*next.output, next.exit_code, next.signal),
+                ("ran[]\n", Some(7), None),
+                "{leaving}: {next:?}"
+            );
+            let is_told = reply.session_reset.is_some() || next.session_reset.is_some();
+            assert!(is_told, "{leaving}: {next:?}");
+            assert_eq!(session.output("echo next").await, "next\n", "{leaving}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_command_cannot_speak_for_another_call() {
     // What it writes into the pipe of a call that is just over goes to that call's log, which stays.
     let home = Home::new().keeping_in_state(&["runs"]);

@@ -13,6 +13,17 @@ async fn what_a_call_sets_the_next_one_finds() {
     let session = Session::new(&home);
     for (set, ask, answer) in [
         ("x=1", "echo $x", "1\n"),
+        // Names that something of ours might have.
+        (
+            "for n in {1..40}; do eval B$n=$n; done; P=p O=o B=b",
+            "echo $B1 $B2 $B3 $B4 $B5 $B30 $P $O $B",
+            "1 2 3 4 5 30 p o b\n",
+        ),
+        (
+            "cd / && BASHD_P=p BASHD_O=o",
+            "cd - >/dev/null; echo $BASHD_P $BASHD_O $B3 $B40",
+            "p o 3 40\n",
+        ),
         ("export y='a b'", "sh -c 'echo \"$y\"'", "a b\n"),
         ("f() { echo \"f $1\"; }", "f 2", "f 2\n"),
         ("alias hello='echo hello'", "hello you", "hello you\n"),

@@ -14,19 +14,16 @@
 
 use super::driver::{self, Descriptors, Directory, Mark};
 use super::shell::SessionShell;
+use super::text::Text;
 use crate::exec::keeper::protocol::{self, Form, Started};
 use crate::exec::keeper::pump::Pump;
 use crate::exec::keeper::start::OpenedSpool;
 use crate::exec::keeper::{report, start};
-use rustix::fs::FallocateFlags;
 use rustix::pipe::PipeFlags;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-
-/// Bytes of a text for which memory is set aside.
-const TEXT_ROOM: u64 = 4096;
 
 /// A call's pipes: what is read here, and what the shell opens by path.
 pub(super) struct Pipes {
@@ -50,7 +47,7 @@ impl Pipes {
     }
 
     /// Their numbers, with those of text and input.
-    fn descriptors(&self, text: &OwnedFd, stdin: Option<&OwnedFd>) -> Descriptors {
+    fn descriptors(&self, text: &Text, stdin: Option<&OwnedFd>) -> Descriptors {
         let out = self.writers.first().unwrap_or(&self.report_writer);
         Descriptors {
             text: text.as_raw_fd(),
@@ -75,7 +72,7 @@ struct Ahead {
     mark: Mark,
     pipes: Pipes,
     /// Where the text is put.
-    text: OwnedFd,
+    text: Text,
     /// Where the shell is, if it was to stay there.
     directory: Option<Vec<u8>>,
     /// Whether the engine has heard of it.
@@ -87,11 +84,11 @@ pub(super) struct Begun {
     pub(super) mark: Mark,
     pub(super) pipes: Pipes,
     /// What the shell evaluates.
-    pub(super) text: OwnedFd,
+    pub(super) text: Text,
     /// What it does before that, where this is its first call.
     pub(super) opening: Option<OwnedFd>,
     /// Text and pipes of a line that was passed over: the shell still opens them, and nobody reads them.
-    pub(super) unused: Option<(OwnedFd, Pipes)>,
+    pub(super) unused: Option<(Text, Pipes)>,
     /// Where the shell was before.
     pub(super) directory: Option<Vec<u8>>,
     /// Whether the engine knows that it has begun.
@@ -142,9 +139,7 @@ impl Place {
 
     fn write_ahead(&self, form: Form, runs: &Path) -> io::Result<Ahead> {
         let pipes = Pipes::open(form, runs, None)?;
-        let text = protocol::empty_memory_file()?;
-        // Its memory is there when the text comes, and it is as empty as before.
-        let _ = rustix::fs::fallocate(&text, FallocateFlags::KEEP_SIZE, 0, TEXT_ROOM);
+        let text = Text::empty()?;
         let mark = self.mark(form);
         let fds = pipes.descriptors(&text, None);
         let line = driver::line(driver::own_pid(), fds, mark, form.directory);
@@ -174,7 +169,7 @@ impl Place {
         let mut line = String::new();
         let unused = match self.ahead.take() {
             Some(ahead) if ahead.form == form => {
-                protocol::fill_memory_file(&ahead.text, &text)?;
+                ahead.text.fill(&text)?;
                 self.shell.say(b"\n")?;
                 let directory = ahead.directory;
                 return Ok(Begun {
@@ -188,7 +183,7 @@ impl Place {
                 });
             }
             Some(other) => {
-                protocol::fill_memory_file(&other.text, &[0])?;
+                other.text.fill(&[0])?;
                 line.push('\n');
                 Some((other.text, other.pipes))
             }
@@ -196,7 +191,7 @@ impl Place {
         };
         let directory = self.shell.directory_before(form.number);
         let pipes = Pipes::open(form, runs, self.spool.take())?;
-        let text = protocol::memory_file(&text)?;
+        let text = Text::new(&text)?;
         let mark = self.mark(form);
         let fds = pipes.descriptors(&text, stdin);
         let keeper = driver::own_pid();

@@ -3,9 +3,10 @@
 use super::ahead::{Begun, Pipes, Place};
 use super::driver::{self, Directory, Mark, Report};
 use super::shell::SessionShell;
+use super::text::Text;
 use crate::exec::Exit;
 use crate::exec::keeper::ending::Scope;
-use crate::exec::keeper::life::{Phase, Run, Terms};
+use crate::exec::keeper::life::{Custody, Phase, Run, Terms};
 use crate::exec::keeper::protocol::{Call, Failed, Form, Frame};
 use crate::exec::keeper::start::{Shell, failed, missing};
 use crate::exec::keeper::waiting::Keeper;
@@ -41,12 +42,13 @@ pub(super) struct Current {
     pub(super) run: Run,
     pub(super) form: Form,
     mark: Mark,
+    text: Text,
     report: OwnedFd,
     heard: Vec<u8>,
     /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
     open: Vec<OwnedFd>,
     /// The same, of a line that was passed over.
-    unused: Option<(OwnedFd, Pipes)>,
+    unused: Option<(Text, Pipes)>,
     /// Whether the engine knows that it has begun.
     pub(super) is_told: bool,
     /// Whether the engine is to hear of what is prepared after it.
@@ -93,12 +95,12 @@ impl Current {
         let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         run.directory = directory;
-        let files = opening.into_iter().chain([text]);
-        let open = frame.fds.into_iter().chain(theirs).chain(files);
+        let open = frame.fds.into_iter().chain(theirs).chain(opening);
         Ok(Self {
             run,
             form,
             mark,
+            text,
             report,
             heard: Vec::new(),
             open: open.collect(),
@@ -161,7 +163,9 @@ impl Current {
             self.hear(shell, now);
             if self.is_waited_for() {
                 self.run.reset = Some(Reset::NoReport);
-                self.is_done(Exit::Unknown, shell);
+                if !self.is_unread() {
+                    self.is_done(Exit::Unknown, shell);
+                }
                 shell.kill();
             }
         }
@@ -169,13 +173,22 @@ impl Current {
         self.next_look = now + self.pause;
     }
 
+    /// Whether the shell never came to this call, so that another one may run it. Not for a shell's first call: whatever
+    /// kept it from that is likely to keep the next one from it.
+    pub(super) fn is_unread(&self) -> bool {
+        let is_free = self.run.phase == Phase::Running && self.run.custody != Custody::Detached;
+        is_free && self.mark.number > 1 && !self.text.was_read()
+    }
+
+    /// Why the session ends with a shell that ended so.
+    pub(super) fn reset_after(&self, exit: Exit) -> Reset {
+        // A shell that was ended with its call has its reason already.
+        self.run.reset.unwrap_or(exit.into())
+    }
+
     /// The shell is gone.
     pub(super) fn lost_its_shell(&mut self, exit: Exit) {
-        // A shell that was ended with its call has its reason already.
-        self.run.reset = self.run.reset.or(Some(match exit {
-            Exit::Signal(signal) => Reset::Killed(signal),
-            Exit::Code(_) | Exit::Unknown => Reset::Exited,
-        }));
+        self.run.reset = Some(self.reset_after(exit));
         self.let_go();
     }
 

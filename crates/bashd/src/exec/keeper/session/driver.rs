@@ -5,8 +5,9 @@
 //! list: inside `if … fi` an unterminated quote would end the reader as well. Nothing is inherited:
 //! text, input, output and report are opened by path, in this line only. The loader fails closed: what
 //! can't be read ends the shell, and since each call has a variable of its own, which must be set, an
-//! old text is never evaluated again; an empty `eval` goes before, so that a shell without that ends as well. Backslashes keep
-//! aliases out, `builtin` functions.
+//! old text is never evaluated again; an empty `eval` goes before, so that a shell without that ends before it has read
+//! anything. The variables' names are nobody's guess: a script has names of its own. Backslashes keep aliases out,
+//! `builtin` functions.
 //!
 //! bash reads a pipe byte by byte: each character of the line costs a system call.
 
@@ -53,17 +54,22 @@ fn path(keeper: i32, fd: i32) -> String {
     format!("/proc/{keeper}/fd/{fd}")
 }
 
+/// What the names of a call's variables end with.
+fn suffix(mark: Mark) -> String {
+    format!("{:x}", mark.nonce & 0xffff_ffff)
+}
+
 /// What reads a call's text.
-fn load(keeper: i32, text: i32, number: u64) -> String {
-    let text = path(keeper, text);
+fn load(keeper: i32, text: i32, mark: Mark) -> String {
+    let (text, own) = (path(keeper, text), suffix(mark));
     format!(
-        "IFS= \\builtin read -r -d '' B{number} <{text}&&\\builtin eval||\\builtin exit {UNREADABLE};"
+        "\\builtin command eval&&IFS= \\builtin read -r -d '' B{own} <{text}||\\builtin exit {UNREADABLE};"
     )
 }
 
 /// The line for one call; `keeper` is the process whose descriptors these are.
 pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: Directory) -> String {
-    let load = load(keeper, fds.text, mark.number);
+    let load = load(keeper, fds.text, mark);
     line_behind(&load, keeper, fds, mark, directory)
 }
 
@@ -76,7 +82,7 @@ pub(super) fn first_line(
     mark: Mark,
     directory: Directory,
 ) -> (Vec<u8>, impl FnOnce(i32) -> String) {
-    let load = load(keeper, fds.text, mark.number);
+    let load = load(keeper, fds.text, mark);
     let script = [opening, load.as_bytes(), b"\n"].concat();
     let line = move |script: i32| {
         let source = format!(". {};", path(keeper, script));
@@ -94,25 +100,27 @@ fn line_behind(
     directory: Directory,
 ) -> String {
     let Mark { number, nonce } = mark;
+    let own = suffix(mark);
     let path = |fd: i32| path(keeper, fd);
     let stdin = fds.stdin.map_or_else(|| "/dev/null".to_owned(), path);
     let err = fds.err.map_or_else(|| "&1".to_owned(), path);
     let mut line = String::with_capacity(256);
     line.push_str(load);
-    if directory == Directory::Returns {
-        line.push_str("BASHD_P=${PWD-} BASHD_O=${OLDPWD-};");
-    }
     // Writing to a string can't fail.
+    if directory == Directory::Returns {
+        let _ = write!(line, "P{own}=${{PWD-}} O{own}=${{OLDPWD-}};");
+    }
     let _ = write!(
         line,
-        "{{ \\builtin eval \"${{B{number}?}}\";}} <{stdin} >{} 2>{err};\
-         \\builtin echo \"$? {number} {nonce:x}\" >{};\\builtin unset -v B{number}",
+        "{{ \\builtin eval \"${{B{own}?}}\";}} <{stdin} >{} 2>{err};\
+         \\builtin echo \"$? {number} {nonce:x}\" >{};\\builtin unset -v B{own}",
         path(fds.out),
         path(fds.report),
     );
     if directory == Directory::Returns {
-        line.push_str(
-            ";\\builtin cd -- \"$BASHD_P\";OLDPWD=$BASHD_O;\\builtin unset -v BASHD_P BASHD_O",
+        let _ = write!(
+            line,
+            ";\\builtin cd -- \"$P{own}\";OLDPWD=$O{own};\\builtin unset -v P{own} O{own}",
         );
     }
     line.push('\n');
@@ -196,9 +204,9 @@ mod tests {
         let line = line(42, fds, MARK, Directory::Stays);
         assert_eq!(
             line,
-            "IFS= \\builtin read -r -d '' B7 </proc/42/fd/3&&\\builtin eval||\\builtin exit 125;\
-             { \\builtin eval \"${B7?}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
-             \\builtin echo \"$? 7 abc\" >/proc/42/fd/7;\\builtin unset -v B7\n"
+            "\\builtin command eval&&IFS= \\builtin read -r -d '' Babc </proc/42/fd/3||\\builtin exit 125;\
+             { \\builtin eval \"${Babc?}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
+             \\builtin echo \"$? 7 abc\" >/proc/42/fd/7;\\builtin unset -v Babc\n"
         );
         let (script, first) = first_line(b"cd /\n", 42, fds, MARK, Directory::Stays);
         let script = String::from_utf8(script).unwrap();

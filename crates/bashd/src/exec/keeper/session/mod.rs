@@ -15,6 +15,7 @@ mod ahead;
 mod call;
 mod driver;
 mod shell;
+mod text;
 
 pub(crate) use driver::Directory;
 
@@ -24,7 +25,7 @@ use super::life::{Custody, Phase, Run};
 use super::protocol::{self, Call, End, Failed, Form, Frame, Gone, Open, Prepared, Query, Release};
 use super::pump::Pump;
 use super::waiting::{Keeper, poll};
-use crate::exec::{EndedBy, Exit, Reset};
+use crate::exec::{EndedBy, Reset};
 use crate::output::spool;
 use ahead::Place;
 use call::{Current, Whereabouts};
@@ -214,12 +215,19 @@ impl Session {
     fn collect(&mut self, keeper: &mut Keeper, now: Instant) {
         if let Some(current) = &mut self.current {
             current.run.collect(now);
-            if let Some(exit) = current.run.shell_exit.take() {
-                self.life = Life::Gone;
+            let Some(exit) = current.run.shell_exit.take() else {
+                return;
+            };
+            self.life = Life::Gone;
+            if !current.is_unread() {
                 current.lost_its_shell(exit);
                 current.run.pump();
+                return;
             }
-            return;
+            // Nothing ran: the engine has another shell run it.
+            let reset = current.reset_after(exit);
+            self.current = None;
+            Self::say_gone(keeper, reset);
         }
         let Reaped {
             exit,
@@ -228,11 +236,7 @@ impl Session {
         self.tree_is_empty = tree_is_empty;
         if let Some(exit) = exit {
             self.life = Life::Gone;
-            let reset = match exit {
-                Exit::Signal(signal) => Reset::Killed(signal),
-                Exit::Code(_) | Exit::Unknown => Reset::Exited,
-            };
-            Self::say_gone(keeper, reset);
+            Self::say_gone(keeper, exit.into());
         }
     }
 

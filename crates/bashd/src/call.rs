@@ -23,12 +23,16 @@ enum Input {
     Typed(Request),
     /// A model's arguments in the profile's spelling, over what the front end fills in.
     Json { text: String, defaults: Request },
-    /// Arguments that are no text at all: what can be shown of them, and what is wrong.
-    NotText {
-        shown: String,
-        problem: String,
-        defaults: Request,
-    },
+    /// Arguments that are no text at all.
+    NotText(Box<NotText>),
+}
+
+#[derive(Debug, Clone)]
+struct NotText {
+    /// What can be shown of them.
+    shown: String,
+    problem: String,
+    defaults: Request,
 }
 
 impl Call {
@@ -52,11 +56,11 @@ impl Call {
     pub fn json_bytes(bytes: Vec<u8>, defaults: Request) -> Self {
         let input = match String::from_utf8(bytes) {
             Ok(text) => Input::Json { text, defaults },
-            Err(error) => Input::NotText {
+            Err(error) => Input::NotText(Box::new(NotText {
                 shown: String::from_utf8_lossy(error.as_bytes()).into_owned(),
                 problem: error.utf8_error().to_string(),
                 defaults,
-            },
+            })),
         };
         Self::of(input)
     }
@@ -80,7 +84,8 @@ impl Call {
     pub(crate) fn defaults(&self) -> &Request {
         match &self.input {
             Input::Typed(request) => request,
-            Input::Json { defaults, .. } | Input::NotText { defaults, .. } => defaults,
+            Input::Json { defaults, .. } => defaults,
+            Input::NotText(input) => &input.defaults,
         }
     }
 
@@ -110,7 +115,7 @@ impl Call {
     pub(crate) fn request(&self, profile: &Profile) -> Result<Request, Refusal> {
         match &self.input {
             Input::Typed(request) => Ok(request.clone()),
-            Input::NotText { problem, .. } => Err(Refusal::new(RefusalKind::InvalidJson, problem)),
+            Input::NotText(input) => Err(Refusal::new(RefusalKind::InvalidJson, &input.problem)),
             Input::Json { text, defaults } => {
                 let said = request::parse(profile, text)?;
                 let session = said.session.or_else(|| defaults.session.clone());
@@ -149,7 +154,8 @@ impl Call {
     pub(crate) fn raw_text(&self) -> &str {
         match &self.input {
             Input::Typed(request) => &request.command,
-            Input::Json { text, .. } | Input::NotText { shown: text, .. } => text,
+            Input::Json { text, .. } => text,
+            Input::NotText(input) => &input.shown,
         }
     }
 }

@@ -69,9 +69,9 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
             (reply, Cursor::AtLineStart, signal)
         }
         Watcher::Person(live) => {
-            let watched = watched(engine.stream(call), live);
-            let (shown, signal) = signals.heed(&token, watched).await;
-            let (reply, cursor) = shown?;
+            let shown = show(engine.stream(call), live);
+            let (ended, signal) = signals.heed(&token, shown).await;
+            let (reply, cursor) = ended?;
             (reply, cursor, signal)
         }
     };
@@ -83,7 +83,7 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
     })
 }
 
-async fn watched(mut running: Running, mut live: Box<Live<'_>>) -> io::Result<(Reply, Cursor)> {
+async fn show(mut running: Running, mut live: Box<Live<'_>>) -> io::Result<(Reply, Cursor)> {
     let mut ticks = tokio::time::interval(TICK);
     loop {
         let event = tokio::select! {

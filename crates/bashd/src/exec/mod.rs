@@ -1,11 +1,12 @@
 //! Carrying out a plan: the only place that makes processes.
 //!
-//! `keeper` is the process between us and the shell, `keepers` where the engine gets one,
+//! `keeper` is the process between us and the shell, `keepers` where the engine gets one, `stock` those of calls to come,
 //! `connection` the socket to it, `conversation` what is heard on it, `outcome` what comes of that, `watch`
 //! the growth of its output, `sessions` the shells that live from call to call, `terminal` a run that is the
 //! client's. This file asks one keeper to run one plan and waits for its report. The engine never holds
 //! the output: it gets descriptors of the spool and reads windows of it.
 
+mod alarm;
 pub(crate) mod connection;
 mod conversation;
 mod guardian;
@@ -18,6 +19,7 @@ mod outcome;
 mod reset;
 mod sessions;
 pub(crate) mod snapshots;
+mod stock;
 pub mod terminal;
 mod warm;
 mod watch;

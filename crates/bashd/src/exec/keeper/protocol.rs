@@ -7,8 +7,8 @@
 //! minor version; a message that it does not know is refused by name.
 
 pub(crate) use super::messages::{
-    Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Open, Prepared,
-    Query, Ready, Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
+    Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Open, Prepared, Query,
+    Ready, Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,

@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// How long the processes of a workload may take to leave.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Longer than an engine has the fork of its spare keeper held back.
-const HELD_BACK: Duration = Duration::from_millis(5);
+/// Longer than an engine waits before it asks for its next spare keeper.
+const ASKED_WITHIN: Duration = Duration::from_millis(5);
 
 /// The thread by which an engine removes old output.
 const SWEEPER: &str = "bashd-sweep";
@@ -98,8 +98,8 @@ impl Bench {
 
     /// Waits until the only engine is at rest: closing a large spool takes a while.
     pub(crate) fn rest() -> Result<()> {
-        // By then the keeper for the next call is there too: while it is held back, one that still clears up looks like it.
-        std::thread::sleep(HELD_BACK);
+        // By then the keeper for the next call is there too: while there is none, one that still clears up looks like it.
+        std::thread::sleep(ASKED_WITHIN);
         until_at_most(AT_REST, "an engine did not come to rest")?;
         until_nothing_is_swept()
     }

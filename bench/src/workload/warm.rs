@@ -20,7 +20,7 @@ const SCRIPT_BAR: f64 = 0.45;
 /// Bytes of that script.
 const SCRIPT_BYTES: usize = 4096;
 
-/// Its lines, which are a little shorter; the rest is a comment.
+/// Lines of one that is full of commands, which are a little shorter; the rest is a comment.
 const SCRIPT_LINES: usize = 100;
 
 /// Pairs of a round.
@@ -37,7 +37,20 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let engine = bench.engine(|config| config.warm_shells = SHELLS)?;
     let mut rows = vec![
         row(bench, &engine, "warm, `true`", "true", BUILTIN_BAR)?,
-        row(bench, &engine, "warm, 4 KiB", &long_script(), SCRIPT_BAR)?,
+        row(
+            bench,
+            &engine,
+            "warm, 4 KiB of text",
+            &long_text(),
+            SCRIPT_BAR,
+        )?,
+        row(
+            bench,
+            &engine,
+            "warm, 4 KiB, 300 commands",
+            &many_commands(),
+            SCRIPT_BAR,
+        )?,
     ];
     drop(engine);
     let rc = bench.home().join(".bashrc");
@@ -63,8 +76,17 @@ fn row(bench: &Bench, engine: &Engine, title: &str, script: &str, bar: f64) -> R
     Ok(Row::ratio(title, against, &compared, bar))
 }
 
-/// Assignments and tests, as scripts of agents have them; only builtins.
-fn long_script() -> String {
+/// A text in quotes, as that of a file or a message: bash reads it and has nothing to do.
+fn long_text() -> String {
+    let line = "a line of an ordinary length, as people write them\n";
+    let (begin, end) = ("note='", "'");
+    let room = SCRIPT_BYTES - begin.len() - end.len();
+    let text: String = line.chars().cycle().take(room).collect();
+    [begin, &text, end].concat()
+}
+
+/// Assignments and tests, one after the other: bash needs about as long for them as for anything else of a call.
+fn many_commands() -> String {
     let line =
         |number| format!("v{number}=$((v{number} + {number})); [[ $v{number} ]] || exit 1\n");
     let script = (0..SCRIPT_LINES).map(line).collect::<Vec<_>>().concat();

@@ -9,6 +9,7 @@ use crate::bench::Bench;
 use crate::measure::in_turn;
 use crate::table::Row;
 use anyhow::{Result, ensure};
+use bashd::Engine;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -35,19 +36,26 @@ fn run(
     script: &str,
     limit: impl FnMut() -> Result<Duration>,
 ) -> Result<Vec<Row>> {
-    let engine = bench.engine(|config| {
-        config.quota.head = KEPT;
-        // Each run is stored: no more than two of them.
-        config.retention.total = Some(KEPT);
-    })?;
+    let engine = bench.engine(|config| config.quota.head = KEPT)?;
     let compared = in_turn(
         bench.effort,
         bench.effort.choose(PAIRS, 1),
-        Bench::rest,
+        || clear(&engine),
         || Ok(flood(bench, &engine, script, KEPT)?.0),
         limit,
     )?;
     Ok(vec![Row::ratio(name, against, &compared, BAR)])
+}
+
+/// Waits until the engine is at rest, and removes what it stored: the limit stores nothing, and gigabytes of earlier runs
+/// would be on their way to the disk beside the next.
+fn clear(engine: &Engine) -> Result<()> {
+    Bench::rest()?;
+    let store = engine.artifacts();
+    for id in store.ids()? {
+        store.remove(id)?;
+    }
+    Ok(())
 }
 
 /// How long the script takes with `cat` behind it that writes a new file.

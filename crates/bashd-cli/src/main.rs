@@ -22,6 +22,7 @@ mod minimize;
 mod print;
 mod rpc;
 mod run;
+mod runtime;
 mod schema;
 mod serve;
 mod settings;

@@ -9,7 +9,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    hang_up: Signal,
+    /// Nothing where somebody had it ignored (`nohup`): what runs is to outlive its terminal.
+    hang_up: Option<Signal>,
 }
 
 impl Signals {
@@ -18,7 +19,11 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
+            hang_up: if bashd::exec::is_hang_up_ignored() {
+                None
+            } else {
+                Some(signal(SignalKind::hangup())?)
+            },
         })
     }
 
@@ -48,7 +53,15 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => ExitStatus::Interrupted,
             _ = self.terminate.recv() => number(SignalKind::terminate()),
-            _ = self.hang_up.recv() => number(SignalKind::hangup()),
+            () = hung_up(self.hang_up.as_mut()) => number(SignalKind::hangup()),
         }
+    }
+}
+
+/// Waits until the terminal is gone; for ever where nobody is to hear of that.
+async fn hung_up(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
     }
 }

@@ -4,7 +4,8 @@ use crate::failure::{Failure, Kind};
 use bashd::config::env_vars;
 use jiff::tz::TimeZone;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Where bashd's files are.
@@ -89,6 +90,25 @@ pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Fa
         cwd: self::cwd().or_else(|failure| given.ok_or(failure))?,
         env: env::vars_os().collect(),
     })
+}
+
+/// What a single command inherits. A current directory that is gone is no reason to have no reply: it
+/// goes by the path that it had, so that the reply says which one is missing.
+pub(crate) fn for_one_command() -> bashd::Surroundings {
+    bashd::Surroundings {
+        cwd: env::current_dir().unwrap_or_else(|_| path_of_gone_directory()),
+        env: env::vars_os().collect(),
+    }
+}
+
+fn path_of_gone_directory() -> PathBuf {
+    let here = PathBuf::from("/proc/self/cwd");
+    let Ok(link) = here.read_link() else {
+        return here;
+    };
+    let bytes = link.as_os_str().as_bytes();
+    let path = bytes.strip_suffix(b" (deleted)").unwrap_or(bytes);
+    PathBuf::from(OsStr::from_bytes(path))
 }
 
 /// The current directory.

@@ -3,7 +3,8 @@
 use crate::exec::terminal::{ClientTerminal, Host};
 use crate::profile::Profile;
 use crate::profile::parameters::Sets;
-use crate::request::{self, OnTimeout, Refusal, Request};
+use crate::request::{self, OnTimeout, Refusal, RefusalKind, Request};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -22,20 +23,46 @@ enum Input {
     Typed(Request),
     /// A model's arguments in the profile's spelling, over what the front end fills in.
     Json { text: String, defaults: Request },
+    /// Arguments that are no text at all.
+    NotText(Box<NotText>),
+}
+
+#[derive(Debug, Clone)]
+struct NotText {
+    /// What can be shown of them.
+    shown: String,
+    problem: String,
+    defaults: Request,
 }
 
 impl Call {
-    /// A call with a model's JSON arguments. The profile, and whatever the profile's parameters
-    /// leave open, come from `defaults`.
-    pub fn json(text: impl Into<String>, defaults: Request) -> Self {
+    fn of(input: Input) -> Self {
         Self {
-            input: Input::Json {
-                text: text.into(),
-                defaults,
-            },
+            input,
             cancel: CancellationToken::new(),
             terminal: None,
         }
+    }
+
+    /// A call with a model's JSON arguments. The profile, and whatever the profile's parameters
+    /// leave open, come from `defaults`.
+    pub fn json(text: impl Into<String>, defaults: Request) -> Self {
+        let text = text.into();
+        Self::of(Input::Json { text, defaults })
+    }
+
+    /// The same with arguments as they came: bytes that are no UTF-8 are no JSON either, and the
+    /// profile says so in its own words.
+    pub fn json_bytes(bytes: Vec<u8>, defaults: Request) -> Self {
+        let input = match String::from_utf8(bytes) {
+            Ok(text) => Input::Json { text, defaults },
+            Err(error) => Input::NotText(Box::new(NotText {
+                shown: String::from_utf8_lossy(error.as_bytes()).into_owned(),
+                problem: error.utf8_error().to_string(),
+                defaults,
+            })),
+        };
+        Self::of(input)
     }
 
     /// Ends the command when this token is cancelled.
@@ -53,21 +80,34 @@ impl Call {
         self
     }
 
+    /// What is known before the arguments are read.
+    pub(crate) fn defaults(&self) -> &Request {
+        match &self.input {
+            Input::Typed(request) => request,
+            Input::Json { defaults, .. } => defaults,
+            Input::NotText(input) => &input.defaults,
+        }
+    }
+
     /// Name of the profile that holds; empty for the configured one.
     pub(crate) fn profile(&self) -> &str {
-        match &self.input {
-            Input::Typed(request) => &request.profile,
-            Input::Json { defaults, .. } => &defaults.profile,
-        }
+        &self.defaults().profile
     }
 
     /// Whose jobs are meant, where the caller said so.
     pub(crate) fn owner(&self) -> Option<&str> {
-        match &self.input {
-            Input::Typed(request)
-            | Input::Json {
-                defaults: request, ..
-            } => request.owner.as_deref(),
+        self.defaults().owner.as_deref()
+    }
+
+    /// The directory that was asked for, for a call that ends before it is resolved; empty where only
+    /// the shell of a session could tell.
+    pub(crate) fn directory(&self, profile: &Profile, here: &Path) -> PathBuf {
+        let read = self.request(profile);
+        let request = read.as_ref().unwrap_or_else(|_| self.defaults());
+        match &request.cwd {
+            Some(cwd) => here.join(cwd),
+            None if profile.session.name_of(request).is_some() => PathBuf::new(),
+            None => here.to_owned(),
         }
     }
 
@@ -75,6 +115,7 @@ impl Call {
     pub(crate) fn request(&self, profile: &Profile) -> Result<Request, Refusal> {
         match &self.input {
             Input::Typed(request) => Ok(request.clone()),
+            Input::NotText(input) => Err(Refusal::new(RefusalKind::InvalidJson, &input.problem)),
             Input::Json { text, defaults } => {
                 let said = request::parse(profile, text)?;
                 let session = said.session.or_else(|| defaults.session.clone());
@@ -114,6 +155,7 @@ impl Call {
         match &self.input {
             Input::Typed(request) => &request.command,
             Input::Json { text, .. } => text,
+            Input::NotText(input) => &input.shown,
         }
     }
 }
@@ -131,10 +173,6 @@ fn wait_max_default(profile: &Profile, defaults: &Request) -> Option<Duration> {
 
 impl From<Request> for Call {
     fn from(request: Request) -> Self {
-        Self {
-            input: Input::Typed(request),
-            cancel: CancellationToken::new(),
-            terminal: None,
-        }
+        Self::of(Input::Typed(request))
     }
 }

@@ -260,10 +260,14 @@ impl Shared {
         let (profile, ending) = match self.profile(call.profile()) {
             Ok(profile) => {
                 let ending = self.stages(&profile, call, &mut entry, watch).await;
-                (profile, ending.unwrap_or_else(|early| early))
+                (profile, ending)
             }
-            Err(missing) => (Library::fallback(), missing.into()),
+            Err(missing) => (Library::fallback(), Err(missing.into())),
         };
+        let ending = ending.unwrap_or_else(|early| {
+            entry.cwd = call.directory(&profile, &self.surroundings.cwd);
+            early
+        });
         let reply = reply::reply(&profile, &ending, begun.elapsed());
         self.warn(entry.close(&profile, &ending, &reply));
         reply
@@ -322,6 +326,7 @@ impl Shared {
         entry: &mut Entry<'_>,
     ) -> Result<(Accepted, Box<Expanded>), Ending> {
         entry.profile.clone_from(&profile.name);
+        entry.hide(&call.defaults().env);
         let request = call.request(profile).map_err(Ending::Refused)?;
         entry.command.clone_from(&request.command);
         entry.hide(&request.env);

@@ -12,6 +12,7 @@ use crate::args::{
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
+use crate::runtime;
 use crate::settings::Settings;
 use bashd::Stream;
 use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery, Typing, Whose, signal_number};
@@ -57,10 +58,7 @@ pub(crate) fn jobs(
         jobs: Jobs::new(&settings.config),
         owner: owner(),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::of(Kind::System, error.into()))?;
+    let runtime = runtime::build().map_err(|error| Failure::of(Kind::System, error.into()))?;
     runtime.block_on(perform(arguments, &desk, printer))
 }
 

@@ -5,7 +5,8 @@
 
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
-use crate::run::live::Live;
+use crate::run::live::{Cursor, Live};
+use crate::runtime;
 use crate::signals::Signals;
 use bashd::{
     Call, CancellationToken, Config, Engine, Event, ForkedKeeper, KeeperSource, Reply, Running,
@@ -24,6 +25,8 @@ pub(super) struct Ended {
     pub(super) warnings: Vec<String>,
     /// The status that a signal to bashd itself asks for, if one ended the call.
     pub(super) signal: Option<ExitStatus>,
+    /// Where what a person saw of it left the cursor.
+    pub(super) cursor: Cursor,
 }
 
 /// Who hears of the command's output while it runs.
@@ -49,10 +52,7 @@ pub(super) fn run(
 ) -> Result<Ended, Failure> {
     let engine = Engine::new(config, surroundings, keeper)?;
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
+    let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(one_call(&engine, call, watcher));
     // The process ends after this: nothing needs to be taken apart that goes with it.
     std::mem::forget((engine, runtime));
@@ -63,23 +63,27 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
     let signals = Signals::listen()?;
     let token = CancellationToken::new();
     let call = call.cancel_by(token.clone());
-    let (reply, signal) = match watcher {
-        Watcher::Nobody => signals.heed(&token, engine.run(call)).await,
+    let (reply, cursor, signal) = match watcher {
+        Watcher::Nobody => {
+            let (reply, signal) = signals.heed(&token, engine.run(call)).await;
+            (reply, Cursor::AtLineStart, signal)
+        }
         Watcher::Person(live) => {
-            let (reply, signal) = signals
-                .heed(&token, watched(engine.stream(call), live))
-                .await;
-            (reply?, signal)
+            let shown = show(engine.stream(call), live);
+            let (ended, signal) = signals.heed(&token, shown).await;
+            let (reply, cursor) = ended?;
+            (reply, cursor, signal)
         }
     };
     Ok(Ended {
+        cursor,
         signal: signal.filter(|_| reply.cancelled),
         warnings: engine.take_warnings(),
         reply,
     })
 }
 
-async fn watched(mut running: Running, mut live: Box<Live<'_>>) -> io::Result<Reply> {
+async fn show(mut running: Running, mut live: Box<Live<'_>>) -> io::Result<(Reply, Cursor)> {
     let mut ticks = tokio::time::interval(TICK);
     loop {
         let event = tokio::select! {
@@ -93,8 +97,8 @@ async fn watched(mut running: Running, mut live: Box<Live<'_>>) -> io::Result<Re
         match event {
             Some(Event::Output { stream, text, .. }) => live.output(stream, &text),
             Some(Event::Finished(reply)) => {
-                live.end();
-                return Ok(*reply);
+                let cursor = live.end();
+                return Ok((*reply, cursor));
             }
             Some(_) => {}
             None => return Err(io::Error::other("the call ended without a reply")),

@@ -14,14 +14,22 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// Clears the line that the cursor is in.
 const CLEAR: &str = "\r\u{1b}[K";
 
+/// Where the output left the cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cursor {
+    /// Where a line begins: there was no output, or it ended its last line.
+    AtLineStart,
+    /// Behind a line that the output did not end.
+    InLine,
+}
+
 /// Shows one run to a person.
 pub(super) struct Live<'a> {
     printer: &'a Printer,
     status: Status,
     begun: Instant,
     last_output: Instant,
-    /// Whether the cursor stands where a line begins.
-    at_line_start: bool,
+    cursor: Cursor,
     is_shown: bool,
 }
 
@@ -34,7 +42,7 @@ impl<'a> Live<'a> {
             status: Status::default(),
             begun: now,
             last_output: now,
-            at_line_start: true,
+            cursor: Cursor::AtLineStart,
             is_shown: false,
         }
     }
@@ -48,13 +56,17 @@ impl<'a> Live<'a> {
             Stream::Err => Printer::err(text),
         }
         self.status.output(text);
-        self.at_line_start = text.ends_with('\n');
+        self.cursor = if text.ends_with('\n') {
+            Cursor::AtLineStart
+        } else {
+            Cursor::InLine
+        };
         self.last_output = Instant::now();
     }
 
     /// Time passed.
     pub(super) fn tick(&mut self) {
-        if !self.at_line_start || self.last_output.elapsed() < SILENCE {
+        if self.cursor == Cursor::InLine || self.last_output.elapsed() < SILENCE {
             return;
         }
         // One column stays free: a terminal that wraps at its edge would begin another line.
@@ -69,9 +81,10 @@ impl<'a> Live<'a> {
         self.is_shown = true;
     }
 
-    /// The run is over.
-    pub(super) fn end(&mut self) {
+    /// The run is over: tells where its output left the cursor.
+    pub(super) fn end(&mut self) -> Cursor {
         self.hide();
+        self.cursor
     }
 
     fn hide(&mut self) {

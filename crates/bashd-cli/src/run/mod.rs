@@ -40,7 +40,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let call = call(arguments)?;
-    let surroundings = surroundings::for_commands(arguments.cwd.as_deref())?;
+    let surroundings = surroundings::for_one_command();
     let form = Form::of(arguments);
     let watcher = match form {
         Form::Live => Watcher::Person(Box::new(Live::new(printer))),
@@ -51,7 +51,7 @@ pub(crate) fn run(
         printer.warn(warning);
     }
     let status = ended.signal.unwrap_or_else(|| ExitStatus::of(&ended.reply));
-    match show::reply(&ended.reply, form, printer) {
+    match show::reply(&ended.reply, form, ended.cursor, printer) {
         // Whoever stopped reading still wants to know how the command ended.
         Err(failure) if failure.kind() != Kind::ReaderGone => Err(failure),
         _ => Ok(status),
@@ -94,13 +94,11 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
         return Ok(request.into());
     };
     request.stdin = arguments.stdin.as_deref().map(read).transpose()?;
-    let json = if input == "-" {
-        // What is not UTF-8 is no JSON either; the profile says so in its own words.
-        String::from_utf8_lossy(&read(Path::new("-"))?).into_owned()
+    Ok(if input == "-" {
+        Call::json_bytes(read(Path::new("-"))?, request)
     } else {
-        input.clone()
-    };
-    Ok(Call::json(json, request))
+        Call::json(input.clone(), request)
+    })
 }
 
 /// The command must be one argument: joining several would lose their quotes unsaid.

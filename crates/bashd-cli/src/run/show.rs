@@ -3,6 +3,7 @@
 use crate::args::Run;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
+use crate::run::live::Cursor;
 use bashd::Reply;
 use bashd::render::Outcome;
 
@@ -31,7 +32,12 @@ impl Form {
 }
 
 /// Prints the reply.
-pub(super) fn reply(reply: &Reply, form: Form, printer: &Printer) -> Result<(), Failure> {
+pub(super) fn reply(
+    reply: &Reply,
+    form: Form,
+    cursor: Cursor,
+    printer: &Printer,
+) -> Result<(), Failure> {
     match form {
         Form::Json => {
             let json = serde_json::to_string(reply)
@@ -41,7 +47,7 @@ pub(super) fn reply(reply: &Reply, form: Form, printer: &Printer) -> Result<(), 
         // Byte for byte what a model would get: whoever captures it must not find a newline more.
         Form::Text => printer.out(&reply.text),
         Form::Live => {
-            printer.out(&whole_lines(added(&reply.text, &reply.output)))?;
+            printer.out(&whole_lines(added(&reply.text, &reply.output, cursor)))?;
             printer.err_line(&Outcome::of(reply).line());
             Ok(())
         }
@@ -58,22 +64,29 @@ fn whole_lines(mut text: String) -> String {
 
 /// What a reply's text says beside the output, which is on the screen already.
 ///
-/// Where the output is not in the text as it is (it became JSON), the whole text is new.
-fn added(text: &str, output: &str) -> String {
-    let around = text
-        .strip_prefix(output)
-        .map(|after| ("", after))
-        .or_else(|| text.strip_suffix(output).map(|before| (before, "")))
-        .or_else(|| text.split_once(output));
-    let (before, after) = around.unwrap_or((text, ""));
-    // The cursor may stand at the end of an unfinished line of output.
-    let is_unfinished = !output.is_empty() && !output.ends_with('\n');
+/// Where the output has no lines of its own in the text (it became JSON), the whole text is new.
+fn added(text: &str, output: &str, cursor: Cursor) -> String {
+    let (before, after) = around(text, output).unwrap_or((text, ""));
     let new = format!("{before}{}", after.trim_start_matches('\n'));
-    match (is_unfinished, new.is_empty()) {
-        (true, true) => "\n".to_owned(),
-        (true, false) => format!("\n{new}"),
-        (false, _) => new,
+    match cursor {
+        Cursor::AtLineStart => new,
+        Cursor::InLine => format!("\n{new}"),
     }
+}
+
+/// What stands before and after the output, where that begins and ends with a line of the text.
+fn around<'t>(text: &'t str, output: &str) -> Option<(&'t str, &'t str)> {
+    if output.is_empty() {
+        return Some(("", text));
+    }
+    let found = text.match_indices(output).map(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        (before, rest.split_at(output.len()).1)
+    });
+    let begins = |before: &str| before.is_empty() || before.ends_with('\n');
+    let ends = |after: &str| after.is_empty() || output.ends_with('\n') || after.starts_with('\n');
+    let mut found = found.filter(|(before, after)| begins(before) && ends(after));
+    found.next()
 }
 
 #[cfg(test)]
@@ -84,19 +97,42 @@ mod tests {
     fn only_what_is_new_is_printed_after_the_output() {
         for (text, output, new) in [
             ("hello\n", "hello\n", ""),
-            ("hello", "hello", "\n"),
+            ("hello", "hello", ""),
             ("o\n\n[Exit code: 3]", "o\n", "[Exit code: 3]"),
-            ("3\n[exit code 3]", "3", "\n[exit code 3]"),
+            ("3\n[exit code 3]", "3", "[exit code 3]"),
             (
                 "[timed out after 30s]\n\n3",
                 "3",
-                "\n[timed out after 30s]\n\n",
+                "[timed out after 30s]\n\n",
             ),
             ("(no output)", "", "(no output)"),
             ("{\"stdout\":\"a\\n\"}", "a\n", "{\"stdout\":\"a\\n\"}"),
             ("", "", ""),
         ] {
-            assert_eq!(added(text, output), new, "{text:?} after {output:?}");
+            let shown = added(text, output, Cursor::AtLineStart);
+            assert_eq!(shown, new, "{text:?} after {output:?}");
         }
+    }
+
+    #[test]
+    fn output_that_is_only_a_part_of_a_line_is_not_taken_out_of_it() {
+        let text = "{\"stdout\":\"o\",\"stderr\":\"\",\"exitCode\":0}";
+        for output in ["o", "{", "}", "0}", "{\"stdout\"", ":"] {
+            assert_eq!(added(text, output, Cursor::AtLineStart), text, "{output:?}");
+        }
+        assert_eq!(
+            added("[exit code 3]\n3", "3", Cursor::AtLineStart),
+            "[exit code 3]\n"
+        );
+    }
+
+    #[test]
+    fn what_is_new_begins_a_line_wherever_the_cursor_was_left() {
+        assert_eq!(added("o\ne\n[x]", "o\ne\n", Cursor::InLine), "\n[x]");
+        assert_eq!(added("o", "o", Cursor::InLine), "\n");
+        assert_eq!(
+            added("a\n[cut]\n[x]", "a\n[cut]", Cursor::AtLineStart),
+            "[x]"
+        );
     }
 }

@@ -13,6 +13,7 @@ use crate::args::Serving;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::{Paint, Printer};
+use crate::runtime;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::surroundings;
@@ -127,10 +128,7 @@ where
     F: Future<Output = T>,
 {
     let failed = |error: std::io::Error| Failure::of(Kind::System, error.into());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
+    let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(async {
         let token = CancellationToken::new();
         let signals = Signals::listen()?;

@@ -54,8 +54,12 @@ struct AtTerminal<'a> {
 impl<'a> AtTerminal<'a> {
     /// Starts bashd on a terminal that `stty` was asked to prepare.
     fn start(home: &'a Home, stty: &str, inner: &str) -> Self {
+        Self::start_with(home, stty, "default", inner)
+    }
+
+    fn start_with(home: &'a Home, stty: &str, profile: &str, inner: &str) -> Self {
         let program = env!("CARGO_BIN_EXE_bashd");
-        let command = format!("stty {stty}; {program} run '{inner}'");
+        let command = format!("stty {stty}; {program} run --profile {profile} '{inner}'");
         let script = Command::new("script")
             .args(["-qfec", &command, "typescript"])
             .env_clear()
@@ -115,4 +119,25 @@ fn at_a_terminal_a_silent_command_shows_that_it_runs_and_for_how_long() {
         seen.contains("\r\u{1b}[Ktwo\r\n"),
         "the line is taken away: {seen:?}"
     );
+}
+
+#[test]
+fn at_a_terminal_a_json_reply_is_whole_and_begins_a_line() {
+    let home = Home::new();
+    let inner = "printf \"e\\n\" >&2; while ! test -e go; do sleep 0.01; done; printf o";
+    let mut terminal = AtTerminal::start_with(&home, "sane", "harness", inner);
+    assert_eq!(terminal.go_on_after("e\r\n"), Some(0));
+    let seen = terminal.seen();
+    let reply = "o\r\n{\"stdout\":\"o\",\"stderr\":\"e\\n\",\"exitCode\":0}\r\n";
+    assert!(seen.contains(reply), "{seen:?}");
+}
+
+#[test]
+fn at_a_terminal_what_the_reply_adds_begins_a_line_where_the_streams_are_apart() {
+    let home = Home::new();
+    let inner = "echo e >&2; while ! test -e go; do sleep 0.01; done; printf o";
+    let mut terminal = AtTerminal::start_with(&home, "sane", "voice", inner);
+    assert_eq!(terminal.go_on_after("e\r\n"), Some(0));
+    let seen = terminal.seen();
+    assert!(seen.contains("o\r\n[Exit code: 0]\r\n"), "{seen:?}");
 }

@@ -65,6 +65,7 @@ fn every_field_of_a_record_has_its_row() {
     for outcome in [
         "exited",
         "signalled",
+        "background",
         "timed_out",
         "cancelled",
         "denied",
@@ -72,7 +73,7 @@ fn every_field_of_a_record_has_its_row() {
         "failed",
     ] {
         assert!(
-            LEDGER.contains(&format!("`{outcome}`")),
+            LEDGER.contains(&format!("| `{outcome}` |")),
             "docs/ledger.md lacks {outcome}"
         );
     }

@@ -1,11 +1,12 @@
 //! Carrying out a plan: the only place that makes processes.
 //!
-//! `keeper` is the process between us and the shell, `keepers` where the engine gets one,
+//! `keeper` is the process between us and the shell, `keepers` where the engine gets one, `stock` those of calls to come,
 //! `connection` the socket to it, `conversation` what is heard on it, `outcome` what comes of that, `watch`
 //! the growth of its output, `sessions` the shells that live from call to call, `terminal` a run that is the
 //! client's. This file asks one keeper to run one plan and waits for its report. The engine never holds
 //! the output: it gets descriptors of the spool and reads windows of it.
 
+mod alarm;
 pub(crate) mod connection;
 mod conversation;
 mod guardian;
@@ -18,6 +19,7 @@ mod outcome;
 mod reset;
 mod sessions;
 pub(crate) mod snapshots;
+mod stock;
 pub mod terminal;
 mod warm;
 mod watch;
@@ -50,6 +52,11 @@ pub(crate) use watch::Watch;
 
 /// How much later than it should have answered the engine gives up waiting for a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
+
+/// Whether whoever started this process had it ignore the end of its terminal, as `nohup` does.
+pub fn is_hang_up_ignored() -> bool {
+    os::signals::is_hang_up_ignored()
+}
 
 /// Makes the directories that a plan wants, for their owner alone.
 pub(crate) fn make_directories(plan: &Plan) -> Result<()> {

@@ -8,29 +8,28 @@
 use super::keeper::protocol::{self, Warm as WarmMessage};
 use crate::plan::environment::RUN_VARIABLE;
 use crate::plan::{Plan, Quota, Streams, Variables};
+use rustix::fs::{Mode, OFlags};
+use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The pool.
 #[derive(Default)]
 pub(super) struct WarmShells {
     /// How many wait at a time.
     size: usize,
-    waiting: Mutex<Vec<Waiting>>,
-}
-
-/// A shell that waits, by its keeper's socket.
-struct Waiting {
-    socket: OwnedFd,
-    like: Like,
+    /// What all of them are like.
+    like: Option<Like>,
+    /// Those that wait, by their keepers' sockets.
+    waiting: Vec<OwnedFd>,
 }
 
 /// What a call must have for a shell to suit it.
-#[derive(PartialEq, Eq)]
 struct Like {
     program: PathBuf,
+    name: OsString,
     cwd: PathBuf,
     snapshot: Option<PathBuf>,
     streams: Streams,
@@ -43,40 +42,37 @@ impl WarmShells {
     pub(super) fn new(size: usize) -> Self {
         Self {
             size,
-            waiting: Mutex::default(),
+            ..Self::default()
         }
     }
 
     /// Takes a shell that suits a plan.
-    pub(super) fn take(&self, plan: &Plan) -> Option<OwnedFd> {
-        if !plan.suits_warm_shell() {
-            return None;
-        }
-        let mut waiting = self.waiting();
-        let at = waiting.iter().position(|shell| shell.like.suits(plan))?;
-        Some(waiting.swap_remove(at).socket)
+    pub(super) fn take(&mut self, plan: &Plan) -> Option<OwnedFd> {
+        let suits = plan.suits_warm_shell() && self.like.as_ref()?.suits(plan);
+        suits.then(|| self.waiting.pop()).flatten()
     }
 
-    /// Has shells started for calls like this one, up to the size of the pool.
-    pub(super) fn refill(&self, plan: &Plan, fork: impl Fn() -> std::io::Result<OwnedFd>) {
+    /// Makes this plan the one that shells are started for. Whether there are some to start.
+    pub(super) fn follow(&mut self, plan: &Plan) -> bool {
         if self.size == 0 || !plan.suits_warm_shell() {
-            return;
+            return false;
         }
-        let mut waiting = self.waiting();
-        waiting.retain(|shell| shell.like.suits(plan));
-        while waiting.len() < self.size {
-            let like = Like::of(plan);
-            let Ok(socket) = fork() else { return };
-            let sent = protocol::send(&socket, &like.message(plan), &[plan.cwd.fd.as_fd()]);
-            if sent.is_err() {
-                return; // the next call finds out why
-            }
-            waiting.push(Waiting { socket, like });
+        if !self.like.as_ref().is_some_and(|like| like.suits(plan)) {
+            self.waiting.clear();
+            self.like = Some(Like::of(plan));
         }
+        self.waiting.len() < self.size
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Has shells started, up to the size of the pool.
+    pub(super) fn fill(&mut self, fork: impl Fn() -> io::Result<OwnedFd>) {
+        let Some(like) = &self.like else { return };
+        while self.waiting.len() < self.size {
+            match like.start(&fork) {
+                Ok(socket) => self.waiting.push(socket),
+                Err(_) => return, // the next call finds out why
+            }
+        }
     }
 }
 
@@ -84,6 +80,7 @@ impl Like {
     fn of(plan: &Plan) -> Self {
         Self {
             program: plan.shell.program.clone(),
+            name: plan.shell.name.clone(),
             cwd: plan.cwd.path.clone(),
             snapshot: plan.snapshot.clone(),
             streams: plan.streams,
@@ -93,17 +90,26 @@ impl Like {
     }
 
     fn suits(&self, plan: &Plan) -> bool {
-        self.program == plan.shell.program
+        (&self.program, &self.name) == (&plan.shell.program, &plan.shell.name)
             && self.cwd == plan.cwd.path
             && self.snapshot == plan.snapshot
             && (self.streams, self.quota) == (plan.streams, plan.quota)
             && plan.env.equals_but_for(RUN_VARIABLE, &self.env)
     }
 
-    fn message(&self, plan: &Plan) -> WarmMessage {
+    /// Has a keeper start a shell like this, in what the directory's name means now.
+    fn start(&self, fork: impl Fn() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let cwd = rustix::fs::open(&self.cwd, flags, Mode::empty())?;
+        let socket = fork()?;
+        protocol::send(&socket, &self.message(), &[cwd.as_fd()])?;
+        Ok(socket)
+    }
+
+    fn message(&self) -> WarmMessage {
         WarmMessage {
             program: self.program.clone().into_os_string().into_vec(),
-            name: plan.shell.name.clone().into_vec(),
+            name: self.name.clone().into_vec(),
             env: self.env.clone(),
             streams: self.streams,
             quota: self.quota,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 messages! {
-    Hello = "hello", Welcome = "welcome", Fork = "fork", Hurry = "hurry",
+    Hello = "hello", Welcome = "welcome", Fork = "fork",
     Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
     Resize = "resize", Typed = "typed",
     Ready = "ready", Prepared = "prepared", Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
@@ -37,14 +37,9 @@ pub(crate) struct Welcome {
 /// Engine to fork server, with a socket: fork a keeper that listens on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fork {
-    /// How long it may be held back, until a keeper leaves; 0 where somebody waits for it, or will in a moment.
-    #[serde(default)]
-    pub(crate) hold_us: u64,
+    /// Whether no call is being served: what it does ahead may then be done at once.
+    pub(crate) is_calm: bool,
 }
-
-/// Engine to fork server: somebody waits for a keeper that is held back.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Hurry {}
 
 /// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -7,8 +7,8 @@
 //! minor version; a message that it does not know is refused by name.
 
 pub(crate) use super::messages::{
-    Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Hurry, Open, Prepared,
-    Query, Ready, Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
+    Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Open, Prepared, Query,
+    Ready, Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -22,10 +22,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A change that an older side can't follow raises this.
-pub(crate) const MAJOR: u16 = 2;
+pub(crate) const MAJOR: u16 = 3;
 
 /// An addition raises this.
-pub(crate) const MINOR: u16 = 2;
+pub(crate) const MINOR: u16 = 0;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;

@@ -2,11 +2,8 @@
 //!
 //! It is a subreaper. A child of it that is not a keeper can only be what a killed keeper left, and
 //! nobody else would end that. It leaves when its engine is gone and its last keeper has left.
-//!
-//! A fork takes a third of a millisecond of a core, and so does what a new keeper does first. A keeper that nobody waits for yet
-//! is therefore *held*: it is forked when another leaves, since a call is over then, or after a moment.
 
-use super::protocol::{self, Failed, Fork, Frame, Hello, Hurry, Welcome};
+use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
 use super::waiting::{Keeper, Moment, poll};
 use crate::exec::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::exec::os::signals::{self, SignalFd};
@@ -16,7 +13,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::{Duration, Instant};
 
 /// Serves the engine at the other end of this socket until both have left.
 pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
@@ -37,7 +33,6 @@ pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
         signals,
         hello: None,
         keepers: HashSet::new(),
-        held: Vec::new(),
     };
     while server.control.is_some() || server.has_children() {
         server.turn()?;
@@ -65,8 +60,6 @@ struct Server {
     signals: SignalFd,
     hello: Option<Hello>,
     keepers: HashSet<Pid>,
-    /// The sockets of keepers that are held, and when each is forked in any case.
-    held: Vec<(Instant, OwnedFd)>,
 }
 
 impl Server {
@@ -76,7 +69,7 @@ impl Server {
             fds.push(PollFd::new(&self.engine, PollFlags::IN));
             fds.push(PollFd::new(control, PollFlags::IN));
         }
-        poll(&mut fds, self.held.iter().map(|(due, _)| *due).min())?;
+        poll(&mut fds, None)?;
         let engine_died = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         let spoken_to = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
         if self.signals.take().child {
@@ -88,10 +81,6 @@ impl Server {
         if engine_died {
             self.control = None;
         }
-        if self.control.is_none() {
-            self.held.clear();
-        }
-        self.fork_held_until(Instant::now());
         Ok(())
     }
 
@@ -115,34 +104,13 @@ impl Server {
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
         } else if frame.is::<Fork>() {
-            let hold_us = frame.body().map_or(0, |fork: Fork| fork.hold_us);
-            match frame.fds.into_iter().next() {
-                Some(link) if hold_us == 0 => self.fork_keeper(link, Moment::Busy),
-                Some(link) => {
-                    let now = Instant::now();
-                    let due = now.checked_add(Duration::from_micros(hold_us));
-                    self.held.push((due.unwrap_or(now), link));
-                }
-                None => {}
+            let is_calm = frame.body().is_ok_and(|fork: Fork| fork.is_calm);
+            let moment = if is_calm { Moment::Calm } else { Moment::Busy };
+            if let Some(link) = frame.fds.into_iter().next() {
+                self.fork_keeper(link, moment);
             }
-        } else if frame.is::<Hurry>() {
-            self.fork_held(Moment::Busy);
         } else {
             let _ = protocol::refuse(control, &frame.name);
-        }
-    }
-
-    fn fork_held(&mut self, moment: Moment) {
-        while let Some((_, link)) = self.held.pop() {
-            self.fork_keeper(link, moment);
-        }
-    }
-
-    /// Forks what has been held for long enough.
-    fn fork_held_until(&mut self, now: Instant) {
-        while let Some(at) = self.held.iter().position(|(due, _)| now >= *due) {
-            let (_, link) = self.held.swap_remove(at);
-            self.fork_keeper(link, Moment::Calm);
         }
     }
 
@@ -156,7 +124,6 @@ impl Server {
             }
             Ok(Forked::Child) => {
                 self.control = None;
-                self.held.clear(); // the ends of others' sockets: theirs alone may be open
                 exit_now(i32::from(self.be_keeper(link, moment).is_err()))
             }
             Err(error) => tell_failure(&link, "fork a keeper", &error),
@@ -185,19 +152,14 @@ impl Server {
         Ok((self.engine.try_clone()?, self.signals.try_clone()?))
     }
 
-    /// Collects keepers that left, and ends what killed ones left behind; forks what was held for them.
+    /// Collects keepers that left, and ends what killed ones left behind.
     fn collect(&mut self) {
-        let (mut may_have_orphaned, mut has_left) = (false, false);
+        let mut may_have_orphaned = false;
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            let was_keeper = self.keepers.remove(&pid);
-            may_have_orphaned |= !was_keeper || status.exit_status() != Some(0);
-            has_left |= was_keeper;
+            may_have_orphaned |= !self.keepers.remove(&pid) || status.exit_status() != Some(0);
         }
         if may_have_orphaned {
             end_orphans(&self.keepers);
-        }
-        if has_left {
-            self.fork_held(Moment::Calm);
         }
     }
 

@@ -106,6 +106,17 @@ impl SignalFd {
     }
 }
 
+/// Whether this process was started with SIGHUP ignored, and has left it so.
+pub(crate) fn is_hang_up_ignored() -> bool {
+    let mut action = mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: nothing is installed; the answer is read only where it was written.
+    #[expect(unsafe_code, reason = "signal dispositions have no safe wrapper")]
+    unsafe {
+        libc::sigaction(libc::SIGHUP, ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Puts the shell's signals in place: defaults and an empty mask. Runs between clone and exec.
 pub(super) fn restore_defaults() {
     let empty = set_of(&[]);

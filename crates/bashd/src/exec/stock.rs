@@ -1,0 +1,275 @@
+//! The keepers of calls to come: one spare, and those of shells that were started ahead.
+//!
+//! To ask for one takes the engine's core from the call that is being served, and wakes the fork server, which forks on
+//! another. So it is asked for a little later, by an alarm; at once where calls follow each other so closely that the
+//! next one would find its keeper unready.
+
+use super::alarm::Alarm;
+use super::keeper::protocol::{self, Fork};
+use super::keeper::socket_pair;
+use super::warm::WarmShells;
+use crate::plan::Plan;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How much later the next spare is asked for: most short calls are over by then.
+const HOLD_SPARE: Duration = Duration::from_micros(2400);
+
+/// The same for the keeper of a shell that is started ahead. A call in such a shell is over by then; and the next one must
+/// find it ready, which takes a while longer.
+const HOLD_WARM: Duration = Duration::from_micros(600);
+
+/// Time from its fork until a keeper is ready.
+const BIRTH: Duration = Duration::from_micros(900);
+
+/// When a keeper is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// For a call, or while one is being served.
+    InACall,
+    /// When no short call needs the cores any more.
+    Later,
+}
+
+#[derive(Default)]
+pub(super) struct Stock {
+    /// The socket to the fork server.
+    pub(super) server: Option<OwnedFd>,
+    /// The socket to a keeper that was forked ahead.
+    spare: Option<OwnedFd>,
+    warm: WarmShells,
+    /// When the next spare is to be asked for.
+    spare_due: Option<Instant>,
+    /// When the next started shells are.
+    warm_due: Option<Instant>,
+    /// When the last call got its keeper.
+    last_call: Option<Instant>,
+    /// Time between that and the one before it: the next one may come as soon.
+    pace: Option<Duration>,
+    /// Rings when something is due; without it everything is due at once.
+    alarm: Option<Alarm>,
+}
+
+impl Stock {
+    /// One keeper and no other.
+    pub(super) fn of_one(keeper: OwnedFd) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            spare: Some(keeper),
+            ..Self::default()
+        }))
+    }
+
+    /// Nothing yet.
+    pub(super) fn with_alarm() -> Arc<Mutex<Self>> {
+        Arc::new_cyclic(|stock| {
+            let stock = Weak::clone(stock);
+            let alarm = Alarm::new(move || Self::ring(&stock));
+            Mutex::new(Self {
+                alarm: alarm.ok(),
+                ..Self::default()
+            })
+        })
+    }
+
+    pub(super) fn lock(stock: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        // Every state of it is a good one, also that of a thread that panicked.
+        stock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on, so many started shells are at hand.
+    pub(super) fn keep_warm(&mut self, size: usize) {
+        self.warm = WarmShells::new(size);
+    }
+
+    pub(super) fn take_spare(&mut self, now: Instant) -> Option<OwnedFd> {
+        self.note_call(now);
+        self.spare_due = None; // without one, the call asks
+        self.spare.take()
+    }
+
+    pub(super) fn take_warm(&mut self, plan: &Plan, now: Instant) -> Option<OwnedFd> {
+        let shell = self.warm.take(plan)?;
+        self.note_call(now);
+        Some(shell)
+    }
+
+    fn note_call(&mut self, now: Instant) {
+        self.pace = self.last_call.map(|last| now.duration_since(last));
+        self.last_call = Some(now);
+    }
+
+    /// There shall be a spare, unless there is one.
+    pub(super) fn want_spare(&mut self, now: Instant) {
+        if self.spare.is_none() && self.spare_due.is_none() {
+            self.spare_due = Some(self.due(HOLD_SPARE, now));
+            self.see_to(now);
+        }
+    }
+
+    /// There shall be started shells for plans like this one.
+    pub(super) fn want_warm(&mut self, plan: &Plan, now: Instant) {
+        if self.warm.follow(plan) && self.warm_due.is_none() {
+            self.warm_due = Some(self.due(HOLD_WARM, now));
+            self.see_to(now);
+        }
+    }
+
+    fn due(&self, hold: Duration, now: Instant) -> Instant {
+        let is_awaited = self.pace.is_some_and(|pace| pace < hold + BIRTH);
+        if is_awaited { now } else { now + hold }
+    }
+
+    fn see_to(&mut self, now: Instant) {
+        self.ask_for_what_is_due(now, Asked::InACall);
+        if !self.set_alarm(now) {
+            self.ask_for_what_is_due(now + HOLD_SPARE.max(HOLD_WARM), Asked::InACall);
+        }
+    }
+
+    fn ring(stock: &Weak<Mutex<Self>>) -> ControlFlow<()> {
+        let Some(stock) = stock.upgrade() else {
+            return ControlFlow::Break(());
+        };
+        let (mut stock, now) = (Self::lock(&stock), Instant::now());
+        stock.ask_for_what_is_due(now, Asked::Later);
+        stock.set_alarm(now);
+        ControlFlow::Continue(())
+    }
+
+    /// Sets the alarm for what comes next; `false` where there is something, and no alarm.
+    fn set_alarm(&self, now: Instant) -> bool {
+        let next = [self.spare_due, self.warm_due].into_iter().flatten().min();
+        next.is_none_or(|next| {
+            let after = next.saturating_duration_since(now);
+            self.alarm.as_ref().is_some_and(|alarm| alarm.set(after))
+        })
+    }
+
+    fn ask_for_what_is_due(&mut self, now: Instant, asked: Asked) {
+        if self.spare_due.take_if(|due| *due <= now).is_some() {
+            self.spare = self.ask_for_fork(asked).ok();
+        }
+        if self.warm_due.take_if(|due| *due <= now).is_some() {
+            let mut warm = std::mem::take(&mut self.warm);
+            warm.fill(|| self.ask_for_fork(asked));
+            self.warm = warm;
+        }
+    }
+
+    /// Has the first spare forked.
+    pub(super) fn ask_for_spare(&mut self) {
+        self.spare = self.ask_for_fork(Asked::InACall).ok();
+    }
+
+    /// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
+    pub(super) fn ask_for_fork(&self, asked: Asked) -> io::Result<OwnedFd> {
+        let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let (near, far) = socket_pair()?;
+        let is_calm = asked == Asked::Later;
+        protocol::send(server, &Fork { is_calm }, &[far.as_fd()])?;
+        Ok(near)
+    }
+
+    /// Gives up a server that does not answer, and the spare that it may never have forked.
+    pub(super) fn forget_server(&mut self) {
+        (self.server, self.spare, self.spare_due) = (None, None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the server was told.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Told {
+        Fork { is_calm: bool },
+        Nothing,
+    }
+
+    fn told(server: &OwnedFd) -> Told {
+        match protocol::receive(server) {
+            Ok(Some(frame)) => {
+                let Fork { is_calm } = frame.body_if().unwrap();
+                Told::Fork { is_calm }
+            }
+            _ => Told::Nothing,
+        }
+    }
+
+    /// A stock whose alarm is there, and rung by hand.
+    fn stock() -> (Stock, OwnedFd) {
+        let (near, server) = socket_pair().unwrap();
+        let alarm = Alarm::new(|| ControlFlow::Continue(())).unwrap();
+        let stock = Stock {
+            server: Some(near),
+            alarm: Some(alarm),
+            ..Stock::default()
+        };
+        (stock, server)
+    }
+
+    const LATER: Told = Told::Fork { is_calm: true };
+    const AT_ONCE: Told = Told::Fork { is_calm: false };
+
+    #[test]
+    fn a_spare_is_asked_for_later_until_calls_come_in_a_row() {
+        let (mut stock, server) = stock();
+        let first = Instant::now();
+        assert!(stock.take_spare(first).is_none());
+        stock.want_spare(first);
+        stock.want_spare(first + HOLD_SPARE / 3); // its end wants it as well
+        assert_eq!(told(&server), Told::Nothing);
+        stock.ask_for_what_is_due(first + HOLD_SPARE, Asked::Later);
+        assert_eq!(told(&server), LATER);
+        assert_eq!(told(&server), Told::Nothing);
+
+        // Nothing is asked for what another call has taken over.
+        let second = first + HOLD_SPARE * 2;
+        assert!(stock.take_spare(second).is_some());
+        stock.want_spare(second);
+        let third = second + HOLD_SPARE / 2;
+        assert!(stock.take_spare(third).is_none());
+        stock.ask_for_what_is_due(second + HOLD_SPARE, Asked::Later);
+        assert_eq!(told(&server), Told::Nothing);
+
+        // Calls in a row do not wait, and after a pause they do again.
+        stock.want_spare(third);
+        assert_eq!(told(&server), AT_ONCE);
+        let fourth = third + HOLD_SPARE + BIRTH;
+        assert!(stock.take_spare(fourth).is_some());
+        stock.want_spare(fourth);
+        assert_eq!(told(&server), Told::Nothing);
+    }
+
+    #[test]
+    fn without_an_alarm_nothing_waits() {
+        let (mut stock, server) = stock();
+        stock.alarm = None;
+        stock.want_spare(Instant::now());
+        assert_eq!(told(&server), AT_ONCE);
+        assert!(stock.spare.is_some());
+    }
+
+    #[test]
+    fn the_alarm_asks_and_leaves_with_its_stock() {
+        let (near, server) = socket_pair().unwrap();
+        let stock = Stock::with_alarm();
+        {
+            let mut stock = Stock::lock(&stock);
+            stock.server = Some(near);
+            stock.want_spare(Instant::now());
+        }
+        let asked = std::iter::repeat_with(|| told(&server)).find(|told| *told != Told::Nothing);
+        assert_eq!(asked, Some(LATER));
+        let gone = Arc::downgrade(&stock);
+        drop(stock);
+        while gone.strong_count() > 0 {
+            std::thread::yield_now(); // it may just be ringing
+        }
+        assert!(protocol::receive(&server).unwrap().is_none(), "it is open");
+    }
+}

@@ -111,6 +111,9 @@ pub(super) fn full(id: Option<&Value>, command: &str, reply: &Reply) -> Value {
     }
 }
 
+/// What the older document says of lines that were too long to be shown whole, where the profile cuts any.
+const CUT_LINES: [&str; 2] = ["columnDroppedBytes", "columnTruncatedLines"];
+
 /// A reply to `bash`, in the older document's fields. What did not run is a failure there.
 pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
     let is_refusal = reply.error.is_some() || reply.denied.is_some();
@@ -136,7 +139,10 @@ pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
     let cancelled = reply.cancelled || reply.timed_out;
     data.insert("cancelled".into(), cancelled.into());
     data.insert("timedOut".into(), reply.timed_out.into());
-    data.insert("truncated".into(), (reply.omitted_bytes > 0).into());
+    let cut_lines =
+        CUT_LINES.map(|field| (field, reply.result.pointer(&format!("/summary/{field}"))));
+    let is_cut = reply.omitted_bytes > 0 || cut_lines.iter().any(|(_, count)| count.is_some());
+    data.insert("truncated".into(), is_cut.into());
     let total_lines = reply.output_lines + u64::from(reply.output_bytes > 0);
     data.insert("totalLines".into(), total_lines.into());
     data.insert("totalBytes".into(), reply.output_bytes.into());
@@ -147,6 +153,11 @@ pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
     if reply.omitted_bytes > 0 {
         data.insert("elidedBytes".into(), reply.omitted_bytes.into());
         data.insert("elidedLines".into(), reply.omitted_lines.into());
+    }
+    for (field, count) in cut_lines {
+        if let Some(count) = count {
+            data.insert(field.into(), count.clone());
+        }
     }
     if let Some(artifact) = &reply.artifact {
         let id = artifact.strip_prefix("artifact://").unwrap_or(artifact);

@@ -52,6 +52,21 @@ fn the_older_documents_requests_get_its_replies() {
 }
 
 #[test]
+fn lines_that_are_cut_are_told() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["--profile", "pi"]);
+    let answer =
+        client.ask(&json!({"id": "1", "type": "bash", "command": "printf '%01000d\\nb\\n'"}));
+    let data = &answer["data"];
+    assert_eq!(data["truncated"], true, "{data}");
+    assert_eq!(data["columnTruncatedLines"], 1);
+    // 768 bytes of it are shown, of which the mark takes three.
+    assert_eq!(data["columnDroppedBytes"], 1000 - 765);
+    assert_eq!(data["artifactId"], "0");
+    assert_eq!(client.close().0.code(), Some(0));
+}
+
+#[test]
 fn in_pi_commands_share_a_shell_and_run_beside_each_other() {
     let home = Home::new();
     let mut client = Client::start(&home, &["--profile", "pi"]);

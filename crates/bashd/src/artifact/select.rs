@@ -68,55 +68,56 @@ impl Artifact {
         };
         let number = self.number_at(range.start, selection.range)?;
         let mut search = Search::new(grep, number);
-        let mut offset = range.start;
-        while offset < range.end {
-            for piece in self.read(offset..(offset + BLOCK).min(range.end))? {
-                let go_on = match piece {
-                    Piece::Kept(bytes) => {
-                        offset += bytes.len() as u64;
-                        search.push(&bytes, visit)
-                    }
-                    Piece::Dropped(count) => {
-                        offset += count;
-                        search.gap(count, self.lines_before(offset), visit)
-                    }
-                };
-                if go_on.is_break() {
-                    return Ok(());
-                }
-            }
+        let end = self.walk(range, &mut |piece, behind| match piece {
+            Piece::Kept(bytes) => search.push(&bytes, visit),
+            Piece::Dropped(count) => search.gap(count, self.lines_before(behind), visit),
+        })?;
+        if end.is_continue() {
+            let _ = search.finish(visit);
         }
-        let _ = search.finish(visit);
         Ok(())
     }
 
     fn pass_on(&self, range: std::ops::Range<u64>, visit: &mut Visit<'_>) -> io::Result<()> {
+        let end = self.walk(range, &mut |piece, _| match piece {
+            Piece::Kept(bytes) => visit(Item::Bytes(&bytes)),
+            Piece::Dropped(count) => visit(Item::Dropped(count)),
+        });
+        end.map(|_| ())
+    }
+
+    /// Hands out what a range has, block by block, each with the offset behind it; a gap is one piece, however long.
+    fn walk(
+        &self,
+        range: std::ops::Range<u64>,
+        each: &mut dyn FnMut(Piece, u64) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
         let mut offset = range.start;
         let mut dropped = 0;
         while offset < range.end {
             for piece in self.read(offset..(offset + BLOCK).min(range.end))? {
-                match piece {
+                let bytes = match piece {
                     Piece::Dropped(count) => {
                         dropped += count;
                         offset += count;
+                        continue;
                     }
-                    Piece::Kept(bytes) => {
-                        let gap = std::mem::take(&mut dropped);
-                        if gap > 0 && visit(Item::Dropped(gap)).is_break() {
-                            return Ok(());
-                        }
-                        if visit(Item::Bytes(&bytes)).is_break() {
-                            return Ok(());
-                        }
-                        offset += bytes.len() as u64;
-                    }
+                    Piece::Kept(bytes) => bytes,
+                };
+                let gap = std::mem::take(&mut dropped);
+                if gap > 0 && each(Piece::Dropped(gap), offset).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                offset += bytes.len() as u64;
+                if each(Piece::Kept(bytes), offset).is_break() {
+                    return Ok(ControlFlow::Break(()));
                 }
             }
         }
-        if dropped > 0 {
-            let _ = visit(Item::Dropped(dropped));
-        }
-        Ok(())
+        Ok(match dropped {
+            0 => ControlFlow::Continue(()),
+            gap => each(Piece::Dropped(gap), offset),
+        })
     }
 
     /// The bytes of a range. A line whose start was dropped counts from the gap on, so that the gap

@@ -244,21 +244,24 @@ fn a_search_has_numbers_context_and_breaks() {
 
 #[test]
 fn a_search_tells_gaps_and_knows_the_numbers_behind_them() {
-    let place = place();
-    let bytes = numbered(5000);
-    let (_writer, reader) = spool(&place, SMALL, &bytes);
-    let id = keep(&place, "r", &reader, Writers::Gone).id;
-    let artifact = place.store.open(id).unwrap();
-    let grep = Some(Grep::new("^0000[05]00$|0004999").unwrap());
-    let selection = Selection {
-        range: Range::Whole,
-        grep,
-    };
-    let text = artifact.excerpt(&selection, 1000).unwrap().text;
-    assert_eq!(
-        text,
-        "1:0000000\n--\n501:0000500\n[bashd: 27712 bytes of output were dropped here]\n--\n5000:0004999\n"
-    );
+    // The second is longer than what is read at a time, and still one.
+    for (lines, dropped) in [(5000, 27_712), (200_000, 1_587_712)] {
+        let place = place();
+        let bytes = numbered(lines);
+        let (_writer, reader) = spool(&place, SMALL, &bytes);
+        let id = keep(&place, "r", &reader, Writers::Gone).id;
+        let artifact = place.store.open(id).unwrap();
+        let last = lines - 1;
+        let grep = Some(Grep::new(&format!("^0000[05]00$|{last:07}")).unwrap());
+        let selection = Selection {
+            range: Range::Whole,
+            grep,
+        };
+        let text = artifact.excerpt(&selection, 1000).unwrap().text;
+        let gap = format!("[bashd: {dropped} bytes of output were dropped here]");
+        let expected = format!("1:0000000\n--\n501:0000500\n{gap}\n--\n{lines}:{last:07}\n");
+        assert_eq!(text, expected);
+    }
 }
 
 #[test]

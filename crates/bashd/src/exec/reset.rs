@@ -24,6 +24,8 @@ pub enum Reset {
     Evicted,
     /// Its command goes on as a job, and took the shell along.
     BecameJob,
+    /// The rc file changed from which its shell was set up.
+    NewSnapshot,
     /// Its keeper was killed or did not answer.
     Lost,
 }
@@ -41,6 +43,7 @@ impl Reset {
             | Self::NoReport
             | Self::Idle
             | Self::Evicted
+            | Self::NewSnapshot
             | Self::Lost => "variables, functions and directory are gone",
         }
     }
@@ -67,6 +70,7 @@ impl fmt::Display for Reset {
             Self::Idle => write!(formatter, "it was not used for too long"),
             Self::Evicted => write!(formatter, "it made room for other sessions"),
             Self::BecameJob => write!(formatter, "its command goes on as a job, with its shell"),
+            Self::NewSnapshot => write!(formatter, "the rc file of its shell changed"),
             Self::Lost => write!(formatter, "its keeper was lost"),
         }
     }

@@ -83,6 +83,20 @@ pub struct SessionKey {
     pub env: Arc<Variables>,
 }
 
+impl SessionKey {
+    /// Whether this is the same session, with a shell that was set up in another way.
+    pub(crate) fn differs_by_snapshot(&self, other: &Self) -> bool {
+        let snapshot = other.snapshot.clone();
+        self.name == other.name
+            && self.snapshot != snapshot
+            && *other
+                == Self {
+                    snapshot,
+                    ..self.clone()
+                }
+    }
+}
+
 impl Hash for SessionKey {
     /// By its name: sessions that differ in something else only are rare, and an environment is long.
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -18,7 +18,7 @@ pub use artifact::Artifacts;
 
 use crate::config::UrlPlaces;
 use crate::request::{Refusal, RefusalKind, Request};
-use crate::rewrite::Command;
+use crate::rewrite::{Command, LeadingCd};
 use scan::{Found, Spelling};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,14 @@ pub fn expand(
         parents: expansion.parents,
         problem,
     };
-    if let Some(Paths { to_run, env, cwd }) = paths {
+    if let Some(paths) = paths {
+        let Paths {
+            to_run,
+            leading_cd,
+            env,
+            cwd,
+        } = paths;
+        expanded.command.leading_cd = leading_cd.or(expanded.command.leading_cd);
         expanded.command.to_run = to_run.unwrap_or(expanded.command.to_run);
         expanded.request.env = env.unwrap_or(expanded.request.env);
         expanded.request.cwd = cwd.or(expanded.request.cwd);
@@ -123,6 +130,7 @@ pub fn expand(
 /// What takes the place of what a call said; `None` where it said no address.
 struct Paths {
     to_run: Option<String>,
+    leading_cd: Option<LeadingCd>,
     env: Option<Vec<(OsString, OsString)>>,
     cwd: Option<PathBuf>,
 }
@@ -136,6 +144,8 @@ struct Expansion<'a> {
 impl Expansion<'_> {
     fn all(&mut self, request: &Request, command: &Command) -> Result<Paths, String> {
         let to_run = self.text(&command.to_run, Spelling::Shell)?;
+        let leading_cd = command.leading_cd.as_ref();
+        let leading_cd = leading_cd.map(|cd| self.leading_cd(cd)).transpose()?;
         let mut env = None;
         for (index, (_, value)) in request.env.iter().enumerate() {
             let Some(value) = value.to_str() else {
@@ -150,7 +160,21 @@ impl Expansion<'_> {
         }
         let cwd = request.cwd.as_deref().and_then(Path::to_str);
         let cwd = cwd.map(|cwd| self.directory(cwd)).transpose()?.flatten();
-        Ok(Paths { to_run, env, cwd })
+        Ok(Paths {
+            to_run,
+            leading_cd: leading_cd.flatten(),
+            env,
+            cwd,
+        })
+    }
+
+    fn leading_cd(&mut self, cd: &LeadingCd) -> Result<Option<LeadingCd>, String> {
+        let Some(text) = self.text(&cd.text, Spelling::Shell)? else {
+            return Ok(None);
+        };
+        let directory = self.directory(&cd.directory)?;
+        let directory = directory.and_then(|path| path.into_os_string().into_string().ok());
+        Ok(directory.map(|directory| LeadingCd { directory, text }))
     }
 
     fn text(&mut self, text: &str, spelling: Spelling) -> Result<Option<String>, String> {

@@ -95,6 +95,10 @@ async fn variables_and_the_directory_get_plain_paths() {
     assert_eq!(entries(&local.join("made")), ["for it's.txt"]);
     let reply = call(&engine, json!({"command": "pwd", "cwd": "local://made"})).await;
     assert_eq!(reply.output, format!("{}/made\n", local.display()));
+    for lifted in ["cd local://made && pwd", "cd 'local:/made' && pwd"] {
+        let lifted = call(&engine, json!({"command": lifted})).await;
+        assert_eq!(lifted.output, reply.output, "{lifted:?}");
+    }
     let reply = call(&engine, json!({"command": "pwd", "cwd": "local://none"})).await;
     let text = format!("Working directory does not exist: {}/none", local.display());
     assert_eq!(reply.text, text);

@@ -143,6 +143,23 @@ async fn it_is_made_once_and_again_when_the_rc_changes() {
 }
 
 #[tokio::test]
+async fn a_session_that_begins_anew_since_the_rc_changed_says_so() {
+    let home = Home::new();
+    write_rc(&home, "alias one='echo 1'\n");
+    let engine = engine(&home);
+    assert_eq!(pi(&engine, "x=1; one").await.output, "1\n");
+    // As installers do it.
+    let add = "echo \"alias two='echo 2'\" >>~/.bashrc; echo $x";
+    let reply = pi(&engine, add).await;
+    assert_eq!((&*reply.output, reply.session_reset), ("1\n", None));
+    let reply = pi(&engine, "echo \"[$x]\"; two").await;
+    assert_eq!(reply.output, "[]\n2\n");
+    let told = reply.session_reset.as_deref();
+    assert_eq!(told, Some("the rc file of its shell changed"));
+    assert_eq!(pi(&engine, "two").await.session_reset, None);
+}
+
+#[tokio::test]
 async fn an_rc_that_waits_hangs_or_ends_the_shell_means_none() {
     for (rc, reason) in [
         ("sleep 60", "longer than 2 s"),

@@ -182,6 +182,7 @@ impl Sessions {
         if seats.len() >= MOST_SEATS {
             seats.retain(|_, seat| !seat.is_given_up());
         }
+        let is_set_up_anew = end_those_set_up_otherwise(&seats, key);
         while seats.values().filter(|seat| seat.is_used()).count() >= self.limits.most {
             let idle = seats.values().filter_map(Seat::if_idle);
             let (_, mut place, seat) =
@@ -189,12 +190,26 @@ impl Sessions {
             *place = None;
             seat.remember(Reset::Evicted);
         }
-        Ok(Arc::clone(seats.entry(key.clone()).or_default()))
+        let seat = seats.entry(key.clone()).or_default();
+        if is_set_up_anew {
+            seat.remember(Reset::NewSnapshot);
+        }
+        Ok(Arc::clone(seat))
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Seat>>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Ends the session that a new one takes the place of since its rc file changed, if there is one.
+fn end_those_set_up_otherwise(seats: &HashMap<SessionKey, Arc<Seat>>, key: &SessionKey) -> bool {
+    let others = seats
+        .iter()
+        .filter(|(other, _)| other.differs_by_snapshot(key));
+    let idle = others.filter_map(|(_, seat)| seat.if_idle());
+    let ended = idle.map(|(_, mut place, _)| *place = None);
+    ended.count() > 0
 }
 
 impl Seat {

@@ -13,7 +13,7 @@ use crate::script::Script;
 use candidates::Candidate;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The name under which the interceptor denies.
 pub const RULE: &str = "interceptor";
@@ -94,7 +94,7 @@ impl Interceptor {
     pub fn new(rules: &[InterceptorRule]) -> Self {
         let are_given = !rules.is_empty();
         Self {
-            given: are_given.then(|| Arc::new(Compiled::of(rules.to_vec()))),
+            given: are_given.then(|| Compiled::shared(rules)),
         }
     }
 
@@ -144,6 +144,22 @@ impl Interceptor {
 }
 
 impl Compiled {
+    /// Those of the last call, if they are the same: a configuration's are the same in every call, and take longer to compile
+    /// than a short call to run.
+    fn shared(rules: &[InterceptorRule]) -> Arc<Self> {
+        type Last = Option<(Vec<InterceptorRule>, Arc<Compiled>)>;
+        static LAST: Mutex<Last> = Mutex::new(None);
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((given, compiled)) if given == rules => Arc::clone(compiled),
+            _ => {
+                let compiled = Arc::new(Self::of(rules.to_vec()));
+                *last = Some((rules.to_vec(), Arc::clone(&compiled)));
+                compiled
+            }
+        }
+    }
+
     fn of(given: Vec<InterceptorRule>) -> Self {
         let (mut rules, mut bad) = (Vec::new(), Vec::new());
         for rule in given {
@@ -188,4 +204,33 @@ fn compile(rule: &InterceptorRule) -> Result<Regex, String> {
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
         last.unwrap_or("not a regular expression").trim().to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(pattern: &str) -> InterceptorRule {
+        InterceptorRule {
+            pattern: pattern.to_owned(),
+            flags: String::new(),
+            tool: "read".to_owned(),
+            message: "Use it.".to_owned(),
+            scope: Scope::Text,
+        }
+    }
+
+    #[test]
+    fn the_same_rules_are_compiled_once_and_others_are_never_taken_for_them() {
+        let (ours, others) = ([rule("^cat ")], [rule("^less ")]);
+        let tools = ["read".to_owned()];
+        let first = Compiled::shared(&ours);
+        assert!(Arc::ptr_eq(&first, &Compiled::shared(&ours)));
+        for (rules, command) in [(&ours, "cat x"), (&others, "less x"), (&ours, "cat x")] {
+            let interceptor = Interceptor::new(rules);
+            assert!(interceptor.check(command, &tools).is_some(), "{command}");
+            assert!(interceptor.check("more x", &tools).is_none());
+        }
+        assert!(Interceptor::new(&others).check("cat x", &tools).is_none());
+    }
 }

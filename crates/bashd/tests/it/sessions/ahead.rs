@@ -24,6 +24,32 @@ async fn prepared(session: &Session) {
     }
 }
 
+/// Waits until the engine was told of the next calls of so many sessions, by the descriptors that are under way to it;
+/// those of its spare keeper are as well.
+async fn until_told_of(sessions: usize) {
+    let mut told = usize::MAX;
+    for _ in 0..3000 {
+        let infos = std::fs::read_dir("/proc/self/fdinfo").expect("descriptors");
+        let infos = infos
+            .flatten()
+            .flat_map(|info| std::fs::read_to_string(info.path()));
+        told = infos.filter(|info| has_descriptors(info)).count();
+        if told == sessions + 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{told} sockets have descriptors, not those of {sessions} sessions and of the spare");
+}
+
+/// Whether descriptors wait in a socket.
+fn has_descriptors(info: &str) -> bool {
+    let mut counts = info
+        .lines()
+        .filter_map(|line| line.strip_prefix("scm_fds:"));
+    counts.any(|count| count.trim() != "0")
+}
+
 /// Runs a call that somebody watches: its reply, and how often it began.
 async fn watched(session: &Session, request: Request) -> (Reply, usize) {
     let mut running = session.engine.stream(request);
@@ -84,8 +110,13 @@ async fn a_call_begins_as_well_where_the_engine_was_told_of_nothing() {
         prepared(session).await;
         session.output(&format!("x={}", session.name)).await;
     }
+    until_told_of(4).await;
     for session in &sessions {
         prepared(session).await;
+        assert_eq!(session.output("echo $x").await.trim(), session.name);
+    }
+    until_told_of(0).await;
+    for session in &sessions {
         assert_eq!(session.output("echo $x").await.trim(), session.name);
     }
 }

@@ -127,7 +127,11 @@ impl Call {
                     env: defaults.env.iter().cloned().chain(said.env).collect(),
                     timeout: said.timeout.or(defaults.timeout),
                     timeout_as_given: said.timeout_as_given,
-                    stdin: said.stdin.or_else(|| defaults.stdin.clone()),
+                    stdin: if said.stdin.is_null() {
+                        defaults.stdin.clone()
+                    } else {
+                        said.stdin
+                    },
                     mode: said.mode.or_else(|| defaults.mode.clone()),
                     safe_mode: defaults.safe_mode,
                     interceptor: defaults.interceptor,

@@ -30,6 +30,7 @@ pub(crate) use resources::Restraint;
 pub use resources::{Cgroups, LimitKind, LimitsInForce, Resources, parent_group};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A run with nothing undecided: `exec` only carries it out.
@@ -149,7 +150,7 @@ impl Plan {
             Warmth::Warm => true,
         };
         by_kind
-            && self.stdin == Stdin::Null
+            && self.stdin.is_null()
             && !self.stdin_open
             && self.terminal.is_none()
             && self.restraint.is_none()
@@ -173,12 +174,22 @@ pub struct Directory {
 }
 
 /// What the command reads on stdin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub enum Stdin {
     /// `/dev/null`: end of file at once, no waiting for input that never comes.
+    #[default]
     Null,
     /// These bytes, as a file.
     Bytes(Vec<u8>),
+    /// Whatever is open there: a file of any length, a pipe that has no end yet.
+    Open(Arc<OwnedFd>),
+}
+
+impl Stdin {
+    /// Whether there is nothing to read.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
 }
 
 /// How stdout and stderr are captured.

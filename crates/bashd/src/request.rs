@@ -10,10 +10,12 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Ends, Handover, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
-use crate::plan::Resources;
+use crate::plan::{Resources, Stdin};
 use crate::screen::Size;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One call, in the engine's own words, whatever the front end's or the profile's spelling was.
@@ -36,8 +38,8 @@ pub struct Request {
     pub timeout: Option<Duration>,
     /// The timeout in seconds as it was given, where no duration can say it: one below 0.
     pub(crate) timeout_as_given: Option<f64>,
-    /// What the command reads on stdin; `None` means `/dev/null`.
-    pub stdin: Option<Vec<u8>>,
+    /// What the command reads on stdin.
+    pub stdin: Stdin,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.
     pub mode: Option<String>,
     /// Whether only commands that read may run; `None` means as configured, else as the profile says.
@@ -185,7 +187,15 @@ impl Request {
     /// Gives the command something to read on stdin.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = Some(bytes.into());
+        self.stdin = Stdin::Bytes(bytes.into());
+        self
+    }
+
+    /// Lets the command read what is open here, while it comes. Such a call has a shell of its own, and no
+    /// more can be sent to it later.
+    #[must_use]
+    pub fn stdin_from(mut self, file: impl Into<OwnedFd>) -> Self {
+        self.stdin = Stdin::Open(Arc::new(file.into()));
         self
     }
 

@@ -14,14 +14,13 @@ use crate::jobs;
 use crate::print::Printer;
 use crate::settings::Settings;
 use crate::surroundings;
-use anyhow::Context;
 use bashd::request::OnTimeout;
 use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
 pub(crate) use engine::fork_keeper;
 use live::Live;
 use show::Form;
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -59,8 +58,8 @@ pub(crate) fn run(
 }
 
 fn call(arguments: &Run) -> Result<Call, Failure> {
-    let is_stdin = |path: &Path| path.as_os_str() == "-";
-    if arguments.input.as_deref() == Some("-") && arguments.stdin.as_deref().is_some_and(is_stdin) {
+    let stdin = arguments.stdin.as_deref();
+    if arguments.input.as_deref() == Some("-") && stdin.is_some_and(is_own_stdin) {
         let message = "--input - and --stdin - can't both read bashd's stdin";
         return Err(Failure::new(Kind::Usage, message));
     }
@@ -88,12 +87,17 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     for variable in &arguments.env {
         request = request.env(&variable.name, &variable.value);
     }
+    if let Some(path) = &arguments.stdin {
+        request = if arguments.stdin_open {
+            request.stdin(read(path)?)
+        } else {
+            request.stdin_from(open(path)?)
+        };
+    }
     let Some(input) = &arguments.input else {
         one_command(&arguments.command)?.clone_into(&mut request.command);
-        request.stdin = arguments.stdin.as_deref().map(read).transpose()?;
         return Ok(request.into());
     };
-    request.stdin = arguments.stdin.as_deref().map(read).transpose()?;
     Ok(if input == "-" {
         Call::json_bytes(read(Path::new("-"))?, request)
     } else {
@@ -115,16 +119,41 @@ fn one_command(words: &[String]) -> Result<&str, Failure> {
     }
 }
 
+/// The file at a path, or bashd's own stdin. Nothing of it is read: it may have no end.
+fn open(path: &Path) -> Result<File, Failure> {
+    let opened = if is_own_stdin(path) {
+        let own = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);
+        own.map(File::from).map_err(io::Error::from)
+    } else {
+        File::open(path)
+    };
+    let file = opened.and_then(|file| {
+        if file.metadata()?.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(file)
+    });
+    file.map_err(|error| unreadable(path, error))
+}
+
+/// Everything in the file at a path, or in bashd's own stdin.
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let result = if path.as_os_str() == "-" {
-        let read = io::stdin().lock().read_to_end(&mut bytes);
-        read.map(drop).context("stdin can't be read")
-    } else {
-        fs::read(path)
-            .map(|read| bytes = read)
-            .with_context(|| format!("{} can't be read", path.display()))
-    };
-    result.map_err(|chain| Failure::of(Kind::Usage, chain))?;
+    let read = open(path)?.read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(path, error))?;
     Ok(bytes)
+}
+
+fn is_own_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Failure {
+    let name = if is_own_stdin(path) {
+        "stdin".into()
+    } else {
+        path.to_string_lossy()
+    };
+    let chain = anyhow::Error::new(error).context(format!("{name} can't be read"));
+    Failure::of(Kind::Usage, chain)
 }

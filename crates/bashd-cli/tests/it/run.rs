@@ -76,6 +76,31 @@ fn flags_reach_the_command() {
         .stdin("from a pipe")
         .run();
     assert_eq!(piped.out(), "from a pipe");
+    let typed = bashd(&home, &["run", "--stdin", "-", "--stdin-open", "head -1"])
+        .stdin("from a pipe\n")
+        .run();
+    assert_eq!(typed.out(), "from a pipe\n");
+}
+
+#[test]
+fn input_without_an_end_is_read_as_it_comes_and_delays_nothing() {
+    let home = Home::new();
+    for profile in ["default", "voice", "harness", "phoenix", "pi"] {
+        let endless = json(
+            &home,
+            &["--profile", profile, "--stdin", "/dev/zero", "head -c 5"],
+        );
+        assert_eq!(endless["output_bytes"], 5, "{profile}: {endless}");
+    }
+    // The shell holds the pipe's other end, and says nothing.
+    let script = "mkfifo pipe; exec 3<>pipe; \"$0\" run --json --stdin - --timeout 1 cat <&3";
+    let transcript = by_sh(&home, script).run();
+    let reply: Value = serde_json::from_slice(&transcript.stdout).unwrap();
+    assert_eq!(reply["timed_out"], true, "{reply}");
+    assert!(reply["wall_ms"].as_u64().unwrap() < 10_000, "{reply}");
+    let failed = shown(&home, &["run", "--stdin", "/", "cat"]);
+    assert_eq!(failed.code(), Some(125));
+    assert!(failed.err().contains("/ can't be read"), "{}", failed.err());
 }
 
 #[test]

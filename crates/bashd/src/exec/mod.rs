@@ -43,7 +43,7 @@ pub use sessions::SessionLimits;
 pub(crate) use sessions::Sessions;
 use std::convert::Infallible;
 use std::ffi::OsString;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::Duration;
@@ -156,10 +156,7 @@ fn no_answer() -> Error {
 async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<Connection> {
     let failed = |error| Error::io(ErrorKind::Spawn, "talk to the keeper", error);
     let message = start_message(plan, beginning);
-    let stdin = match &plan.stdin {
-        Stdin::Null => None,
-        Stdin::Bytes(bytes) => Some(protocol::memory_file(bytes).map_err(failed)?),
-    };
+    let stdin = open_stdin(&plan.stdin).map_err(failed)?;
     let fds: Vec<_> = [Some(plan.cwd.fd.as_fd()), stdin.as_ref().map(AsFd::as_fd)]
         .into_iter()
         .flatten()
@@ -184,6 +181,15 @@ async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<C
             Err(why_gone(&connection).await.unwrap_or(failed(error)))
         }
         Err(error) => Err(failed(error)),
+    }
+}
+
+/// What the keeper hands to the command, unless that is to read nothing.
+fn open_stdin(stdin: &Stdin) -> std::io::Result<Option<OwnedFd>> {
+    match stdin {
+        Stdin::Null => Ok(None),
+        Stdin::Bytes(bytes) => protocol::memory_file(bytes).map(Some),
+        Stdin::Open(file) => file.try_clone().map(Some),
     }
 }
 
@@ -221,7 +227,7 @@ fn start_message(plan: &Plan, beginning: Beginning) -> Start {
             .flatten()
             .map(|script| ByteBuf::from(script.into_bytes())),
         env: plan.env.clone(),
-        stdin: plan.stdin != Stdin::Null,
+        stdin: !plan.stdin.is_null(),
         streams: plan.streams,
         quota: plan.quota,
         timeout_us: micros(plan.limits.timeout),

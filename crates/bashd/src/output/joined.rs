@@ -1,6 +1,6 @@
 //! Several sources one after the other, as one: stdout, a separator, stderr.
 
-use super::{Piece, Source};
+use super::{Omitted, Piece, Source};
 use std::io;
 use std::ops::Range;
 
@@ -57,6 +57,19 @@ impl Part<'_> {
     }
 }
 
+impl Joined<'_> {
+    /// The parts that a range touches, each with what it has of it.
+    fn touched(&self, range: Range<u64>) -> impl Iterator<Item = (&Part<'_>, Range<u64>)> {
+        let mut begin = 0;
+        self.parts.iter().filter_map(move |part| {
+            let end = begin + part.len();
+            let start = std::mem::replace(&mut begin, end);
+            let wanted = range.start.max(start)..range.end.min(end);
+            (!wanted.is_empty()).then(|| (part, wanted.start - start..wanted.end - start))
+        })
+    }
+}
+
 impl Source for Joined<'_> {
     fn len(&self) -> u64 {
         self.parts.iter().map(Part::len).sum()
@@ -68,16 +81,23 @@ impl Source for Joined<'_> {
 
     fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
         let mut pieces = Vec::new();
-        let mut begin = 0;
-        for part in &self.parts {
-            let end = begin + part.len();
-            let wanted = range.start.max(begin)..range.end.min(end);
-            if !wanted.is_empty() {
-                pieces.extend(part.read(wanted.start - begin..wanted.end - begin)?);
-            }
-            begin = end;
+        for (part, wanted) in self.touched(range) {
+            pieces.extend(part.read(wanted)?);
         }
         Ok(pieces)
+    }
+
+    fn between(&self, range: Range<u64>) -> Omitted {
+        let mut between = Omitted::default();
+        for (part, wanted) in self.touched(range) {
+            if let Part::Separator(bytes) = part {
+                let wanted = bytes.get(wanted.start as usize..wanted.end as usize);
+                let wanted = wanted.unwrap_or_default();
+                between.bytes += wanted.len() as u64;
+                between.lines += memchr::memchr_iter(b'\n', wanted).count() as u64;
+            }
+        }
+        between
     }
 }
 

@@ -27,6 +27,11 @@ pub trait Source {
     /// Reads what is kept of `range`, in order; what is gone is told as a gap, never as void bytes.
     fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<Piece>>;
 
+    /// What of `range` stands between streams, and was written by no command.
+    fn between(&self, _range: std::ops::Range<u64>) -> Omitted {
+        Omitted::default()
+    }
+
     /// Offset at which the line with this number (from 0) begins, if it is still there.
     fn offset_of_line(&self, line: u64) -> std::io::Result<Option<u64>> {
         scan_for_line(self, line)

@@ -47,9 +47,10 @@ pub(crate) fn capture(
         &end,
         window.tail.min(window.max.saturating_sub(window.head)),
     );
+    let between = source.between(head.raw..bytes.saturating_sub(tail.raw));
     let omitted = Omitted {
-        bytes: bytes.saturating_sub(head.raw + tail.raw),
-        lines: lines.saturating_sub(head.newlines + tail.newlines),
+        bytes: bytes.saturating_sub(head.raw + tail.raw + between.bytes),
+        lines: lines.saturating_sub(head.newlines + tail.newlines + between.lines),
     };
     let parts = Parts {
         head: &head.text,

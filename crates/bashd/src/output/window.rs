@@ -160,10 +160,15 @@ pub(crate) fn capture(
             omitted: (omitted.bytes > 0).then_some(omitted),
         });
     }
-    let head = render(&head_of(start.segments, window.head.min(window.max)));
+    let first = head_of(start.segments, window.head.min(window.max));
     let tail_limit = window.tail.min(window.max.saturating_sub(window.head));
-    let tail = render(&tail_of(source, bytes, tail_limit)?);
-    let omitted = omitted_beside(head.raw + tail.raw, head.lines + tail.lines);
+    let last = tail_of(source, bytes, tail_limit)?;
+    let between = source.between(length(&first)..bytes.saturating_sub(length(&last)));
+    let (head, tail) = (render(&first), render(&last));
+    let omitted = omitted_beside(
+        head.raw + tail.raw + between.bytes,
+        head.lines + tail.lines + between.lines,
+    );
     let got = if bytes > window.max as u64 {
         bytes
     } else {
@@ -194,6 +199,15 @@ pub(crate) fn capture(
 fn lines_in(text: &str) -> u64 {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
     newlines + u64::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// Bytes of the stream that the segments stand for.
+fn length(segments: &[Segment]) -> u64 {
+    let lengths = segments.iter().map(|segment| match segment {
+        Segment::Kept(bytes) => bytes.len() as u64,
+        Segment::Lost(bytes) => *bytes,
+    });
+    lengths.sum()
 }
 
 /// Bytes of text that the segments need at most.

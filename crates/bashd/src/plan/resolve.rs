@@ -4,8 +4,8 @@ use super::client_environment::Guarded;
 use super::environment::{Inheritance, Origin};
 use super::shell::{self, Place, Programs};
 use super::{
-    ClientEnvironment, Directory, Plan, Shell, Stdin, Streams, Variables, Warmth, directory,
-    environment, job, one_program, resources, session, session_plan, steps, terminal,
+    ClientEnvironment, Directory, Plan, Shell, Streams, Variables, Warmth, directory, environment,
+    job, one_program, resources, session, session_plan, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -124,7 +124,7 @@ pub(crate) fn resolve(
         cwd,
         env,
         client_env,
-        stdin: request.stdin.clone().map_or(Stdin::Null, Stdin::Bytes),
+        stdin: request.stdin.clone(),
         streams: match terminal {
             Some(_) => Streams::Merged,
             None => profile.output.streams,

@@ -1,7 +1,7 @@
 //! Whether a call runs in a session's shell, and how.
 
 use super::resolve::{Setting, Wish};
-use super::{Directory, SessionKey, SessionPlan, Shell, environment, session};
+use super::{Directory, SessionKey, SessionPlan, Shell, Stdin, environment, session};
 use crate::guard::safe_mode::Form;
 use std::ffi::OsStr;
 
@@ -51,11 +51,14 @@ fn plan_session(
     if !request.resources.or(config.resources).eq(&config.resources) {
         return Err("limits of its own hold in a shell of its own, not in the session".to_owned());
     }
-    if request.background || request.stdin_open {
-        return if request.session.is_none() {
-            Ok(None)
-        } else {
-            Err("a job runs in a shell of its own, not in the session".to_owned())
+    let reads_a_file = matches!(request.stdin, Stdin::Open(_));
+    if request.background || request.stdin_open || reads_a_file {
+        return match &request.session {
+            None => Ok(None),
+            Some(_) if reads_a_file => Err(
+                "what reads an open file runs in a shell of its own, not in the session".to_owned(),
+            ),
+            Some(_) => Err("a job runs in a shell of its own, not in the session".to_owned()),
         };
     }
     if !session::is_possible(shell) {

@@ -3,6 +3,7 @@
 use super::{OnTimeout, Refusal, RefusalKind, Request};
 use crate::config::Config;
 use crate::notice::Notice;
+use crate::plan::Stdin;
 use crate::profile::Profile;
 use crate::profile::parameters::{Needs, Parameter, Sets};
 use crate::profile::rules::{Mode, Runs};
@@ -112,6 +113,10 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     }
     if let Some(name) = &request.session {
         refuse_bad_session(name)?;
+    }
+    if request.stdin_open && matches!(request.stdin, Stdin::Open(_)) {
+        let detail = "`stdin_open` follows a text, not an open file";
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
     }
     let mode = mode_of(profile, request.mode.as_deref())?;
     let mut accepted = settle_timeout(profile, mode, request)?;

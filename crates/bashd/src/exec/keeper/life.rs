@@ -22,24 +22,21 @@
 use super::ending::{self, Reaped, Remains, Scope};
 use super::input::Input;
 use super::job::{Job, ended_later};
-use super::job_messages::{Announce, Detach};
 use super::prompt;
-use super::protocol::{self, End, Exited, Frame, Query, Release, Start};
+use super::protocol::{Exited, Query, Release, Start};
 use super::pty::Terminal;
 use super::pump::{Pump, Turn};
 use super::report::GROWTH_INTERVAL;
 use super::restraint::Restrained;
 use super::start::Shell;
-use super::waiting::{Keeper, poll};
+use super::waiting::Keeper;
 use crate::exec::os::signals::Arrived;
 use crate::exec::{EndedBy, Exit, Reset};
 use crate::output::spool::{self, Storage};
 use crate::plan::Survivors;
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -240,7 +237,7 @@ impl Run {
     }
 
     /// Whether nothing lives any more and the engine was told.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none()
     }
 
@@ -272,46 +269,6 @@ impl Run {
             .into_iter()
             .flatten()
             .min()
-    }
-
-    fn wait(&self, keeper: &Keeper, now: Instant) -> io::Result<Ready> {
-        let mut fds = vec![PollFd::new(&keeper.signals, PollFlags::IN)];
-        let hears = now >= self.deaf_until;
-        if let Some(link) = keeper.link.as_ref().filter(|_| hears) {
-            let writable = if self.unsent.is_some() {
-                PollFlags::OUT
-            } else {
-                PollFlags::empty()
-            };
-            fds.push(PollFd::new(link, PollFlags::IN | writable));
-        }
-        let engine_at = fds.len();
-        if let Some(engine) = keeper.engine.as_ref().filter(|_| hears) {
-            fds.push(PollFd::new(engine, PollFlags::IN));
-        }
-        let pipes_at = fds.len();
-        let pipes = self.pumps.iter().filter_map(Pump::pipe);
-        fds.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        let job_at = fds.len();
-        fds.extend(
-            self.job_descriptors()
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
-        );
-        let input_at = fds.len();
-        let input = self.input.as_ref().and_then(Input::wants_to_write);
-        fds.extend(input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
-        poll(&mut fds, self.next_moment(now))?;
-        let any = |from: usize, to: usize| {
-            fds.get(from..to)
-                .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
-        };
-        Ok(Ready {
-            signals: any(0, 1),
-            link: any(1, engine_at),
-            engine: any(engine_at, pipes_at),
-            output: any(pipes_at, job_at),
-            job: any(job_at, input_at),
-        })
     }
 
     /// Collects dead children, and asks newcomers to end where the run is being ended.
@@ -348,57 +305,6 @@ impl Run {
         self.stirred(now);
         if let Phase::Draining { last_output, .. } = &mut self.phase {
             *last_output = now;
-        }
-    }
-
-    /// Hears the engine, or that it is gone.
-    fn listen(&mut self, keeper: &mut Keeper, ready: &Ready, now: Instant) {
-        let mut is_gone = ready.engine;
-        // The last word of an engine that is gone may have come after our look at the socket.
-        while (ready.link || ready.engine)
-            && let Some(link) = &keeper.link
-        {
-            match protocol::receive(link) {
-                Ok(Some(frame)) => self.obey(link, &frame, now),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Ok(None) | Err(_) => {
-                    is_gone = true;
-                    break;
-                }
-            }
-        }
-        if is_gone {
-            keeper.link = None;
-            keeper.engine = None;
-            self.unsent = None;
-            self.query = None;
-            if self.custody == Custody::Foreground && !self.is_over() {
-                self.end(Some(EndedBy::Cancel), now);
-            }
-        }
-    }
-
-    fn obey(&mut self, link: &OwnedFd, frame: &Frame, now: Instant) {
-        if frame.is::<Query>() {
-            self.query = frame.body().ok();
-        } else if let Ok(end) = frame.body_if::<End>() {
-            self.end(Some(end.by), now);
-        } else if frame.is::<Detach>() {
-            self.detach(link, frame, None);
-        } else if frame.is::<Announce>() {
-            self.announce(frame);
-        } else if frame.is::<Release>() {
-            if self.phase == Phase::Reported {
-                self.custody = Custody::Released;
-                // What could not be ended has nothing to say that anybody would look for.
-                if self.asked.is_empty()
-                    && let Ok(release) = frame.body::<Release>()
-                {
-                    self.keep_log(&release);
-                }
-            }
-        } else if !self.obey_keyboard(frame) {
-            let _ = protocol::refuse(link, &frame.name);
         }
     }
 
@@ -534,17 +440,4 @@ impl Run {
         }
         Ok(())
     }
-}
-
-/// What `poll` found.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "one for each kind of descriptor that was waited for"
-)]
-struct Ready {
-    signals: bool,
-    link: bool,
-    engine: bool,
-    output: bool,
-    job: bool,
 }

@@ -4,10 +4,12 @@ use super::{Live, Place, Seat, SessionLimits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::connection::Connection;
 use crate::exec::conversation::{Call, Heard, Place as CallPlace};
-use crate::exec::keeper::protocol::{self, Call as CallMessage, End, Exited, Form, Open};
+use crate::exec::keeper::protocol::{Call as CallMessage, End, Exited, Form, Open};
 use crate::exec::keepers::{self, Keepers};
-use crate::exec::{EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, micros};
-use crate::plan::{Plan, SessionPlan, Stdin, Variables};
+use crate::exec::{
+    EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, micros, open_stdin,
+};
+use crate::plan::{Plan, SessionPlan, Variables};
 use rustix::process::Signal;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -77,10 +79,7 @@ impl Turn {
             let begins_in = seat.directory().take().filter(|path| path.is_dir());
             (open(plan, session, begins_in, opening).await?, 1)
         };
-        let stdin = match &plan.stdin {
-            Stdin::Null => None,
-            Stdin::Bytes(bytes) => Some(protocol::memory_file(bytes).map_err(cannot_talk)?),
-        };
+        let stdin = open_stdin(&plan.stdin).map_err(cannot_talk)?;
         let form = Form {
             number: calls,
             stdin: stdin.is_some(),

@@ -149,7 +149,7 @@ pub(crate) struct Host(pub(crate) Arc<dyn ClientTerminal>);
 /// Whether a request can run in a client's terminal: it takes no input from us, is no terminal of
 /// ours, keeps no shell from call to call, and never becomes a job.
 pub(crate) fn suits(request: &Request) -> bool {
-    let has_input = request.stdin.is_some() || request.stdin_open;
+    let has_input = !request.stdin.is_null() || request.stdin_open;
     let is_job = request.background || request.on_timeout == Some(OnTimeout::Background);
     let is_in_session = request.session.is_some();
     !has_input && !is_job && !is_in_session && !request.pty

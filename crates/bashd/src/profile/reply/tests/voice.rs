@@ -127,6 +127,12 @@ fn v_20_the_limit_holds_for_both_streams_together() {
     assert!(!reply.text.contains('#'));
     assert!(reply.text.contains("\n[Output truncated at 100KB]\n"));
     assert_eq!((reply.output_bytes, reply.stderr_bytes), (102_401, Some(1)));
+    // The newline between the streams is ours, shown or not.
+    assert_eq!((reply.omitted_bytes, reply.omitted_lines), (1, 0));
+    let reply = ran("voice", vec![b'a'; 102_399], "##\n").reply();
+    assert_eq!((reply.omitted_bytes, reply.omitted_lines), (3, 1));
+    let reply = ran("voice", vec![b'a'; 102_398], "##\n").reply();
+    assert_eq!((reply.omitted_bytes, reply.omitted_lines), (2, 1));
 }
 
 #[test]

@@ -50,6 +50,8 @@ pub struct Hidden {
     pub before: Omitted,
     /// Behind it.
     pub after: Omitted,
+    /// Lines behind it that no newline ends: the last one of a stream may be.
+    pub unended: u64,
 }
 
 impl Hidden {
@@ -68,6 +70,7 @@ impl Hidden {
         Self {
             before: sum(self.before, other.before),
             after: sum(self.after, other.after),
+            unended: self.unended + other.unended,
         }
     }
 
@@ -119,6 +122,7 @@ impl<'a> Limited<'a> {
                     bytes: whole.offset - end.offset,
                     lines: whole.newlines - end.newlines,
                 },
+                unended: u64::from(end.offset < whole.offset && !ends_with_newline(source)?),
             },
         })
     }
@@ -237,6 +241,12 @@ fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Plac
         }
     }
     Ok(Place::default())
+}
+
+fn ends_with_newline(source: &dyn Source) -> io::Result<bool> {
+    let end = source.len();
+    let last = source.read(end.saturating_sub(1)..end)?;
+    Ok(last.last() == Some(&Piece::Kept(vec![b'\n'])))
 }
 
 /// Where a gap begins that reaches to `end` at least.

@@ -8,7 +8,7 @@
 use super::text::split_incomplete;
 
 /// Stands at the end of a line that was cut; three bytes.
-const ELLIPSIS: char = '…';
+pub(super) const ELLIPSIS: char = '…';
 
 /// Bytes of a line that are looked at for its first characters. A line of nothing but control
 /// characters must not cost more than that.

@@ -5,7 +5,7 @@
 //! numbers are those of the stream.
 
 use super::ends::{self, End, Shown};
-use super::plain_line::Cap;
+use super::plain_line::{Cap, ELLIPSIS};
 use super::window::{Keep, Parts, Window};
 use super::{Capture, Extent, Omitted, Source};
 use std::io;
@@ -106,6 +106,17 @@ impl Part {
         self.lines += u64::from(!text.is_empty());
         self.newlines += u64::from(text.ends_with('\n'));
     }
+
+    /// The same of a line's end, where it may be seen that it is cut.
+    fn count_end(&mut self, text: &str, shown: &Shown) {
+        self.count_piece(text);
+        if shown.cut > 0 && text.trim_end_matches('\n').ends_with(ELLIPSIS) {
+            self.raw += shown.cut;
+            self.raw -= ELLIPSIS.len_utf8() as u64;
+            self.cut += shown.cut;
+            self.cut_lines += 1;
+        }
+    }
 }
 
 fn joined(end: &End) -> Part {
@@ -150,7 +161,7 @@ fn suffix(end: &End, limit: usize) -> Part {
             let from = shown.text.ceil_char_boundary(shown.text.len() - room);
             let piece = shown.text.get(from..).unwrap_or_default();
             pieces.push(piece);
-            part.count_piece(piece);
+            part.count_end(piece, shown);
             break;
         }
     }

@@ -188,6 +188,7 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
 fn check_truncation(texts: &TruncationTexts) -> Result<(), String> {
     let range = ["first", "last", "total"];
     let middle = [
+        "begin",
         "head",
         "first",
         "last",

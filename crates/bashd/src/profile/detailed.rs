@@ -97,8 +97,8 @@ struct Cut<'a> {
     bytes: u64,
     /// Bytes and newlines that are not shown, if any are not.
     omitted: Option<(u64, u64)>,
-    /// Whether the window did that, and not only limits that the caller asked for.
-    by_window: bool,
+    /// The same of what the window left out, and not limits that the caller asked for.
+    by_window: Option<(u64, u64)>,
     total_lines: u64,
     shown: Ranges,
     window: &'a Window,
@@ -145,14 +145,20 @@ impl<'a> Cut<'a> {
             Some((bytes + more.bytes, lines + more.lines))
         });
         let hidden = finished.hidden;
-        let by_limits = hidden.before.bytes + hidden.after.bytes;
-        let total_lines = hidden.before.lines + extent.lines + hidden.after.lines;
+        let by_limits = (
+            hidden.before.bytes + hidden.after.bytes,
+            hidden.before.lines + hidden.after.lines,
+        );
+        let total_lines = extent.lines + by_limits.1 + hidden.unended;
         Self {
             shown: Ranges::of(&extent, hidden.before.lines, total_lines),
             extent,
             bytes: captures.iter().map(|capture| capture.bytes).sum(),
             omitted,
-            by_window: omitted.is_some_and(|(bytes, _)| bytes > by_limits),
+            by_window: omitted.and_then(|(bytes, lines)| {
+                let bytes = bytes.checked_sub(by_limits.0).filter(|bytes| *bytes > 0);
+                Some((bytes?, lines.saturating_sub(by_limits.1)))
+            }),
             total_lines,
             window: &profile.output.window,
             line_bytes: profile.output.line_bytes,
@@ -167,8 +173,8 @@ impl<'a> Cut<'a> {
     /// Sentences about what is not shown, in brackets; `None` when everything is.
     fn notice(&self, texts: &TruncationTexts) -> Option<String> {
         let mut sentences = Vec::new();
-        if let Some((bytes, _)) = self.omitted {
-            sentences.push(self.window_sentence(texts, bytes));
+        if self.omitted.is_some() {
+            sentences.push(self.window_sentence(texts));
         }
         if self.extent.cut_lines > 0 {
             let max = self.line_bytes.unwrap_or_default().to_string();
@@ -194,20 +200,22 @@ impl<'a> Cut<'a> {
         Some(format!("[{}]", sentences.join(". "))).filter(|notice| notice != "[]")
     }
 
-    fn window_sentence(&self, texts: &TruncationTexts, bytes: u64) -> String {
-        let (template, head, (first, last)) = match self.shown {
-            _ if self.shown_lines() == 0 => (&texts.count, 0, (0, 0)),
+    fn window_sentence(&self, texts: &TruncationTexts) -> String {
+        let (template, (begin, head), (first, last)) = match self.shown {
+            _ if self.shown_lines() == 0 => (&texts.count, (0, 0), (0, 0)),
             Ranges::Head(first, last) | Ranges::Tail(first, last) => {
-                (&texts.range, 0, (first, last))
+                (&texts.range, (0, 0), (first, last))
             }
-            Ranges::Middle((_, head), tail) => (&texts.middle, head, tail),
+            Ranges::Middle(head, tail) => (&texts.middle, head, tail),
         };
         let middle = first.saturating_sub(head + 1);
+        let (bytes, _) = self.by_window.unwrap_or_default();
         let sentence = fill(
             template,
             &[
                 ("first", &first.to_string()),
                 ("last", &last.to_string()),
+                ("begin", &begin.to_string()),
                 ("head", &head.to_string()),
                 ("total", &self.total_lines.to_string()),
                 ("shown", &self.shown_lines().to_string()),
@@ -215,7 +223,7 @@ impl<'a> Cut<'a> {
                 ("omitted_size", &window::decimal_size(bytes)),
             ],
         );
-        if matches!(self.shown, Ranges::Middle(..)) || !self.by_window {
+        if matches!(self.shown, Ranges::Middle(..)) || self.by_window.is_none() {
             return sentence;
         }
         let limit = window::decimal_size(self.window.max as u64);
@@ -224,9 +232,10 @@ impl<'a> Cut<'a> {
 
     /// `meta.truncation`, where something was left out.
     fn truncation(&self) -> Option<Value> {
-        let (bytes, lines) = self.omitted?;
+        self.omitted?;
+        let (bytes, lines) = self.by_window.unwrap_or_default();
         let range = |start: u64, end: u64| json!({ "start": start, "end": end });
-        let by = if self.by_window { "bytes" } else { "lines" };
+        let by = self.by_window.map_or("lines", |_| "bytes");
         let mut fields = Map::new();
         let (direction, by) = match self.shown {
             Ranges::Head(..) => ("head", by),
@@ -326,7 +335,7 @@ fn summary(finished: &Finished, cut: &Cut<'_>) -> Value {
     summary.insert("outputLines".to_owned(), json!(cut.shown_lines()));
     summary.insert("outputBytes".to_owned(), json!(cut.extent.bytes));
     cut.insert_artifact(&mut summary);
-    if let (Some((bytes, lines)), Ranges::Middle(..)) = (cut.omitted, cut.shown) {
+    if let (Some((bytes, lines)), Ranges::Middle(..)) = (cut.by_window, cut.shown) {
         summary.insert("elidedBytes".to_owned(), json!(bytes));
         summary.insert("elidedLines".to_owned(), json!(lines));
     }

@@ -182,6 +182,17 @@ async fn streaming_output_a_head_is_a_setting_with_a_marker_between_the_ends() {
     let truncation = &reply.result["details"]["meta"]["truncation"];
     assert_eq!(truncation["direction"], "middle");
     assert_eq!(truncation["elidedBytes"], 120_000 - 51_200);
+    // Of lines that were asked for, those that are told are those that are shown.
+    let input = r#"{"command": "seq -w 1 20000", "tail": 10000}"#;
+    let reply = Contract::on(&engine, "pi").json(input).await;
+    let told =
+        "[Showing lines 10001-10100 and 11567-20000 of 20000; 1,466 middle lines (8.6KB) elided. ";
+    assert!(reply.text.contains(told), "{}", reply.text);
+    let truncation = &reply.result["details"]["meta"]["truncation"];
+    assert_eq!(truncation["elidedBytes"], 60_000 - 51_200);
+    let summary = &reply.result["summary"];
+    assert_eq!(summary["elidedBytes"], 60_000 - 51_200);
+    assert_eq!(summary["elidedLines"], 1466);
     // Not more than half, however much is asked for; and a head that ends inside of a line.
     let engine = showing_of_the_start(&home, 1 << 30);
     let reply = Contract::on(&engine, "pi").run("seq -w 1 20000").await;

@@ -236,6 +236,9 @@ async fn limits_hold_for_the_whole_output_not_for_the_window() {
     let reply = run("seq 1000000 | tail -n 2", None, None).await;
     assert_eq!(reply.output, "999999\n1000000\n");
     assert_eq!(reply.output_lines, 1_000_000, "everything is kept");
+    let reply = run("printf 'a\\nb'", Some(1), None).await;
+    assert_eq!(reply.output, "a\n");
+    assert!(reply.text.contains("[Showing lines 1-1 of 2."), "{reply:?}");
     let reply = run("seq 1000000", Some(1000), Some(3)).await;
     assert_eq!(reply.output, "998\n999\n1000\n");
     let reply = run("yes | head -n 5", None, None).await;

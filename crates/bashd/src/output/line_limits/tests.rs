@@ -47,6 +47,13 @@ fn what_is_left_out_is_counted_on_its_side() {
     let hidden = Limited::new(&text, limits(4, 2)).unwrap().hidden();
     assert_eq!(hidden.before, Omitted { bytes: 4, lines: 2 });
     assert_eq!(hidden.after, Omitted { bytes: 1, lines: 0 });
+    assert_eq!(hidden.unended, 1);
+    let unended = |text: &str, limits| {
+        let text = Fixed::text(text);
+        Limited::new(&text, limits).unwrap().hidden().unended
+    };
+    assert_eq!(unended("1\n2\n", limits(1, 0)), 0);
+    assert_eq!(unended("1\n2", limits(0, 1)), 0, "it is shown");
     let mut capture = Capture {
         text: "3\n4\n".to_owned(),
         bytes: 4,

@@ -73,6 +73,24 @@ fn of_a_longer_one_the_last_bytes_and_their_lines() {
 }
 
 #[test]
+fn a_cut_line_of_which_only_the_end_is_shown_counts_as_cut() {
+    let text = Fixed::text("0123456789abcdef\n0123456789abcdef\n");
+    let capture = shown(&text, &window(16, 0, 16), Some(10));
+    assert_eq!(capture.text, "<6,0>6…\n0123456…\n");
+    let Extent {
+        cut_lines,
+        cut_bytes,
+        tail,
+        ..
+    } = capture.extent;
+    assert_eq!((cut_lines, cut_bytes, tail), (2, 18, 2));
+    // Its newline alone tells nothing of a cut.
+    let capture = shown(&text, &window(12, 0, 12), Some(10));
+    assert_eq!(capture.text, "<16,0>\n0123456…\n");
+    assert_eq!(capture.extent.cut_lines, 1);
+}
+
+#[test]
 fn a_head_window_is_a_setting() {
     let text = numbered();
     let capture = shown(&Fixed::text(&text), &window(30, 10, 20), None);

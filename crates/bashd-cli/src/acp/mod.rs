@@ -166,8 +166,10 @@ async fn serve_client(
 ) -> Result<(), Error> {
     let incoming = futures::stream::unfold(lines, async |mut lines| {
         let text = match lines.recv().await? {
-            Line::Text(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            // Answered as what can't be parsed.
+            // Both are answered as what can't be parsed; a mended text would be another command.
+            Line::Text(bytes) => {
+                String::from_utf8(bytes).unwrap_or_else(|_| "a line that is no text".to_owned())
+            }
             Line::TooLong => "a line that is too long".to_owned(),
         };
         Some((Ok(text), lines))

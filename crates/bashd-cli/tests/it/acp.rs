@@ -4,6 +4,7 @@ use crate::mcp::{node, packages, scripts};
 use bashd_testkit::Home;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 
 const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
 
@@ -253,4 +254,38 @@ fn acpx_gets_the_reply_with_its_terminal_and_without() {
     let (raw, _) = acpx(&["--deny-all", "--format", "json"], "touch X");
     assert!(raw.contains("could not be had"), "{raw}");
     assert!(!home.workspace().join("X").exists());
+}
+
+#[test]
+fn a_line_that_is_no_text_runs_nothing_and_the_next_is_answered() {
+    let home = Home::new();
+    let prompt = |id: u8, text: &[u8]| {
+        let head = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"session/prompt","params":{{"sessionId":"session-1","prompt":[{{"type":"text","text":""#
+        );
+        [head.as_bytes(), text, b"\"}]}}\n"].concat()
+    };
+    let open = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"session/new","params":{{"cwd":"{}","mcpServers":[]}}}}"#,
+        home.workspace().display()
+    );
+    let greet = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#;
+    let mut agent = crate::bashd(&home, &["acp"]).stdin("").spawn();
+    let mut input = agent.stdin.take().unwrap();
+    let mut answers = BufReader::new(agent.stdout.take().unwrap()).lines();
+    let mut answer = || {
+        let mut lines = answers.by_ref().map(Result::unwrap);
+        lines.find(|line| line.contains("\"id\":")).unwrap()
+    };
+    writeln!(input, "{greet}").unwrap();
+    answer();
+    writeln!(input, "{open}").unwrap();
+    answer();
+    input.write_all(&prompt(2, b": > made-\xff")).unwrap();
+    assert!(answer().contains("-32700"));
+    input.write_all(&prompt(3, b"ls")).unwrap();
+    assert!(answer().contains("\"id\":3"));
+    drop(input);
+    assert!(agent.wait().unwrap().success());
+    assert_eq!(fs::read_dir(home.workspace()).unwrap().count(), 0);
 }

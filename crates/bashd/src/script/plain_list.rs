@@ -21,7 +21,10 @@ const DECLARING: [&str; 8] = [
 /// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
+    /// A command, or assignments before it.
     Name,
+    /// The same, or nothing: assignments are a command by themselves.
+    NameOrEnd,
     Argument,
     /// The grammar takes a word behind a redirect for another file of that.
     Redirect,
@@ -38,7 +41,7 @@ pub(super) fn is_one(text: &str) -> bool {
             return true;
         }
         let read = match next {
-            Next::Name => name(rest),
+            Next::Name | Next::NameOrEnd => assignment(rest).or_else(|| name(rest)),
             Next::Argument => redirect(rest).or_else(|| argument(rest)),
             Next::Redirect => redirect(rest),
         };
@@ -74,6 +77,24 @@ fn name(text: &str) -> Option<(usize, Next)> {
     }
     let is_plain = !is_reserved(name) && !DECLARING.contains(&name) && ends(text, length);
     is_plain.then_some((length, Next::Argument))
+}
+
+/// Bytes of the assignment that a text begins with, if its value is plain and of one part: what the grammar makes of several
+/// depends on each.
+fn assignment(text: &str) -> Option<(usize, Next)> {
+    let name = variable_length(text.as_bytes())?;
+    let value = text.get(name..)?.strip_prefix('=')?.as_bytes();
+    let after = value.get(1..)?;
+    let length = match value.first()? {
+        b'\'' => 2 + memchr::memchr(b'\'', after)?,
+        b'"' => 1 + quoted_length(after)?,
+        b'$' => 1 + variable_length(after)?,
+        _ => PLAIN.run_in(value),
+    };
+    let (is_empty, length) = (length == 0, name + 1 + length);
+    // To the grammar, `_=a` is the name of a command.
+    let is_plain = !is_empty && !text.starts_with("_=") && ends(text, length);
+    is_plain.then_some((length, Next::NameOrEnd))
 }
 
 /// Bytes of the argument that a text begins with, if that is plain.
@@ -127,7 +148,7 @@ fn quoted_length(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Bytes of the name behind a `$`.
+/// Bytes of the variable's name that a text begins with.
 fn variable_length(text: &[u8]) -> Option<usize> {
     let is_name = !text.first()?.is_ascii_digit();
     let length = NAME.run_in(text);
@@ -180,12 +201,27 @@ mod tests {
         }
         for one in [
             " git status -sb",
+            "a=b",
+            "note='a\nb' c=\"$note\"; CC=gcc make -j8 x=y && d=$c",
             "cd a && make -j8 CC=gcc 2>&1 | tail -5 > 'a b'; echo \"a; $b\" x=\"y\"'z' *.c HEAD~1\n",
         ] {
             assert!(holds_for(one), "{one:?}");
         }
         for other in [
-            "a=b",
+            "a=",
+            "a= b",
+            "a=(b)",
+            "a+=b",
+            "a[0]=b",
+            "a==b",
+            "1=b",
+            "a=b > c",
+            "a=b &",
+            "a=b if",
+            "_=b",
+            "a=*",
+            "a='b'c",
+            "a=$(b)",
             "if a",
             "a | time b",
             "a $(b)",
@@ -214,6 +250,8 @@ mod tests {
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             4 => "[a-zA-Z0-9_./-]{1,6}",
+            2 => "[a-zA-Z0-9_]{1,3}=",
+            1 => "[a-zA-Z0-9_]{1,3}=[a-zA-Z0-9_./*$~=-]{1,4}",
             2 => "[a-z0-9*_./=:,@%+~^-]{1,5}",
             1 => "'[ -&(-~\n]{0,5}'",
             1 => "\"[ !#%-Z_a-~\n]{0,5}\"",

@@ -169,9 +169,10 @@ struct Place {
     newlines: u64,
 }
 
-/// Where the first `count` lines end.
+/// Where the first `count` lines end; where that was lost, the last whole line before it.
 fn end_of_head(source: &dyn Source, whole: Place, count: u64) -> io::Result<Place> {
     let mut at = Place::default();
+    let mut last_line = Place::default();
     while at.offset < whole.offset {
         let step = at.offset..(at.offset + STEP).min(whole.offset);
         for piece in source.read(step)? {
@@ -185,15 +186,20 @@ fn end_of_head(source: &dyn Source, whole: Place, count: u64) -> io::Result<Plac
                         });
                     }
                     at.newlines += newlines(&bytes);
+                    if let Some(newline) = memchr::memrchr(b'\n', &bytes) {
+                        last_line = Place {
+                            offset: at.offset + newline as u64 + 1,
+                            newlines: at.newlines,
+                        };
+                    }
                     at.offset += bytes.len() as u64;
                 }
                 Piece::Dropped(bytes) => {
                     at.offset += bytes;
                     let after = count_newlines(source, at.offset..whole.offset)?;
                     at.newlines = whole.newlines.saturating_sub(after).max(at.newlines);
-                    // The line is among what was lost: what is left of the head ends there.
                     if at.newlines >= count {
-                        return Ok(at);
+                        return Ok(last_line);
                     }
                 }
             }

@@ -64,7 +64,7 @@ fn find(text: &str) -> Option<Limiter> {
     let place = last.place;
     let is_end = text.get(last.span.end..)?.trim().is_empty();
     let is_stage = place.joint == Joint::Pipe && place.inside.is_empty() && !place.background;
-    if !is_end || !is_stage || !is_all_there_is(&script, last) {
+    if !is_end || !is_stage || !is_all_there_is(text, &script, last) {
         return None;
     }
     let (program, count) = read(text.get(last.span.start..last.span.end)?)?;
@@ -99,7 +99,7 @@ fn read(command: &str) -> Option<(Program, NonZeroU64)> {
 }
 
 /// Whether everything that the script writes passes the pipeline of its last command.
-fn is_all_there_is(script: &Script, last: &script::Command) -> bool {
+fn is_all_there_is(text: &str, script: &Script, last: &script::Command) -> bool {
     let is_readable = script.bound.is_none()
         && script.readings != Readings::ScanOnly
         && script.functions.is_empty()
@@ -108,12 +108,22 @@ fn is_all_there_is(script: &Script, last: &script::Command) -> bool {
         .commands
         .iter()
         .filter(|command| command.origin == Origin::Written);
+    // A directory may be missing, and what bash says of that must be seen if the pipeline runs all the same.
+    let mut may_have_failed = false;
+    let goes_on_only_after = |command: &script::Command| {
+        let rest = text.get(command.span.end..);
+        rest.is_some_and(|rest| rest.trim_start().starts_with("&&"))
+    };
     is_readable
         && written.all(|command| {
+            let is = |program| command.words.first().is_some_and(|name| name.is(program));
             let is_inside = command.place.outermost_pipeline == last.place.outermost_pipeline;
             // What it measures is told past the pipe.
-            let is_timed = command.words.first().is_some_and(|name| name.is("time"));
-            (is_inside && !is_timed) || is_silent(command)
+            if is_inside && !is("time") {
+                return true;
+            }
+            may_have_failed |= is("cd");
+            is_silent(command) && (!may_have_failed || goes_on_only_after(command))
         })
 }
 

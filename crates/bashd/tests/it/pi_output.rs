@@ -153,6 +153,12 @@ async fn streaming_output_what_the_quota_dropped_is_not_called_full() {
     let sentence =
         format!("Read artifact://0 for what was kept of it ({dropped} bytes were dropped)]");
     assert!(reply.text.ends_with(&sentence), "{}", reply.text);
+    // Line 20,000 is among it: what is kept before it is shown.
+    let input = r#"{"command": "seq -w 1 50000", "head": 20000}"#;
+    let reply = Contract::on(&engine, "pi").json(input).await;
+    assert!(reply.output.ends_with("\n10921\n10922\n"), "{reply:?}");
+    let told = "[Showing lines 2389-10922 of 50000 (50.0KB limit). ";
+    assert!(reply.text.contains(told), "{}", reply.text);
 }
 
 fn showing_of_the_start(home: &Home, bytes: u64) -> Engine {

@@ -75,7 +75,12 @@ fn what_is_left_out_is_counted_on_its_side() {
 fn what_was_lost_is_never_passed_over() {
     let text = Fixed::text("a\nb\nc\nd\ne\nf\n").without(4..8);
     assert_eq!(left(&text, limits(2, 0)), "a\nb\n");
-    assert_eq!(left(&text, limits(3, 0)), "a\nb\n<4>");
+    // The third is lost: those before it are shown, and it counts as left out.
+    assert_eq!(left(&text, limits(3, 0)), "a\nb\n");
+    let hidden = Limited::new(&text, limits(3, 0)).unwrap().hidden();
+    assert_eq!(hidden.after, Omitted { bytes: 8, lines: 4 });
+    let within = Fixed::text("a\nbb\nc\nd\ne\nf\n").without(3..8);
+    assert_eq!(left(&within, limits(3, 0)), "a\n");
     assert_eq!(left(&text, limits(5, 0)), "a\nb\n<4>e\n");
     assert_eq!(left(&text, limits(0, 1)), "f\n");
     // Nobody knows whether a line begins at the `e`.

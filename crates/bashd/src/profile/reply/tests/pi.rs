@@ -110,6 +110,11 @@ fn failure_result_what_ended_it_is_one_line_before_the_output() {
         "[Command timed out after 300 seconds]\npart\n"
     );
     assert_eq!(timed_out("").text, "[Command timed out after 300 seconds]");
+    // As the limit was, not rounded.
+    let mut run = ran("pi", "", "").signal(15);
+    run.finished.ended_by = Some(EndedBy::Timeout);
+    run.finished.timeout = Duration::from_millis(1500);
+    assert_eq!(reply_of(&run).text, "[Command timed out after 1.5 seconds]");
     assert!(timed_out("").is_error);
     assert_eq!(timed_out("").result["details"]["timedOut"], true);
     let mut run = ran("pi", "part", "").signal(15);

@@ -46,6 +46,8 @@ pub(crate) fn run(
         Form::Json | Form::Text => Watcher::Nobody,
     };
     let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
+    // Whoever should read the reply may not do so: nothing else would end us then.
+    bashd::exec::end_by_signals_again();
     for warning in &ended.warnings {
         printer.warn(warning);
     }

@@ -4,6 +4,7 @@ use crate::{bashd, shown};
 use bashd_testkit::{Binary, Home, loudly};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 fn json(home: &Home, arguments: &[&str]) -> Value {
@@ -231,6 +232,32 @@ fn under_nohup_a_command_outlives_its_terminal() {
     std::thread::sleep(Duration::from_millis(300));
     std::fs::write(home.workspace().join("go"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn signals_end_bashd_also_while_nobody_reads_its_reply() {
+    let home = Home::new();
+    let script = "mkfifo pipe; exec 3<>pipe; exec \"$0\" run --profile voice 'seq 1 100000' >&3";
+    for signal in [Signal::INT, Signal::TERM] {
+        let _ = std::fs::remove_file(home.workspace().join("pipe"));
+        let mut child = by_sh(&home, script).spawn();
+        let begun = Instant::now();
+        // It is recorded just before it is told.
+        while shown(&home, &["log", "--json"]).out().is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(child.try_wait().unwrap().is_none(), "the reply fits a pipe");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let begun = Instant::now();
+        while child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        kill_process(Pid::from_child(&child), Signal::KILL).ok();
+        let ended = child.wait().unwrap();
+        assert_eq!(ended.signal(), Some(signal.as_raw()), "{signal:?}");
+        std::fs::remove_dir_all(home.state()).unwrap();
+    }
 }
 
 #[test]

@@ -117,6 +117,20 @@ pub(crate) fn is_hang_up_ignored() -> bool {
     }
 }
 
+/// Lets the signals end this process by which people and systems end programs, whatever handled them until now.
+pub(crate) fn end_by_default() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        if signal == libc::SIGHUP && is_hang_up_ignored() {
+            continue;
+        }
+        // SAFETY: only the default is installed, no handler of ours.
+        #[expect(unsafe_code, reason = "signal dispositions have no safe wrapper")]
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
 /// Puts the shell's signals in place: defaults and an empty mask. Runs between clone and exec.
 pub(super) fn restore_defaults() {
     let empty = set_of(&[]);

@@ -3,10 +3,11 @@
 use crate::rpc_under_test::Client;
 use crate::{bashd, shown};
 use bashd_testkit::repeat::is_soak;
-use bashd_testkit::{Home, loudly};
+use bashd_testkit::{Binary, Home, loudly};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -444,4 +445,32 @@ fn jobs_their_output_and_their_status_survive_sigkill_of_bashd() {
         told += survive(&home, round * 3);
     }
     assert!(told > 0, "no job was told of in {rounds} rounds");
+}
+
+#[test]
+fn files_are_for_their_owner_alone_whatever_the_umask_is() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let script = "umask 0; \"$0\" run --background 'seq 1 300000; sleep 0.5'; \"$0\" jobs rename bg_1 named; \
+                  \"$0\" run 'seq 1 300000; sleep 0.5 &'; \"$0\" jobs wait named";
+    let transcript = Binary::new("/bin/sh", &home)
+        .args(["-c", script, env!("CARGO_BIN_EXE_bashd")])
+        .run();
+    assert_eq!(transcript.code(), Some(0), "{}", transcript.block());
+    let mut waiting = vec![home.state()];
+    let mut files = 0;
+    while let Some(directory) = waiting.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                waiting.push(entry.path());
+            }
+            // A socket is reached by its directory only.
+            if kind.is_file() || kind.is_dir() {
+                let mode = entry.metadata().unwrap().permissions().mode();
+                assert_eq!(mode & 0o077, 0, "{}: {mode:o}", entry.path().display());
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 10, "{files}");
 }

@@ -8,6 +8,7 @@
 
 use super::directory::{self, Claim};
 use super::state;
+use crate::output::spool::write_private;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -16,6 +17,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The lock under which names are given.
@@ -182,6 +184,7 @@ fn note(runs: &Path, known: &Known) -> io::Result<()> {
     let mut file = fs::OpenOptions::new()
         .append(true)
         .create(true)
+        .mode(0o600)
         .open(runs.join(NAMES))?;
     file.write_all(&line)
 }
@@ -193,7 +196,7 @@ fn write_anew(runs: &Path, known: &[Known]) -> io::Result<()> {
         text.push(b'\n');
     }
     let aside = runs.join(format!(".{NAMES}.{}", std::process::id()));
-    fs::write(&aside, text)?;
+    write_private(&aside, &text)?;
     fs::rename(aside, runs.join(NAMES))
 }
 

@@ -12,6 +12,7 @@ use rustix::fs::inotify::{CreateFlags, WatchFlags};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
@@ -27,6 +28,7 @@ impl Jobs {
         fs::OpenOptions::new()
             .write(true)
             .create_new(true)
+            .mode(0o600)
             .open(told)
             .is_ok()
     }
@@ -64,7 +66,8 @@ impl Jobs {
         };
         let _ = crate::output::spool::prepare_runs_directory(&self.runs);
         let bell = self.runs.join(BELL);
-        let _ = fs::OpenOptions::new().append(true).create(true).open(&bell);
+        let mut options = fs::OpenOptions::new();
+        let _ = options.append(true).create(true).mode(0o600).open(&bell);
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         let watch = rustix::fs::inotify::init(flags).map_err(failed)?;
         let events = WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE;

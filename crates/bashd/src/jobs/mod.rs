@@ -35,6 +35,7 @@ pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
 
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
+use crate::output::spool::write_private;
 use control::Control;
 use std::fs;
 use std::path::PathBuf;
@@ -193,7 +194,7 @@ impl Jobs {
         }
         let failed = |error| Error::io(ErrorKind::Job, "rename the job", error);
         let aside = job.directory.join(format!(".name.{}", std::process::id()));
-        fs::write(&aside, name).map_err(failed)?;
+        write_private(&aside, name.as_bytes()).map_err(failed)?;
         fs::rename(aside, job.directory.join(directory::NAME)).map_err(failed)
     }
 

@@ -12,6 +12,7 @@ use rustix::fs::FlockOperation;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -90,7 +91,7 @@ pub(super) fn reserve(path: &Path) -> Option<fs::File> {
 
 fn open(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
-    let options = options.write(true).create(true).truncate(false);
+    let options = options.write(true).create(true).truncate(false).mode(0o600);
     options.open(path.join(WATCHED))
 }
 

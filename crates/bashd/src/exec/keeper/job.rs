@@ -121,7 +121,7 @@ impl Run {
             pump.spool.link(&path.join(name))?;
             pump.spool.say_at_spill(spill_line(&spec.id));
         }
-        fs::write(path.join(RESERVE), vec![b' '; RESERVED])?;
+        spool::write_private(&path.join(RESERVE), &[b' '; RESERVED])?;
         self.sign(spec);
         // A file system without sockets costs the control of this job, not the job.
         let listener = listen(path).ok();
@@ -278,7 +278,7 @@ impl Run {
     fn write_index(&self, path: &Path) {
         // It only makes looking for a line faster.
         if let Some(Ok(index)) = self.pumps.first().map(|pump| pump.spool.line_index()) {
-            let _ = fs::write(path.join(directory::INDEX), index);
+            let _ = spool::write_private(&path.join(directory::INDEX), &index);
         }
     }
 
@@ -362,7 +362,7 @@ fn write_status(path: &Path, mut status: Status) -> io::Result<()> {
 /// Makes those look who wait for the end of any job.
 fn ring_bell(path: &Path) {
     if let Some(runs) = path.parent() {
-        let _ = fs::write(runs.join(crate::jobs::BELL), []);
+        let _ = spool::write_private(&runs.join(crate::jobs::BELL), &[]);
     }
 }
 

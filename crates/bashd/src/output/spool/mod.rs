@@ -29,7 +29,7 @@ pub use reader::SpoolReader;
 pub use retention::Retention;
 pub(crate) use retention::{sweep, sweep_if_due, sweep_soon};
 pub(crate) use segment::{Segment, SegmentedFile};
-pub(crate) use storage::{link_descriptor, prepare_runs_directory};
+pub(crate) use storage::{link_descriptor, prepare_runs_directory, write_private};
 pub(crate) use writer::SpoolWriter;
 
 use crate::plan::Quota;

@@ -4,7 +4,7 @@
 //! lock on its files, so that what is in use is never removed. Sweeping is done by a keeper that is
 //! about to leave, when nobody waits for it, and at most once an hour unless much was stored.
 
-use super::storage::{is_locked, sweep_abandoned};
+use super::storage::{is_locked, sweep_abandoned, write_private};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(crate) fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> 
     if fs::metadata(&stamp).is_ok_and(|metadata| age(&metadata) < INTERVAL) {
         return Ok(());
     }
-    fs::write(&stamp, [])?;
+    write_private(&stamp, &[])?;
     sweep_abandoned(runs)?;
     sweep(runs, retention)
 }

@@ -3,7 +3,7 @@
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,13 @@ const NAMED_SUFFIX: &str = "spool";
 
 /// For its owner alone: output may hold anything.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Writes a small file for its owner alone, whatever the umask says.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, MODE)?);
+    (&file).write_all(bytes)
+}
 
 /// A file of a spool.
 #[derive(Debug)]

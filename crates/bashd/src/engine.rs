@@ -81,7 +81,7 @@ impl Engine {
             let _ = profiles.get(&config.profile);
         }
         let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
-        let artifacts = Store::of(&config);
+        let artifacts = Store::of(&config).for_one_call(keepers.is_for_one_call());
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);
         Ok(Self(Arc::new(Shared {

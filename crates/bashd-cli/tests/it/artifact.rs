@@ -2,6 +2,7 @@
 
 use crate::{bashd, shown};
 use bashd_testkit::Home;
+use std::time::{Duration, Instant};
 
 /// A home in which a long output was stored.
 fn used() -> Home {
@@ -94,4 +95,24 @@ fn what_is_not_there_or_not_understood_is_said() {
         shown(&home, &["artifact", "list"]).err(),
         "artifact: nothing is stored\n"
     );
+}
+
+#[test]
+fn what_single_runs_store_stays_within_the_size_of_all() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let script = "yes | head -c 20000000";
+    for _ in 0..6 {
+        shown(&home, &["--set", "spool.total_bytes=30MB", "run", script]);
+    }
+    let begun = Instant::now();
+    loop {
+        let list = shown(&home, &["artifact", "list", "--json"]).out();
+        // One fits, and the newest may wait for the next keeper that leaves.
+        if list.matches("\"address\"").count() <= 2 {
+            break;
+        }
+        let waited = begun.elapsed();
+        assert!(waited < Duration::from_secs(5), "{list}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

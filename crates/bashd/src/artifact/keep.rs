@@ -3,7 +3,7 @@
 use super::record::{NAME, Part, Place, Record};
 use super::{Kind, Store, check_limit, counter, prepare};
 use crate::output::joined::Joined;
-use crate::output::spool::{Ring, STEP, SpoolReader, link_descriptor};
+use crate::output::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
 use crate::output::{Piece, Source};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
@@ -84,21 +84,30 @@ impl Store {
         let target = Path::new("..").join(self.runs_name()).join(name);
         std::os::unix::fs::symlink(target, self.link(record.id))?;
         if record.kept() >= LARGE {
-            // Not this one, however large it is: the reply names it.
-            let in_use = super::Artifact::open(directory);
-            let store = self.clone();
-            // Removing large files takes its time, and the reply need not wait for it. What can't be
-            // swept now is swept by the next keeper that leaves.
-            let sweep = std::thread::Builder::new().name("bashd-sweep".to_owned());
-            let _ = sweep.spawn(move || {
-                let _ = store.sweep();
-                drop(in_use);
-            });
+            self.sweep_aside(directory);
         }
         Ok(Kept {
             id: record.id,
             dropped: record.bytes.saturating_sub(record.kept()),
         })
+    }
+
+    /// Looks at how much there is in all: removing large files takes its time, and the reply need not wait
+    /// for it. What can't be swept here is swept by the next keeper that leaves.
+    fn sweep_aside(&self, newest: &Path) {
+        if self.is_for_one_call {
+            // A thread of ours would end with us, before its work is done.
+            spool::sweep_soon(&self.runs);
+            return;
+        }
+        // Not this one, however large it is: the reply names it.
+        let in_use = super::Artifact::open(newest);
+        let store = self.clone();
+        let sweep = std::thread::Builder::new().name("bashd-sweep".to_owned());
+        let _ = sweep.spawn(move || {
+            let _ = store.sweep();
+            drop(in_use);
+        });
     }
 
     fn runs_name(&self) -> &Path {

@@ -55,6 +55,8 @@ pub struct Store {
     retention: Retention,
     /// Where it is noted that somebody read something; nothing where nothing is recorded.
     reads: Option<PathBuf>,
+    /// Whether whoever keeps something leaves right after it.
+    is_for_one_call: bool,
 }
 
 /// Why an output is stored.
@@ -110,7 +112,14 @@ impl Store {
             runs: config.runs_dir(),
             retention: config.retention,
             reads: config.ledger.enabled.then(|| config.ledger_dir()),
+            is_for_one_call: false,
         }
+    }
+
+    /// The same, for a process that leaves after one call.
+    pub(crate) fn for_one_call(mut self, is_for_one_call: bool) -> Self {
+        self.is_for_one_call = is_for_one_call;
+        self
     }
 
     /// Every artifact, oldest number first.

@@ -27,7 +27,7 @@ pub(crate) use index::{LineIndex, STEP};
 pub(crate) use reader::Ring;
 pub use reader::SpoolReader;
 pub use retention::Retention;
-pub(crate) use retention::{sweep, sweep_if_due};
+pub(crate) use retention::{sweep, sweep_if_due, sweep_soon};
 pub(crate) use segment::{Segment, SegmentedFile};
 pub(crate) use storage::{link_descriptor, prepare_runs_directory};
 pub(crate) use writer::SpoolWriter;

@@ -2,7 +2,7 @@
 //!
 //! A run's directory exists when something of it outlives the call. Whoever writes into one holds a
 //! lock on its files, so that what is in use is never removed. Sweeping is done by a keeper that is
-//! about to leave, when nobody waits for it, and at most once an hour.
+//! about to leave, when nobody waits for it, and at most once an hour unless much was stored.
 
 use super::storage::{is_locked, sweep_abandoned};
 use std::fs;
@@ -12,6 +12,9 @@ use std::time::{Duration, SystemTime};
 
 /// Time between two sweeps.
 const INTERVAL: Duration = Duration::from_hours(1);
+
+/// How long the newest output stays even if it is too large by itself: a reply has just named it.
+const JUST_NAMED: Duration = Duration::from_mins(1);
 
 /// The file whose age tells when the last sweep was.
 const STAMP: &str = "swept";
@@ -43,6 +46,12 @@ pub(crate) fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> 
     sweep(runs, retention)
 }
 
+/// Has the next keeper that leaves sweep, however short ago the last time was.
+pub(crate) fn sweep_soon(runs: &Path) {
+    // Without a stamp it is due already.
+    let _ = fs::remove_file(runs.join(STAMP));
+}
+
 /// Removes what is too old, then the oldest until the rest is small enough.
 pub(crate) fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
     let mut stored: Vec<_> = fs::read_dir(runs)?
@@ -52,9 +61,11 @@ pub(crate) fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
         .collect();
     stored.sort_by_key(|run| std::cmp::Reverse(run.age));
     let mut total: u64 = stored.iter().map(|run| run.bytes).sum();
-    for run in stored {
+    let newest = stored.len().saturating_sub(1);
+    for (index, run) in stored.into_iter().enumerate() {
         let is_old = retention.max_age.is_some_and(|limit| run.age > limit);
-        let is_too_much = retention.total.is_some_and(|limit| total > limit);
+        let is_just_named = index == newest && run.age < JUST_NAMED;
+        let is_too_much = retention.total.is_some_and(|limit| total > limit) && !is_just_named;
         if (is_old || is_too_much) && fs::remove_dir_all(&run.path).is_ok() {
             total -= run.bytes;
         }
@@ -147,6 +158,19 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_stays_for_a_while_however_large_it_is() {
+        let runs = tempfile::tempdir().unwrap();
+        store(runs.path(), "named", 100, 0);
+        store(runs.path(), "older", 100, 1);
+        let little = Retention {
+            total: Some(10),
+            max_age: None,
+        };
+        sweep(runs.path(), little).unwrap();
+        assert_eq!(names(runs.path()), ["named"]);
+    }
+
+    #[test]
     fn a_second_sweep_waits_for_its_hour() {
         let runs = tempfile::tempdir().unwrap();
         let none = Retention {
@@ -162,6 +186,10 @@ mod tests {
             .unwrap()
             .set_modified(long_ago)
             .unwrap();
+        sweep_if_due(runs.path(), none).unwrap();
+        assert_eq!(names(runs.path()), [STAMP]);
+        store(runs.path(), "large", 1, 1);
+        sweep_soon(runs.path());
         sweep_if_due(runs.path(), none).unwrap();
         assert_eq!(names(runs.path()), [STAMP]);
     }

@@ -19,7 +19,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: if bashd::exec::is_hang_up_ignored() {
+            hang_up: if bashd::signals::is_hang_up_ignored() {
                 None
             } else {
                 Some(signal(SignalKind::hangup())?)

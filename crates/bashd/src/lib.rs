@@ -47,6 +47,7 @@ mod run_id;
 pub mod savings;
 pub mod screen;
 pub mod script;
+pub mod signals;
 pub mod snapshot;
 mod template;
 pub mod urls;

@@ -47,7 +47,7 @@ pub(crate) fn run(
     };
     let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
     // Whoever should read the reply may not do so: nothing else would end us then.
-    bashd::exec::end_by_signals_again();
+    bashd::signals::end_by_default();
     for warning in &ended.warnings {
         printer.warn(warning);
     }

@@ -316,7 +316,7 @@ fn arguments_that_are_no_text_run_nothing() {
 #[test]
 fn signals_to_bashd_end_the_command_with_their_status() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-        if signal == Signal::HUP && ::bashd::exec::is_hang_up_ignored() {
+        if signal == Signal::HUP && ::bashd::signals::is_hang_up_ignored() {
             loudly("the tests run under nohup: that HUP ends a command is not tested");
             continue;
         }

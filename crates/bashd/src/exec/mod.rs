@@ -58,12 +58,6 @@ pub fn is_hang_up_ignored() -> bool {
     os::signals::is_hang_up_ignored()
 }
 
-/// Takes back what a program does at INT, TERM and HUP in place of ending: for one whose work is done, and
-/// that only has to tell of it, perhaps to somebody who does not listen.
-pub fn end_by_signals_again() {
-    os::signals::end_by_default();
-}
-
 /// Makes the directories that a plan wants, for their owner alone.
 pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
     for directory in &plan.make_directories {

@@ -1,0 +1,10 @@
+//! Signals of a program that handles some of them itself while its calls are under way.
+
+pub use crate::exec::is_hang_up_ignored;
+use crate::exec::os;
+
+/// Takes back what a program does at INT, TERM and HUP in place of ending: for one whose work is done, and
+/// that only has to tell of it, perhaps to somebody who does not listen.
+pub fn end_by_default() {
+    os::signals::end_by_default();
+}

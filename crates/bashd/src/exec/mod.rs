@@ -53,11 +53,6 @@ pub(crate) use watch::Watch;
 /// How much later than it should have answered the engine gives up waiting for a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
-/// Whether whoever started this process had it ignore the end of its terminal, as `nohup` does.
-pub fn is_hang_up_ignored() -> bool {
-    os::signals::is_hang_up_ignored()
-}
-
 /// Makes the directories that a plan wants, for their owner alone.
 pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
     for directory in &plan.make_directories {

@@ -306,8 +306,12 @@ impl Shared {
             let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
             run.map(Outcome::Ended)
         } else {
-            self.snapshots.take_over(&mut plan, &self.keepers).await;
             let (keepers, cancel) = (&self.keepers, &call.cancel);
+            tokio::select! {
+                biased;
+                () = self.snapshots.take_over(&mut plan, keepers) => {}
+                () = cancel.cancelled() => {} // what comes next says so
+            }
             // A large future, and callers hold it on their stack.
             Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
         };

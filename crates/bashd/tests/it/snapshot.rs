@@ -2,7 +2,7 @@
 
 use crate::engine_under_test::{engine, engine_without_sessions};
 use bashd::snapshot::{Standing, standing};
-use bashd::{Engine, Reply, Request};
+use bashd::{Call, CancellationToken, Engine, Reply, Request};
 use bashd_testkit::Home;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -180,6 +180,26 @@ async fn an_rc_that_waits_hangs_or_ends_the_shell_means_none() {
         };
         assert!(why.contains(reason), "{rc}: {why}");
     }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_does_not_wait_for_the_rc() {
+    let home = Home::new();
+    write_rc(&home, "echo read >\"$HOME/reading\"; sleep 60\n");
+    let engine = engine(&home);
+    let token = CancellationToken::new();
+    let call = Call::from(Request::new("echo ran").profile("pi")).cancel_by(token.clone());
+    let is_read = async {
+        while !home.home().join("reading").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        token.cancel();
+    };
+    let (reply, ()) = tokio::join!(engine.run(call), is_read);
+    assert!(reply.cancelled && reply.output.is_empty(), "{reply:?}");
+    // It was given up, and not found to take too long.
+    let standing = finding(&home, &engine);
+    assert!(matches!(standing, Standing::NotMade), "{standing:?}");
 }
 
 #[tokio::test]

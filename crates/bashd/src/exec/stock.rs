@@ -18,14 +18,12 @@ use std::time::{Duration, Instant};
 /// How much later the next spare is asked for: most short calls are over by then.
 const HOLD_SPARE: Duration = Duration::from_micros(2400);
 
-/// The same for the keeper of a shell that is started ahead: calls in such a shell are shorter.
-const HOLD_WARM: Duration = Duration::from_micros(1400);
+/// The same for the keeper of a shell that is started ahead. A call in such a shell is over by then; and the next one must
+/// find it ready, which takes a while longer.
+const HOLD_WARM: Duration = Duration::from_micros(600);
 
 /// Time from its fork until a keeper is ready.
 const BIRTH: Duration = Duration::from_micros(900);
-
-/// Time from the fork of its keeper until a shell has started.
-const BIRTH_OF_SHELL: Duration = Duration::from_micros(1900);
 
 /// When a keeper is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +104,7 @@ impl Stock {
     /// There shall be a spare, unless there is one.
     pub(super) fn want_spare(&mut self, now: Instant) {
         if self.spare.is_none() && self.spare_due.is_none() {
-            self.spare_due = Some(self.due(HOLD_SPARE, BIRTH, now));
+            self.spare_due = Some(self.due(HOLD_SPARE, now));
             self.see_to(now);
         }
     }
@@ -114,13 +112,13 @@ impl Stock {
     /// There shall be started shells for plans like this one.
     pub(super) fn want_warm(&mut self, plan: &Plan, now: Instant) {
         if self.warm.follow(plan) && self.warm_due.is_none() {
-            self.warm_due = Some(self.due(HOLD_WARM, BIRTH_OF_SHELL, now));
+            self.warm_due = Some(self.due(HOLD_WARM, now));
             self.see_to(now);
         }
     }
 
-    fn due(&self, hold: Duration, birth: Duration, now: Instant) -> Instant {
-        let is_awaited = self.pace.is_some_and(|pace| pace < hold + birth);
+    fn due(&self, hold: Duration, now: Instant) -> Instant {
+        let is_awaited = self.pace.is_some_and(|pace| pace < hold + BIRTH);
         if is_awaited { now } else { now + hold }
     }
 

@@ -18,6 +18,9 @@ const BAR: f64 = 1.25;
 /// Bytes of output that are kept: more than there are.
 const KEPT: u64 = 2 << 30;
 
+/// Time that the file system is busy with a file of 1 GiB after it was removed.
+const REMOVED_WITHIN: Duration = Duration::from_millis(300);
+
 pub(super) fn yes(bench: &Bench) -> Result<Vec<Row>> {
     let script = flood::lines(flood::size(bench));
     let limit = || bare::into_nowhere(&bench.bash, &script, &bench.env, flood::size(bench));
@@ -55,6 +58,7 @@ fn clear(engine: &Engine) -> Result<()> {
     for id in store.ids()? {
         store.remove(id)?;
     }
+    std::thread::sleep(REMOVED_WITHIN);
     Ok(())
 }
 

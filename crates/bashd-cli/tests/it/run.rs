@@ -2,9 +2,11 @@
 
 use crate::{bashd, shown};
 use bashd_testkit::{Binary, Home, loudly};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 fn json(home: &Home, arguments: &[&str]) -> Value {
@@ -215,6 +217,23 @@ fn wait_for_ready(home: &Home) {
     }
 }
 
+/// Waits until a named pipe takes nothing more: whoever writes to it is stuck.
+fn wait_for_full_pipe(path: &Path) {
+    const FULL: u64 = 64 * 1024;
+    let begun = Instant::now();
+    let mut held = 0;
+    while held < FULL {
+        let waited = begun.elapsed();
+        assert!(waited < Duration::from_secs(20), "{held} bytes came");
+        std::thread::sleep(Duration::from_millis(2));
+        // Its writer holds it open for reading, too: nothing waits for us, nor hears us leave.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        held = rustix::fs::open(path, flags, Mode::empty())
+            .and_then(|pipe| rustix::io::ioctl_fionread(pipe))
+            .unwrap_or_default();
+    }
+}
+
 /// A script of `sh` in whose `$0` the binary is.
 fn by_sh<'home>(home: &'home Home, script: &str) -> Binary<'home> {
     Binary::new("/bin/sh", home).args(["-c", script, env!("CARGO_BIN_EXE_bashd")])
@@ -227,9 +246,12 @@ fn under_nohup_a_command_outlives_its_terminal() {
         "trap '' HUP; exec \"$0\" run ': > ready; while ! test -e go; do sleep 0.01; done; exit 5'";
     let mut child = by_sh(&home, script).spawn();
     wait_for_ready(&home);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    // The first bit: what is ignored is gone when it was sent, and can't be heard later.
+    assert_eq!(ignored & 1, 1, "{status}");
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
-    // Whoever heard the signal would end the command before it sees the file.
-    std::thread::sleep(Duration::from_millis(300));
     std::fs::write(home.workspace().join("go"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(5));
 }
@@ -241,13 +263,7 @@ fn signals_end_bashd_also_while_nobody_reads_its_reply() {
     for signal in [Signal::INT, Signal::TERM] {
         let _ = std::fs::remove_file(home.workspace().join("pipe"));
         let mut child = by_sh(&home, script).spawn();
-        let begun = Instant::now();
-        // It is recorded just before it is told.
-        while shown(&home, &["log", "--json"]).out().is_empty() {
-            assert!(begun.elapsed() < Duration::from_secs(20));
-        }
-        std::thread::sleep(Duration::from_millis(300));
-        assert!(child.try_wait().unwrap().is_none(), "the reply fits a pipe");
+        wait_for_full_pipe(&home.workspace().join("pipe"));
         kill_process(Pid::from_child(&child), signal).unwrap();
         let begun = Instant::now();
         while child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(5) {
@@ -256,7 +272,6 @@ fn signals_end_bashd_also_while_nobody_reads_its_reply() {
         kill_process(Pid::from_child(&child), Signal::KILL).ok();
         let ended = child.wait().unwrap();
         assert_eq!(ended.signal(), Some(signal.as_raw()), "{signal:?}");
-        std::fs::remove_dir_all(home.state()).unwrap();
     }
 }
 

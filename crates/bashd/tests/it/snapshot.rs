@@ -190,7 +190,10 @@ async fn a_call_that_is_cancelled_does_not_wait_for_the_rc() {
     let token = CancellationToken::new();
     let call = Call::from(Request::new("echo ran").profile("pi")).cancel_by(token.clone());
     let is_read = async {
+        let begun = Instant::now();
         while !home.home().join("reading").exists() {
+            let waited = begun.elapsed();
+            assert!(waited < Duration::from_secs(20), "the rc is not read");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         token.cancel();

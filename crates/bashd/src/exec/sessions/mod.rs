@@ -207,9 +207,12 @@ fn end_those_set_up_otherwise(seats: &HashMap<SessionKey, Arc<Seat>>, key: &Sess
     let others = seats
         .iter()
         .filter(|(other, _)| other.differs_by_snapshot(key));
-    let idle = others.filter_map(|(_, seat)| seat.if_idle());
-    let ended = idle.map(|(_, mut place, _)| *place = None);
-    ended.count() > 0
+    let mut has_ended = false;
+    for (_, mut place, _) in others.filter_map(|(_, seat)| seat.if_idle()) {
+        *place = None;
+        has_ended = true;
+    }
+    has_ended
 }
 
 impl Seat {

@@ -229,7 +229,7 @@ fn wait_for_full_pipe(path: &Path) {
         // Its writer holds it open for reading, too: nothing waits for us, nor hears us leave.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
         held = rustix::fs::open(path, flags, Mode::empty())
-            .and_then(|pipe| rustix::io::ioctl_fionread(pipe))
+            .and_then(rustix::io::ioctl_fionread)
             .unwrap_or_default();
     }
 }

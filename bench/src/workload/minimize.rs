@@ -98,7 +98,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
 
 /// The raw texts of the recorded cases that are long enough to be minimized.
 fn recorded() -> Result<Vec<String>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/bashd/tests/cases/minimize");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/bashd-minimize/tests/cases");
     let mut texts = Vec::new();
     for tool in fs::read_dir(&root).with_context(|| root.display().to_string())? {
         for case in fs::read_dir(tool?.path())? {

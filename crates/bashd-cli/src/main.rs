@@ -20,6 +20,7 @@ mod man;
 mod mcp;
 mod minimize;
 mod print;
+mod render;
 mod rpc;
 mod run;
 mod runtime;

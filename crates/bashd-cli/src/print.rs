@@ -5,9 +5,9 @@
 use crate::args::ColorWhen;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::render::{Line, Tone};
 use crate::surroundings::ColorHints;
 use anstyle::{AnsiColor, Style};
-use bashd::render::{Line, Tone};
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::os::fd::AsFd;

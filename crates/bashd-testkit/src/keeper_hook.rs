@@ -27,7 +27,7 @@ static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
     // Never returns in a keeper.
-    bashd::exec::keeper::run_if_asked();
+    bashd_keeper::keeper::run_if_asked();
     mark_this_process();
 }
 

@@ -13,6 +13,7 @@
 //! | [`unprivileged`] | the same test once more as a user without rights |
 //! | [`repeat`] | how often a rare fault is looked for: CI's fraction or the full count |
 //! | [`set_id`] | a program that runs as root whoever starts it |
+//! | [`sources`] | the repository as text: its files, and the names of its tests |
 //! | [`loud`] | what could not be tested here, said where people see it |
 #![expect(
     clippy::expect_used,
@@ -33,6 +34,7 @@ pub mod processes;
 pub mod redact;
 pub mod repeat;
 pub mod set_id;
+pub mod sources;
 pub mod unprivileged;
 
 pub use binary::{Binary, Transcript};

@@ -4,8 +4,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
+use bashd::approval::{Answer, Approver};
 use bashd::config::{ConfigFile, Sources, resolve};
-use bashd::guard::{Answer, Approver};
 use bashd::{Engine, KeeperSource, Request, Surroundings};
 use std::sync::Arc;
 

@@ -4,17 +4,16 @@
 //! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
 
 use crate::activity::Activity;
+use crate::approval::{Answer, Approval, Approver};
 use crate::artifact::Store;
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, Snapshot};
-use crate::exec::keeper::KeeperSource;
-use crate::exec::os::memory;
 use crate::exec::snapshots::Slot;
 use crate::exec::{self, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
-use crate::guard::{Answer, Approval, Approver, Judgement, Verdict};
+use crate::guard::{Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
 use crate::ledger::{Entry, Ledger};
 use crate::minimize;
@@ -30,6 +29,8 @@ use crate::run_id::RunId;
 use crate::script::{Script, Shape};
 use crate::snapshot::Snapshots;
 use crate::urls::{self, Expanded, Places};
+use bashd_keeper::keeper::KeeperSource;
+use bashd_keeper::os::memory;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};

@@ -3,6 +3,7 @@
 //! A command that fails, times out, is killed or is denied is an outcome and never appears here.
 //! Nor does a bad request: that is a [`Refusal`](crate::request::Refusal), the caller's to mend.
 
+use bashd_keeper::keeper::NoKeeper;
 use std::fmt;
 use std::io;
 
@@ -85,6 +86,17 @@ impl Error {
     /// Whose fault it was.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+}
+
+impl From<NoKeeper> for Error {
+    fn from(reason: NoKeeper) -> Self {
+        Self {
+            kind: ErrorKind::Keeper,
+            message: reason.to_string(),
+            subject: None,
+            source: reason.into_source(),
+        }
     }
 }
 

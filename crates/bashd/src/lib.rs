@@ -24,6 +24,7 @@
 #![deny(missing_docs)]
 
 mod activity;
+pub mod approval;
 pub mod artifact;
 mod call;
 pub mod config;
@@ -31,41 +32,38 @@ mod engine;
 mod error;
 mod event;
 pub mod exec;
-pub mod guard;
 pub mod jobs;
 pub mod ledger;
-pub mod minimize;
 pub mod notice;
 pub mod output;
 pub mod plan;
 pub mod profile;
-pub mod render;
 mod reply;
 pub mod request;
 pub mod rewrite;
 mod run_id;
 pub mod savings;
 pub mod screen;
-pub mod script;
 pub mod signals;
 pub mod snapshot;
-mod template;
 pub mod urls;
-mod variables;
 
+pub use bashd_keeper::keeper::{ForkedKeeper, KeeperSource, NoKeeper, run_if_asked};
+pub use bashd_keeper::left_behind::{LeftBehind, LeftReason};
+pub use bashd_minimize as minimize;
+pub use bashd_script::{guard, script};
 pub use call::Call;
 pub use config::{Config, Surroundings};
 pub use engine::{Engine, Running};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Snapshot, Stream};
 pub use exec::Keyboard;
-pub use exec::keeper::{ForkedKeeper, KeeperSource, run_if_asked};
 pub use exec::terminal::{
     ClientAnswer, ClientTerminal, NewTerminal, Patience, TerminalExit, TerminalOutput,
 };
 pub use jobs::{Job, Jobs};
 pub use profile::Profile;
-pub use reply::{Denied, LeftBehind, LeftReason, Reply};
+pub use reply::{Denied, Reply};
 pub use request::Request;
 pub use run_id::RunId;
 pub use tokio_util::sync::CancellationToken;

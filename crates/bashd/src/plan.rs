@@ -7,11 +7,11 @@ mod globs;
 mod job;
 mod one_program;
 mod resolve;
-pub(crate) mod resources;
 mod session;
 mod session_plan;
 mod shell;
 mod steps;
+mod strict_environment;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
@@ -24,10 +24,12 @@ use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
 pub use crate::request::{Handover, Otherwise};
 use crate::screen::Size;
-pub use crate::variables::Variables;
+pub use bashd_keeper::capture::{Quota, Streams, Survivors};
+use bashd_keeper::quote::quote;
+pub(crate) use bashd_keeper::resources::Restraint;
+pub use bashd_keeper::resources::{Cgroups, LimitKind, LimitsInForce, Resources, parent_group};
+pub use bashd_keeper::variables::Variables;
 pub use job::JobPlan;
-pub(crate) use resources::Restraint;
-pub use resources::{Cgroups, LimitKind, LimitsInForce, Resources, parent_group};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -192,16 +194,6 @@ impl Stdin {
     }
 }
 
-/// How stdout and stderr are captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Streams {
-    /// One pipe: the order of stdout and stderr is true, but nobody can tell them apart.
-    Merged,
-    /// Two pipes: the streams are apart, their mutual order is not knowable.
-    Apart,
-}
-
 /// When and how a run is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -215,36 +207,4 @@ pub struct Limits {
     pub drain_total: Duration,
     /// What happens to what a normally finished shell left running.
     pub survivors: Survivors,
-}
-
-/// What happens to processes that outlive a normal exit of their shell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Survivors {
-    /// They stay, are reported, and keep a reader on their pipe.
-    Keep,
-    /// They are ended like a timed-out tree.
-    End,
-}
-
-/// How many bytes of a run's output the spool keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Quota {
-    /// The first so many bytes.
-    pub head: u64,
-    /// The last so many bytes.
-    pub ring: u64,
-}
-
-/// One word for a shell, whatever it holds.
-pub(crate) fn quote(text: &mut Vec<u8>, word: &[u8]) {
-    text.push(b'\'');
-    for &byte in word {
-        if byte == b'\'' {
-            text.extend(br"'\''");
-        } else {
-            text.push(byte);
-        }
-    }
-    text.push(b'\'');
 }

@@ -6,6 +6,7 @@
 
 use crate::guard::Judgement;
 use crate::plan::LimitsInForce;
+use bashd_keeper::left_behind::LeftBehind;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -87,34 +88,4 @@ impl From<&Judgement> for Denied {
             suggested_tool: judgement.suggested_tool.clone(),
         }
     }
-}
-
-/// A process that outlived the call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[non_exhaustive]
-pub struct LeftBehind {
-    /// Its process id.
-    pub pid: i32,
-    /// Its command line, or its name in brackets.
-    pub command: String,
-    /// Milliseconds since it started.
-    pub age_ms: u64,
-    /// Why it is still there.
-    pub reason: LeftReason,
-    /// The job by which it can be ended later, or null.
-    #[serde(default)]
-    pub job: Option<String>,
-}
-
-/// Why a process outlived the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum LeftReason {
-    /// The shell ended normally and left it on purpose (`server &`); the policy keeps it.
-    Survivor,
-    /// It belongs to another user (set-id); we may not signal it.
-    NotPermitted,
-    /// It did not end in time although it was killed (uninterruptible sleep).
-    Unkillable,
 }

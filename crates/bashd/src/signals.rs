@@ -1,6 +1,6 @@
 //! Signals of a program that handles some of them itself while its calls are under way.
 
-use crate::exec::os;
+use bashd_keeper::os;
 
 /// Whether whoever started this process had it ignore the end of its terminal, as `nohup` does.
 pub fn is_hang_up_ignored() -> bool {

@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SessionId, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
-use bashd::guard::{Answer, Approval};
+use bashd::approval::{Answer, Approval};
 use std::pin::Pin;
 use std::sync::Arc;
 

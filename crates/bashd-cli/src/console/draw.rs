@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::overlay::Overlay;
-use bashd::render::{self, Tone};
+use crate::render::{self, Tone};
 use bashd::screen::{Cell, Colour};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};

@@ -1,9 +1,9 @@
 //! What ran before, as lines for people: the ledger, searched, and stored output.
 
 use crate::for_people;
+use crate::render::{self, Line, Tone};
 use bashd::artifact::{self, Selection, Store};
 use bashd::ledger::{Filter, Ledger, Outcome};
-use bashd::render::{self, Line, Tone};
 
 /// Bytes of stored output that are shown at most.
 const MOST_BYTES: usize = 4 << 20;

@@ -2,9 +2,9 @@
 //! be done to them.
 
 use crate::for_people;
+use crate::render::{self, Line, Tone};
 use bashd::Error;
 use bashd::jobs::{Job, JobKind, JobTerminal, Jobs, OutputQuery, State, Typing, Whose};
-use bashd::render::{self, Line, Tone};
 use bashd::screen::keys::Key;
 
 /// Lines of a job's output that are shown.

@@ -2,7 +2,7 @@
 
 use super::jobs;
 use super::overlay::Turn;
-use bashd::render::{Line, Tone};
+use crate::render::{Line, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,7 @@
 
 use super::end_key::EndKey;
 use super::overlay::Overlay;
-use bashd::render::{self, CallText, Expansion, Look, Preview, RunView, State, Tone};
+use crate::render::{self, CallText, Expansion, Look, Preview, RunView, State, Tone};
 use bashd::request::By;
 use bashd::{Call, CancellationToken, Engine, Event, Profile, Request, Running};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! needed, and call again with it; what they bring back is sealed and bound to the same arguments.
 
 use super::handler::is_stateless;
-use bashd::guard::{Answer, Approval, Approver};
+use bashd::approval::{Answer, Approval, Approver};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,

@@ -205,7 +205,7 @@ pub(super) fn object(value: Value) -> JsonObject {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bashd::{Config, Engine, Error, ErrorKind, KeeperSource, Request, Surroundings};
+    use bashd::{Config, Engine, KeeperSource, NoKeeper, Request, Surroundings};
     use rmcp::model::{ServerJsonRpcMessage, ServerResult};
 
     /// A reply as an engine makes it; there is no other way to have one.
@@ -215,7 +215,7 @@ mod tests {
             cwd: directory.path().to_owned(),
             env: Vec::new(),
         };
-        let keeper = KeeperSource::Unavailable(Error::new(ErrorKind::Keeper, "none"));
+        let keeper = KeeperSource::Unavailable(NoKeeper::because("none"));
         let config = Config::new(directory.path().join("state"));
         let engine = Engine::new(config, surroundings, keeper).unwrap();
         engine.run(Request::new("true")).await

@@ -2,7 +2,7 @@
 
 use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::Outbox;
-use bashd::guard::{Answer, Approval};
+use bashd::approval::{Answer, Approval};
 use bashd::{ClientAnswer, ClientTerminal, NewTerminal, TerminalExit, TerminalOutput};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -4,8 +4,8 @@
 //! anything else is written. So nothing of it stays, and the output is what the command wrote.
 
 use crate::print::Printer;
+use crate::render::Status;
 use bashd::Stream;
-use bashd::render::Status;
 use std::time::{Duration, Instant};
 
 /// How long a command is silent before the status line comes.

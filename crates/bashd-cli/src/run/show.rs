@@ -3,9 +3,9 @@
 use crate::args::Run;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
+use crate::render::Outcome;
 use crate::run::live::Cursor;
 use bashd::Reply;
-use bashd::render::Outcome;
 
 /// How a reply is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

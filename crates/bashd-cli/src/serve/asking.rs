@@ -2,7 +2,7 @@
 //!
 //! An engine has one approver for all its calls; a value of the call's own task says whose call it is.
 
-use bashd::guard::{Answer, Approval, Approver};
+use bashd::approval::{Answer, Approval, Approver};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::reader::Artifact;
 use super::select::{Item, Selection};
-use crate::output::text;
+use bashd_keeper::text;
 use std::io;
 use std::ops::ControlFlow;
 

@@ -3,8 +3,8 @@
 use super::record::{NAME, Part, Place, Record};
 use super::{Kind, Store, check_limit, counter, prepare};
 use crate::output::joined::Joined;
-use crate::output::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
 use crate::output::{Piece, Source};
+use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::io;

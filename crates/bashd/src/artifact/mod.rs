@@ -38,7 +38,7 @@ pub use reads::Read;
 pub use select::{Item, Range, Selection};
 
 use crate::config::Config;
-use crate::output::spool::{self, Retention};
+use bashd_keeper::spool::{self, Retention};
 use record::Record;
 use std::fs;
 use std::io;

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::output::fixed::Fixed;
-use crate::output::spool::SpoolReader;
-use crate::output::spool::{STEP, SpoolWriter};
 use crate::output::{Piece, Source};
 use crate::plan::Quota;
+use bashd_keeper::spool::SpoolReader;
+use bashd_keeper::spool::{STEP, SpoolWriter};
 use keep::{Output, Writers};
 use proptest::prelude::*;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! The engine's end of a keeper's socket, for async code.
 
-use super::keeper::protocol::{self, Frame, Message};
+use bashd_keeper::keeper::protocol::{self, Frame, Message};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -20,7 +20,7 @@ impl Connection {
     /// Watches a socket; needs a running runtime.
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         Ok(Self {
-            socket: super::os::reactor::register(socket)?,
+            socket: super::reactor::register(socket)?,
         })
     }
 

@@ -2,15 +2,15 @@
 
 use super::connection::Connection;
 use super::handover::Turn;
-use super::keeper::job_messages::Detached;
-use super::keeper::protocol::{
-    Beginning, Exited, Failed, Form, Frame, Gone, Grown, Prepared, Ready, Release, Spilled, Started,
-};
 use super::{Reset, Run, Watch, failure, no_answer};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
-use crate::output::spool::SpoolReader;
 use crate::plan::{LimitsInForce, Plan, Streams};
+use bashd_keeper::keeper::job_messages::Detached;
+use bashd_keeper::keeper::protocol::{
+    Beginning, Exited, Failed, Form, Frame, Gone, Grown, Prepared, Ready, Release, Spilled, Started,
+};
+use bashd_keeper::spool::SpoolReader;
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;

@@ -4,7 +4,7 @@
 //! that back. A killed process can't: its guardian sees the pipe between them close without a last
 //! word, and does it.
 
-use super::os::{descriptors, fork, signals};
+use bashd_keeper::os::{descriptors, fork, signals};
 use rustix::pipe::PipeFlags;
 use rustix::termios::{OptionalActions, OutputModes, Termios};
 use std::io;

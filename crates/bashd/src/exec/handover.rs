@@ -3,15 +3,15 @@
 //! The engine claims a short name, asks the keeper to become a job, and answers with the job only when
 //! the keeper has said that it is one. What ends meanwhile is an ordinary ending.
 
-use super::keeper::job_messages::{Announce, Detach, Detached};
-use super::keeper::protocol::End;
 use super::{Call, EndedBy, Heard, Reset};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::claim;
-use crate::jobs::directory::{self, JobKind, Spec};
-use crate::output::spool::SpoolReader;
 use crate::plan::{LimitsInForce, Otherwise, Plan, Streams};
-use crate::reply::{LeftBehind, LeftReason};
+use bashd_keeper::job::directory::{self, JobKind, Spec};
+use bashd_keeper::keeper::job_messages::{Announce, Detach, Detached};
+use bashd_keeper::keeper::protocol::End;
+use bashd_keeper::left_behind::{LeftBehind, LeftReason};
+use bashd_keeper::spool::SpoolReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;

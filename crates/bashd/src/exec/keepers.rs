@@ -1,12 +1,12 @@
 //! The engine's keepers: where a call gets one, and who forks them.
 
 use super::connection::Connection;
-use super::keeper::protocol::{self, Hello};
-use super::keeper::{ForkedKeeper, KeeperSource, start_server};
 use super::stock::{Asked, Stock};
 use crate::error::{Error, ErrorKind, Result};
-use crate::output::spool::Storage;
 use crate::plan::Plan;
+use bashd_keeper::keeper::protocol::{self, Hello};
+use bashd_keeper::keeper::{ForkedKeeper, KeeperSource, start_server};
+use bashd_keeper::spool::Storage;
 use rustix::process::Pid;
 use std::io;
 use std::os::fd::OwnedFd;

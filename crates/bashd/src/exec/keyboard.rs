@@ -1,8 +1,8 @@
 //! What a person or a program types at a run's terminal, on its way to the keeper.
 
 use super::connection::Connection;
-use super::keeper::protocol::{Resize, Typed};
 use crate::screen::Size;
+use bashd_keeper::keeper::protocol::{Resize, Typed};
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 

@@ -4,33 +4,12 @@ use super::connection::Connection;
 use super::{HandedOver, Reset};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
-use crate::output::spool::SpoolReader;
 use crate::plan::{LimitsInForce, Plan};
-use crate::reply::LeftBehind;
+use bashd_keeper::exit::{EndedBy, Exit};
+use bashd_keeper::left_behind::LeftBehind;
+use bashd_keeper::spool::SpoolReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// How the shell ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Exit {
-    /// It exited with this status.
-    Code(i32),
-    /// This signal killed it.
-    Signal(i32),
-    /// It could not be ended in time, so that there is no status.
-    Unknown,
-}
-
-/// Who ended the run, if it did not end by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndedBy {
-    /// The deadline.
-    Timeout,
-    /// The caller: its token, its dropped future, or its death.
-    Cancel,
-}
 
 /// A finished run: how it ended, its output, its timings.
 #[derive(Debug)]

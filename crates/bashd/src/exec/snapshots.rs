@@ -5,7 +5,7 @@
 use crate::event::Snapshot;
 use crate::output::Source;
 use crate::output::rendered;
-use crate::output::spool::SpoolReader;
+use bashd_keeper::spool::SpoolReader;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

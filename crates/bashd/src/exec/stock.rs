@@ -5,10 +5,10 @@
 //! next one would find its keeper unready.
 
 use super::alarm::Alarm;
-use super::keeper::protocol::{self, Fork};
-use super::keeper::socket_pair;
 use super::warm::WarmShells;
 use crate::plan::Plan;
+use bashd_keeper::keeper::protocol::{self, Fork};
+use bashd_keeper::keeper::socket_pair;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};

@@ -5,9 +5,9 @@
 //! filled with its like. The keeper compares again before it uses one, and steps aside if anything is
 //! different.
 
-use super::keeper::protocol::{self, Warm as WarmMessage};
-use crate::plan::environment::RUN_VARIABLE;
 use crate::plan::{Plan, Quota, Streams, Variables};
+use bashd_keeper::keeper::protocol::{self, Warm as WarmMessage};
+use bashd_keeper::variables::RUN_VARIABLE;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsString;
 use std::io;

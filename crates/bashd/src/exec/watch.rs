@@ -1,12 +1,12 @@
 //! Following a run's output while it grows: from spool to events.
 
 use super::Strokes;
-use super::keeper::protocol::Query;
 use super::snapshots::{Slot, Snapshots, ends_of};
 use crate::event::{Event, Stream};
-use crate::output::spool::SpoolReader;
-use crate::output::text::Decoder;
 use crate::output::{Piece, Source};
+use bashd_keeper::keeper::protocol::Query;
+use bashd_keeper::spool::SpoolReader;
+use bashd_keeper::text::Decoder;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::Instant;

@@ -8,7 +8,7 @@
 
 use super::directory::{self, Claim};
 use super::state;
-use crate::output::spool::write_private;
+use bashd_keeper::spool::write_private;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -92,7 +92,7 @@ fn claim_in(
     limits: JobLimits,
 ) -> Result<String, Refused> {
     let id = directory.file_name().unwrap_or_default();
-    crate::output::spool::prepare_runs_directory(runs)?;
+    bashd_keeper::spool::prepare_runs_directory(runs)?;
     let _lock = lock(runs)?;
     let known = known(runs);
     room(runs, &known, owner, limits)?;
@@ -105,7 +105,7 @@ fn claim_in(
         .map(|number| format!("bg_{number}"))
         .find(|alias| !taken.contains(alias.as_str()))
         .unwrap_or_default();
-    crate::output::spool::prepare_runs_directory(directory)?;
+    bashd_keeper::spool::prepare_runs_directory(directory)?;
     let claim = Claim {
         owner: owner.to_owned(),
         alias: alias.clone(),

@@ -6,8 +6,9 @@
 
 use super::retry::Attempts;
 use super::state::{self, Job};
-use super::{BELL, Jobs, Whose, directory, news};
+use super::{Jobs, Whose, directory, news};
 use crate::error::{Error, ErrorKind, Result};
+use bashd_keeper::job::BELL;
 use rustix::fs::inotify::{CreateFlags, WatchFlags};
 use std::fs;
 use std::mem::MaybeUninit;
@@ -64,7 +65,7 @@ impl Jobs {
         let failed = |error: rustix::io::Errno| {
             Error::io(ErrorKind::Job, "watch for the ends of jobs", error.into())
         };
-        let _ = crate::output::spool::prepare_runs_directory(&self.runs);
+        let _ = bashd_keeper::spool::prepare_runs_directory(&self.runs);
         let bell = self.runs.join(BELL);
         let mut options = fs::OpenOptions::new();
         let _ = options.append(true).create(true).mode(0o600).open(&bell);
@@ -72,7 +73,7 @@ impl Jobs {
         let watch = rustix::fs::inotify::init(flags).map_err(failed)?;
         let events = WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE;
         rustix::fs::inotify::add_watch(&watch, &bell, events).map_err(failed)?;
-        let watch = crate::exec::os::reactor::register(watch)
+        let watch = crate::exec::reactor::register(watch)
             .map_err(|error| Error::io(ErrorKind::Job, "watch for the ends of jobs", error))?;
         Ok(Completions {
             jobs: self.clone(),

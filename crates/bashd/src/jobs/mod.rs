@@ -9,8 +9,6 @@
 pub(crate) mod claim;
 mod completion;
 mod control;
-pub(crate) mod directory;
-pub(crate) mod end_line;
 mod news;
 mod output;
 mod probe;
@@ -18,14 +16,17 @@ mod retry;
 mod running;
 mod screen;
 mod state;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tool;
 mod typing;
 mod wait;
 
+use bashd_keeper::job::directory;
+pub use bashd_keeper::job::directory::{Asks, JobKind, Sure, Waiting};
+pub use bashd_keeper::job::end_line::EndLines;
 pub use claim::JobLimits;
 pub use completion::{Completions, Delivery};
-pub use directory::{Asks, JobKind, Sure, Waiting};
-pub use end_line::EndLines;
 pub use news::{JobNews, News, Progress, Tell};
 pub use output::{Found, JobOutput, OutputQuery, Part};
 pub use screen::{JobScreen, JobTerminal, ScreenQuery};
@@ -35,14 +36,11 @@ pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
 
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Result};
-use crate::output::spool::write_private;
+use bashd_keeper::spool::write_private;
 use control::Control;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// A file beside the jobs that is touched whenever one ends.
-pub(crate) const BELL: &str = "bell";
 
 /// How long a keeper may take to answer.
 const ANSWER_BOUND: Duration = Duration::from_secs(10);
@@ -223,7 +221,7 @@ async fn ask_to_end(job: &Job) -> Result<()> {
 
 /// The number of a signal by its name, with or without `SIG`, or by its number.
 pub fn signal_number(name: &str) -> Option<i32> {
-    crate::profile::signal::number(name)
+    bashd_keeper::signal::number(name)
 }
 
 /// What comes after input that was sent.

@@ -2,10 +2,10 @@
 
 use super::directory::{self, JobKind, Spec, Status, Waiting};
 use crate::exec::{EndedBy, Exit};
-use crate::output::text;
 use crate::plan::{LimitsInForce, Streams};
-use crate::reply::LeftBehind;
 use crate::screen::Size;
+use bashd_keeper::left_behind::LeftBehind;
+use bashd_keeper::text;
 use serde::Serialize;
 use std::fs;
 use std::os::unix::fs::FileExt;

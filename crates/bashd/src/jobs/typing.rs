@@ -4,8 +4,8 @@ use super::control::Control;
 use super::state::Job;
 use super::{AfterInput, Jobs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::profile::signal;
 use crate::screen::keys::{self, Code, Key, KeyModes};
+use bashd_keeper::signal;
 
 /// What is sent to a job's input, in this order.
 ///

@@ -4,36 +4,12 @@
 //! First the head is taken, then the tail of that.
 
 use super::{Capture, Omitted, Piece, Source};
+pub use bashd_script::rewrite::LineLimits;
 use std::io;
-use std::num::NonZeroU64;
 use std::ops::Range;
 
 /// Bytes that are read at a time while lines are counted.
 const STEP: u64 = 256 * 1024;
-
-/// Which lines of the whole output are shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LineLimits {
-    /// The first so many.
-    pub head: Option<NonZeroU64>,
-    /// Of those the last so many.
-    pub tail: Option<NonZeroU64>,
-}
-
-impl LineLimits {
-    /// Limits as a request has them: 0 is none.
-    pub fn new(head: Option<u64>, tail: Option<u64>) -> Self {
-        Self {
-            head: head.and_then(NonZeroU64::new),
-            tail: tail.and_then(NonZeroU64::new),
-        }
-    }
-
-    /// Whether everything is shown.
-    pub fn is_none(&self) -> bool {
-        self.head.is_none() && self.tail.is_none()
-    }
-}
 
 /// The lines of a source that limits leave.
 pub struct Limited<'a> {

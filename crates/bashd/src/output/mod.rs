@@ -8,81 +8,12 @@ pub mod joined;
 pub mod line_limits;
 mod plain_line;
 pub(crate) mod rendered;
-pub mod spool;
 pub(crate) mod terminal;
-pub mod text;
 mod walk;
 pub mod window;
 
-/// Where bytes are read by absolute offset: a spool, or several one after the other.
-///
-/// Offsets are those of the original stream, whatever was dropped from it meanwhile.
-pub trait Source {
-    /// Bytes the stream had so far, kept or not.
-    fn len(&self) -> u64;
-
-    /// Newlines the stream had so far, kept or not.
-    fn lines(&self) -> u64;
-
-    /// Reads what is kept of `range`, in order; what is gone is told as a gap, never as void bytes.
-    fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<Piece>>;
-
-    /// What of `range` stands between streams, and was written by no command.
-    fn between(&self, _range: std::ops::Range<u64>) -> Omitted {
-        Omitted::default()
-    }
-
-    /// Offset at which the line with this number (from 0) begins, if it is still there.
-    fn offset_of_line(&self, line: u64) -> std::io::Result<Option<u64>> {
-        scan_for_line(self, line)
-    }
-
-    /// Whether there is something behind the last newline.
-    fn has_open_end(&self) -> std::io::Result<bool> {
-        let length = self.len();
-        let last = self.read(length.saturating_sub(1)..length)?.pop();
-        Ok(match last {
-            Some(Piece::Kept(byte)) => byte != b"\n",
-            Some(Piece::Dropped(_)) => true,
-            None => false,
-        })
-    }
-
-    /// Whether the stream had no bytes at all.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// Looks for the start of a line from the start of the stream.
-fn scan_for_line<S: Source + ?Sized>(source: &S, line: u64) -> std::io::Result<Option<u64>> {
-    const STEP: u64 = 1024 * 1024;
-    let (mut offset, mut seen) = (0, 0);
-    while seen < line && offset < source.len() {
-        for piece in source.read(offset..(offset + STEP).min(source.len()))? {
-            let Piece::Kept(bytes) = piece else {
-                return Ok(None);
-            };
-            for newline in memchr::memchr_iter(b'\n', &bytes) {
-                seen += 1;
-                if seen == line {
-                    return Ok(Some(offset + newline as u64 + 1));
-                }
-            }
-            offset += bytes.len() as u64;
-        }
-    }
-    Ok((line == 0).then_some(0))
-}
-
-/// A part of a stream that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// Bytes that are still there.
-    Kept(Vec<u8>),
-    /// So many bytes were dropped here.
-    Dropped(u64),
-}
+pub use bashd_keeper::source::{Omitted, Piece, Source};
+pub use bashd_keeper::{spool, text};
 
 /// Bounded text of one stream (or of several, joined), with exact counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,15 +58,6 @@ impl Extent {
         self.cut_lines += other.cut_lines;
         self.cut_bytes += other.cut_bytes;
     }
-}
-
-/// What a window left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Omitted {
-    /// Bytes of the original stream that are not in the text.
-    pub bytes: u64,
-    /// Newlines of the original stream that are not in the text.
-    pub lines: u64,
 }
 
 /// The text of a run as its profile shows it.

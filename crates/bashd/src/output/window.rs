@@ -10,7 +10,7 @@ use super::text;
 use super::walk::{self, Segment};
 use super::{Capture, Extent, Omitted, Source};
 use crate::artifact::{self, Kept};
-use crate::template;
+use bashd_keeper::template;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::io;

@@ -5,14 +5,13 @@ use crate::config::Surroundings;
 use crate::profile::Profile;
 use crate::request::Request;
 use crate::run_id::RunId;
-use crate::variables::Variables;
+use bashd_keeper::variables::Variables;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The variable by which a command learns the id of its run, in profiles that say so.
-pub(crate) const RUN_VARIABLE: &str = "BASHD_RUN";
+pub(crate) use bashd_keeper::variables::RUN_VARIABLE;
 
 /// The variable that names the shell, in profiles that say so.
 const SHELL_VARIABLE: &str = "SHELL";

@@ -1,10 +1,10 @@
 //! What a run would be as a job.
 
 use super::Setting;
-use crate::jobs::directory::{self, JobKind, Spec};
 use crate::jobs::{EndLines, JobLimits};
 use crate::profile::Profile;
 use crate::request::Request;
+use bashd_keeper::job::directory::{self, JobKind, Spec};
 use std::path::Path;
 use std::time::Duration;
 

@@ -3,20 +3,21 @@
 use super::client_environment::Guarded;
 use super::environment::{Inheritance, Origin};
 use super::shell::{self, Place, Programs};
+use super::strict_environment::scrub;
 use super::{
     ClientEnvironment, Directory, Plan, Shell, Streams, Variables, Warmth, directory, environment,
-    job, one_program, resources, session, session_plan, steps, terminal,
+    job, one_program, session, session_plan, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
 use crate::guard::safe_mode::Form;
-use crate::guard::safe_mode::environment::scrub;
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
 use crate::request::{Accepted, Ends, Request};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
 use crate::script::Shape;
+use bashd_keeper::resources;
 use std::sync::Arc;
 
 /// What a plan is made within: the engine's own state, and the run's name.

@@ -1,8 +1,8 @@
 //! What a call in a session needs beside its plan: whose shell, and the text that it evaluates. Pure.
 
 use super::{Shell, Variables, quote};
-use crate::exec::keeper::session::Directory;
 use crate::request::Accepted;
+use bashd_keeper::keeper::session::Directory;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::hash::{Hash, Hasher};

@@ -7,8 +7,8 @@ use super::rules::{Artifacts, Minimize, OutputRules, Show, TextForm};
 use super::texts::TruncationTexts;
 use crate::guard;
 use crate::output::window::Window;
-use crate::template::unknown_placeholder;
 use crate::urls;
+use bashd_keeper::template::unknown_placeholder;
 
 /// Says what is wrong with a profile, if something is.
 pub(super) fn check(profile: &Profile) -> Result<(), String> {

@@ -21,7 +21,7 @@ use crate::exec::{EndedBy, Exit};
 use crate::notice::{Notice, NoticeKind};
 use crate::output::window::{self, Window};
 use crate::output::{Captured, Extent};
-use crate::template::fill;
+use bashd_keeper::template::fill;
 use serde_json::{Map, Value, json};
 
 /// Shapes a run that came to its end, whatever that was.

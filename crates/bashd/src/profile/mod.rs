@@ -14,7 +14,6 @@ pub mod reply;
 pub mod rules;
 pub mod schema;
 mod shape;
-pub(crate) mod signal;
 pub mod texts;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -13,9 +13,10 @@ use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
 use crate::output::{Captured, Written};
 use crate::plan::LimitsInForce;
-use crate::reply::{Denied, LeftBehind, Reply};
+use crate::reply::{Denied, Reply};
 use crate::request::Refusal;
-use crate::template::fill;
+use bashd_keeper::left_behind::LeftBehind;
+use bashd_keeper::template::fill;
 use std::path::PathBuf;
 use std::time::Duration;
 

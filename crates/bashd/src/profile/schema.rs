@@ -6,7 +6,7 @@ use super::rules::RangeInSchema;
 use crate::config::Config;
 use crate::jobs::tool;
 use crate::request::OnTimeout;
-use crate::template::fill;
+use bashd_keeper::template::fill;
 use serde_json::{Map, Value, json};
 
 /// The tool definition of a profile for calls that run in `pwd`, with what is switched on.

@@ -6,15 +6,15 @@ use super::Profile;
 use super::detailed;
 use super::reply::{Finished, Handed};
 use super::rules::JobLayout;
-use super::signal;
 use super::texts::{ErrorWhen, OutcomeTexts, Shape};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
 use crate::jobs::tool::texts::label;
 use crate::notice::NoticeKind;
 use crate::output::Captured;
-use crate::reply::{LeftBehind, LeftReason};
-use crate::template::fill;
+use bashd_keeper::left_behind::{LeftBehind, LeftReason};
+use bashd_keeper::signal;
+use bashd_keeper::template::fill;
 use serde_json::{Map, Value, json};
 
 /// Processes that a text lists one by one.

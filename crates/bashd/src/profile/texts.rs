@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::request::{Refusal, RefusalKind};
-use crate::template::fill;
+use bashd_keeper::template::fill;
 use serde::Deserialize;
 
 /// How outcomes become replies.

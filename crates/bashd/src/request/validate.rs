@@ -7,7 +7,7 @@ use crate::plan::Stdin;
 use crate::profile::Profile;
 use crate::profile::parameters::{Needs, Parameter, Sets};
 use crate::profile::rules::{Mode, Runs};
-use crate::template::fill;
+use bashd_keeper::template::fill;
 use std::ffi::OsStr;
 use std::time::Duration;
 

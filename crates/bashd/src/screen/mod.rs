@@ -14,13 +14,12 @@ mod characters;
 mod drawing;
 pub mod keys;
 mod observer;
-mod size;
 #[cfg(test)]
 mod tests;
 
+pub use bashd_keeper::size::Size;
 use keys::KeyModes;
 use observer::{Observer, Stop};
-pub use size::Size;
 use std::num::NonZeroU16;
 
 /// Rows that scrolled away and are still known, at most.

@@ -7,12 +7,12 @@
 
 use crate::exec::{self, Exit, Keepers, Outcome};
 use crate::output::line_limits::LineLimits;
-use crate::output::spool::prepare_runs_directory;
 use crate::output::{Piece, Source};
 use crate::plan::{
     ClientEnvironment, Directory, Limits, Plan, Shell, Stdin, Streams, Survivors, Warmth,
 };
-use crate::variables::Variables;
+use bashd_keeper::spool::prepare_runs_directory;
+use bashd_keeper::variables::Variables;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};

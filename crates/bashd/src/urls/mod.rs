@@ -10,7 +10,6 @@ mod artifact;
 mod local;
 mod memory;
 mod rule;
-mod scan;
 mod skill;
 
 pub use address::Address;
@@ -19,7 +18,7 @@ pub use artifact::Artifacts;
 use crate::config::UrlPlaces;
 use crate::request::{Refusal, RefusalKind, Request};
 use crate::rewrite::{Command, LeadingCd};
-use scan::{Found, Spelling};
+use bashd_script::addresses::{Found, Spelling, addresses};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -179,10 +178,7 @@ impl Expansion<'_> {
 
     fn text(&mut self, text: &str, spelling: Spelling) -> Result<Option<String>, String> {
         let mut replaced = None;
-        for found in scan::addresses(text, self.schemes, spelling)
-            .into_iter()
-            .rev()
-        {
+        for found in addresses(text, self.schemes, spelling).into_iter().rev() {
             let Some(path) = self.path(&found, Parents::Make)? else {
                 continue;
             };
@@ -201,7 +197,7 @@ impl Expansion<'_> {
         if self.schemes.is_empty() {
             return Ok(None);
         }
-        let found = scan::addresses(cwd, self.schemes, Spelling::Plain);
+        let found = addresses(cwd, self.schemes, Spelling::Plain);
         let Some(found) = found
             .into_iter()
             .next()

@@ -519,7 +519,7 @@ proptest::proptest! {
     fn any_text_is_scanned_without_harm(text in "[ '\"`$(){}<\\\\\n#ab;]{0,12}(local://x)?[ '\"`$(){}<\\\\\n#ab;]{0,12}(skill://d)?[ '\"`)]{0,4}") {
         let schemes = ALL.map(str::to_owned);
         for spelling in [Spelling::Shell, Spelling::Plain] {
-            let found = scan::addresses(&text, &schemes, spelling);
+            let found = addresses(&text, &schemes, spelling);
             let mut end = 0;
             for found in found {
                 proptest::prop_assert!(found.span.start >= end && text.get(found.span.clone()).is_some());

@@ -1,6 +1,6 @@
 //! `docs/contracts.md` and `docs/decisions.md` tell the truth: every row names tests, and these exist.
 
-use crate::sources;
+use bashd_testkit::sources;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The case ids of the documents: letter, and how many there are.

@@ -1,8 +1,8 @@
 //! An engine in a hermetic home, and a run of it with all its bytes. No tests here.
 
+use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
 use bashd::exec::Exit;
-use bashd::exec::keeper::KeeperSource;
 use bashd::output::{Piece, Source};
 use bashd::plan::Streams;
 use bashd::{Engine, Request};

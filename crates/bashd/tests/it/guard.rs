@@ -3,10 +3,11 @@
 //! `rm`, `git` and `sudo` are fakes here that leave a sentinel: a guard that fails fails this test, not
 //! the machine.
 
-use crate::guard_cases::{denied_by, documented, documented_rows};
+use crate::documented::{denied_by, documented, documented_rows};
+use bashd::KeeperSource;
+use bashd::approval::{Answer, Approval};
 use bashd::config::{ConfigFile, Sources, Surroundings};
-use bashd::exec::keeper::KeeperSource;
-use bashd::guard::{Answer, Approval, RULES};
+use bashd::guard::RULES;
 use bashd::{Call, CancellationToken, Engine, Reply, Request};
 use bashd_testkit::Home;
 use std::ffi::OsString;

@@ -26,15 +26,17 @@ struct Blocked {
 }
 
 fn cases() -> Cases {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/guard/interceptor/defaults.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../bashd-script/tests/cases/guard/interceptor/defaults.toml");
     toml::from_str(&fs::read_to_string(path).expect("the cases")).expect("well-formed cases")
 }
 
 fn judged(rules: &[InterceptorRule], tools: &[&str], command: &str) -> Judgement {
-    let mut gate = Gate::default();
-    gate.interceptor = Some(Interceptor::new(rules));
-    gate.tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
+    let gate = Gate {
+        interceptor: Some(Interceptor::new(rules)),
+        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        ..Gate::default()
+    };
     gate.judge(&Command::as_given(command))
 }
 

@@ -10,16 +10,12 @@
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
 //! | `faults` | bad input, hostile commands, killed processes, full disks: a clear reply in bounded time, nothing left |
 //! | `guard` | what the guard denies never runs; who is asked; what the environment can't slip past it |
-//! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
-//! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `harness` | `harness`'s document on the real engine |
 //! | `hostile_repository` | strict safe mode where the repository wants to run programs |
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
 //! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `minimize_calls` | calls whose output is minimized: stored first, shown in less, switched off |
-//! | `minimize_cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
-//! | `minimize_properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
@@ -34,8 +30,6 @@
 //! | `screens` | recorded programs against the screen of another emulator |
 //! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
 //! | `snapshot` | what the user's rc file sets up is there in shells that never read it; bad rc files |
-//! | `soundness` | long scripts that are said to be right: real bash finds no mistake in them |
-//! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
@@ -55,19 +49,17 @@ mod client_terminal;
 mod client_under_test;
 mod contracts;
 mod default_profile;
+#[path = "../../../bashd-script/tests/it/documented.rs"]
+mod documented;
 mod engine_under_test;
 mod faults;
 mod guard;
-mod guard_cases;
-mod guard_properties;
 mod harness;
 mod hostile_repository;
 mod interceptor;
 mod jobs;
 mod many_calls;
 mod minimize_calls;
-mod minimize_cases;
-mod minimize_properties;
 mod oracle;
 mod phoenix;
 mod pi_executor;
@@ -82,8 +74,6 @@ mod safe_mode;
 mod screens;
 mod sessions;
 mod snapshot;
-mod soundness;
-mod sources;
 mod stopping;
 mod streaming;
 mod tidy;

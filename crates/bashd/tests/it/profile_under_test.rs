@@ -1,8 +1,8 @@
 //! A profile on the real engine in a hermetic home, and what a contract needs to ask of it. No tests here.
 
 use crate::engine_under_test;
+use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
-use bashd::exec::keeper::KeeperSource;
 use bashd::ledger::{Filter, Ledger, Record};
 use bashd::{Call, Engine, Reply, Request};
 use bashd_testkit::Home;

@@ -1,8 +1,8 @@
 //! Commands in a terminal: everything they wrote, hang-up, job control, keys, sizes, floods, many at once.
 
 use crate::profile_under_test::{Contract, end, running, wait_until_nothing_runs};
+use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
-use bashd::exec::keeper::KeeperSource;
 use bashd::request::By;
 use bashd::screen::{Screen, Size, keys::Key};
 use bashd::{Engine, Event, Keyboard, Reply, Request, Running};

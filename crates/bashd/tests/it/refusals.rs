@@ -3,7 +3,7 @@
 use crate::engine_under_test::engine;
 use crate::profile_under_test::{Contract, records};
 use bashd::ledger::Outcome;
-use bashd::{Config, Engine, Error, ErrorKind, KeeperSource, Reply, Request, Surroundings};
+use bashd::{Config, Engine, KeeperSource, NoKeeper, Reply, Request, Surroundings};
 use bashd_testkit::Home;
 use serde_json::{Value, json};
 
@@ -213,7 +213,7 @@ async fn without_a_keeper_each_profile_still_answers_and_the_call_is_recorded() 
             cwd: home.workspace(),
             env: home.env(),
         };
-        let missing = KeeperSource::Unavailable(Error::new(ErrorKind::Keeper, "no keeper today"));
+        let missing = KeeperSource::Unavailable(NoKeeper::because("no keeper today"));
         let engine = Engine::new(Config::new(home.state()), surroundings, missing).unwrap();
         let reply = engine.run(Request::new("touch ran").profile(profile)).await;
         check_refused(&reply, text);

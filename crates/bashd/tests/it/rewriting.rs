@@ -53,7 +53,7 @@ struct Taken {
 }
 
 fn cases<T: for<'de> Deserialize<'de>>(file: &str, group: &str) -> T {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/rewrite");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bashd-script/tests/cases/rewrite");
     let text = fs::read_to_string(path.join(file)).expect("a file of cases");
     let mut groups: BTreeMap<String, T> = toml::from_str(&text).expect("well-formed cases");
     groups.remove(group).expect("a group of that name")

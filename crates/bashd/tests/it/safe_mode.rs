@@ -98,15 +98,17 @@ struct Strict {
 
 fn cases<T: serde::de::DeserializeOwned>(file: &str) -> T {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/cases/guard")
+        .join("../bashd-script/tests/cases/guard")
         .join(file);
     let text = fs::read_to_string(&path).expect("a case file");
     toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn form(mode: SafeMode, command: &str) -> Result<Form, String> {
-    let mut gate = Gate::default();
-    gate.safe_mode = mode;
+    let gate = Gate {
+        safe_mode: mode,
+        ..Gate::default()
+    };
     let judgement = gate.judge(&Command::as_given(command));
     match judgement.verdict {
         Verdict::Allow => Ok(judgement.form),

@@ -4,12 +4,12 @@ use super::{Live, Place, Seat, SessionLimits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::connection::Connection;
 use crate::exec::conversation::{Call, Heard, Place as CallPlace};
-use crate::exec::keeper::protocol::{Call as CallMessage, End, Exited, Form, Open};
 use crate::exec::keepers::{self, Keepers};
 use crate::exec::{
     EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, micros, open_stdin,
 };
 use crate::plan::{Plan, SessionPlan, Variables};
+use bashd_keeper::keeper::protocol::{Call as CallMessage, End, Exited, Form, Open};
 use rustix::process::Signal;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;

@@ -275,7 +275,7 @@ impl Following<'_> {
     async fn conclude(
         mut self,
         last: Option<TerminalOutput>,
-    ) -> std::io::Result<(crate::output::spool::SpoolReader, bool)> {
+    ) -> std::io::Result<(bashd_keeper::spool::SpoolReader, bool)> {
         self.take_in(last).await;
         let reader = self.transcript.reader()?;
         if let Some(watch) = &mut self.watch {

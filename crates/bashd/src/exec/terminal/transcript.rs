@@ -4,8 +4,8 @@
 //! What a look adds to the one before it goes to a spool like any other output, so that windows,
 //! counts and artifacts work as for a run of our own.
 
-use crate::output::spool::{SpoolReader, SpoolWriter};
 use crate::plan::Plan;
+use bashd_keeper::spool::{SpoolReader, SpoolWriter};
 use std::io;
 use std::os::fd::AsFd;
 

@@ -5,7 +5,7 @@ use super::arguments::{Action, Arguments, compile};
 use super::texts;
 use crate::error::Result;
 use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, Part, Typing, Waited, Whose};
-use crate::profile::signal;
+use bashd_keeper::signal;
 use serde_json::{Value, json};
 
 /// Lines of output that the answer to a wait shows.

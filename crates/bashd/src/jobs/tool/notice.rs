@@ -4,7 +4,7 @@ use super::poll::result_text;
 use super::texts::{ending, label};
 use crate::jobs::{Job, Jobs};
 use crate::profile::Profile;
-use crate::template::fill;
+use bashd_keeper::template::fill;
 
 /// The message about these jobs, in the profile's words.
 pub(crate) async fn text(profile: &Profile, jobs: &Jobs, ended: &[Job]) -> String {

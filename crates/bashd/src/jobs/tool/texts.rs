@@ -2,7 +2,7 @@
 
 use crate::exec::EndedBy;
 use crate::jobs::{Asks, Job, JobScreen, Met, State};
-use crate::profile::signal;
+use bashd_keeper::signal;
 use std::time::Duration;
 
 /// Characters of a command in a list.

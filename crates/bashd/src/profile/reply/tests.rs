@@ -11,8 +11,8 @@ use crate::error::ErrorKind;
 use crate::output::Source;
 use crate::output::fixed::Fixed;
 use crate::plan::Streams;
-use crate::reply::LeftReason;
 use crate::request;
+use bashd_keeper::left_behind::LeftReason;
 use serde_json::{Value, json};
 
 fn profile(name: &str) -> Profile {

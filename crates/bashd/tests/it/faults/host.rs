@@ -4,8 +4,8 @@
 //! to be the host. What happens there is told by lines on its stdout that begin with `@`.
 
 use super::scene::{SWIFT, runtime, wait_until, write_profile};
+use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
-use bashd::exec::keeper::KeeperSource;
 use bashd::{Engine, Event, Request};
 use bashd_testkit::keeper_hook::{MARK, process_mark};
 use bashd_testkit::{Home, as_each_user, forked, processes};

@@ -1,7 +1,7 @@
 //! The scene of a fault: an engine in a hermetic home, and looks at the processes it is made of. No tests here.
 
+use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
-use bashd::exec::keeper::KeeperSource;
 use bashd::{CancellationToken, Engine, Event, Reply, Request, Running};
 use bashd_testkit::Home;
 use bashd_testkit::keeper_hook::{MARK, process_mark};

@@ -1,0 +1,175 @@
+//! How a run ended, in words and numbers: its state, the footer, the line about missing output.
+
+use super::{Line, Tone};
+use bashd::Reply;
+use std::time::Duration;
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum State {
+    /// Its arguments have not all come.
+    Arriving,
+    /// Nothing runs yet.
+    Waiting,
+    /// It runs.
+    Running,
+    /// It exited with status 0.
+    Done,
+    /// It exited with another status, or a signal ended it.
+    Failed,
+    /// The deadline ended it.
+    TimedOut,
+    /// Somebody ended it.
+    Cancelled,
+    /// A rule did not let it run.
+    Denied,
+    /// It goes on in the background.
+    Background,
+    /// bashd failed, or the request was bad.
+    Error,
+}
+
+impl State {
+    /// The state that a reply tells.
+    pub(crate) fn of(reply: &Reply) -> Self {
+        if reply.denied.is_some() {
+            Self::Denied
+        } else if reply.error.is_some() {
+            Self::Error
+        } else if reply.timed_out {
+            Self::TimedOut
+        } else if reply.cancelled {
+            Self::Cancelled
+        } else if reply.job.is_some() && reply.exit_code.is_none() && reply.signal.is_none() {
+            Self::Background
+        } else if reply.exit_code == Some(0) {
+            Self::Done
+        } else {
+            Self::Failed
+        }
+    }
+
+    /// The state in a word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Arriving => "arriving",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed out",
+            Self::Cancelled => "cancelled",
+            Self::Denied => "denied",
+            Self::Background => "in the background",
+            Self::Error => "error",
+        }
+    }
+
+    /// The state as a sign.
+    pub(crate) fn sign(self) -> char {
+        match self {
+            Self::Arriving | Self::Waiting | Self::Running => '•',
+            Self::Done => '✔',
+            Self::Failed | Self::Denied | Self::Error => '✘',
+            Self::TimedOut | Self::Cancelled => '!',
+            Self::Background => '»',
+        }
+    }
+
+    /// The state as a colour.
+    pub(crate) fn tone(self) -> Tone {
+        match self {
+            Self::Arriving | Self::Waiting => Tone::Faint,
+            Self::Running | Self::Background => Tone::Active,
+            Self::Done => Tone::Good,
+            Self::Failed | Self::Denied | Self::Error => Tone::Bad,
+            Self::TimedOut | Self::Cancelled => Tone::Warning,
+        }
+    }
+}
+
+/// What a finished run has to say beside its output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// How it ended.
+    pub(crate) state: State,
+    /// From request to reply.
+    pub(crate) wall: Duration,
+    /// The limit that held.
+    pub(crate) timeout: Option<Duration>,
+    /// The limit that was asked for, where it is another.
+    pub(crate) requested_timeout: Option<Duration>,
+    /// Exit status; for signal n it is 128 + n.
+    pub(crate) exit: Option<i32>,
+    /// Bytes of the output that are not shown.
+    pub(crate) omitted_bytes: u64,
+    /// Where all of the output is.
+    pub(crate) artifact: Option<String>,
+    /// The words about it where nothing ran.
+    pub(crate) remark: Option<String>,
+}
+
+impl Outcome {
+    /// The outcome that a reply tells.
+    pub(crate) fn of(reply: &Reply) -> Self {
+        let number = |name: &str| reply.result.get(name).and_then(serde_json::Value::as_u64);
+        let state = State::of(reply);
+        let denied = reply.denied.as_ref().map(|denied| denied.message.clone());
+        Self {
+            state,
+            wall: Duration::from_millis(reply.wall_ms),
+            timeout: number("timeout_s").map(Duration::from_secs),
+            requested_timeout: None,
+            exit: reply.exit_code.or(reply.signal.map(|signal| 128 + signal)),
+            omitted_bytes: reply.omitted_bytes,
+            artifact: reply.artifact.clone(),
+            remark: denied.or_else(|| reply.error.clone()),
+        }
+    }
+
+    /// State, times and status in one line.
+    pub(crate) fn line(&self) -> Line {
+        let state = format!("{} {}", self.state.sign(), self.state.word());
+        Line::new(self.state.tone(), state).and(Tone::Faint, format!(" {}", self.footer()))
+    }
+
+    /// The lines below the output.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![self.line()];
+        if let Some(remark) = &self.remark {
+            let remark = super::plain(remark);
+            lines.extend(remark.split('\n').map(|line| Line::new(Tone::Bad, line)));
+        }
+        lines.extend(self.truncation().map(|text| Line::new(Tone::Warning, text)));
+        lines
+    }
+
+    /// Times and status: `⟨Wall: 1.23s | Timeout: 300s | Exit: 2⟩`.
+    pub(crate) fn footer(&self) -> String {
+        let mut parts = vec![format!("Wall: {:.2}s", self.wall.as_secs_f64())];
+        if let Some(timeout) = self.timeout {
+            let requested = self.requested_timeout.filter(|asked| *asked != timeout);
+            let clamped = requested.map_or_else(String::new, |asked| {
+                format!(" (requested {}s clamped)", asked.as_secs_f64())
+            });
+            parts.push(format!("Timeout: {}s{clamped}", timeout.as_secs_f64()));
+        }
+        if let Some(exit) = self.exit.filter(|exit| *exit != 0) {
+            parts.push(format!("Exit: {exit}"));
+        }
+        format!("⟨{}⟩", parts.join(" | "))
+    }
+
+    /// What to say about output that is not shown.
+    fn truncation(&self) -> Option<String> {
+        let place = |text: &String| format!("all of it: {text}");
+        match (self.omitted_bytes, &self.artifact) {
+            (0, None) => None,
+            (0, Some(artifact)) => Some(format!("[output kept; {}]", place(artifact))),
+            (bytes, Some(artifact)) => {
+                Some(format!("[{bytes} bytes not shown; {}]", place(artifact)))
+            }
+            (bytes, None) => Some(format!("[{bytes} bytes not shown]")),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! One run as a block of lines: the call, its output, how it goes or went.
+
+use super::call::CallText;
+use super::live::spinner;
+use super::outcome::{Outcome, State};
+use super::store::{LineStore, omitted};
+use super::visible::{Clamped, clamp, plain, wrap};
+use super::{Line, Tone};
+use bashd::Event;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Columns of one line of output that are shown at most.
+const MOST_COLUMNS: usize = 4000;
+
+/// Lines that are held while a command runs.
+const MOST_LIVE_LINES: usize = 100;
+
+/// How much of the output a collapsed view shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Preview {
+    /// The last 10 rows of the screen: what an agent's call gets.
+    ToolCall,
+    /// The last 20 lines, however many rows they take: what a person's own command gets.
+    OwnCommand,
+}
+
+/// Whether all of the output is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expansion {
+    /// The preview.
+    Collapsed,
+    /// Everything there is.
+    Expanded,
+}
+
+/// The moment and the place for which lines are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    /// Columns of the place.
+    pub(crate) columns: usize,
+    /// How long the command has been running.
+    pub(crate) elapsed: Duration,
+    /// How much is shown.
+    pub(crate) expansion: Expansion,
+}
+
+/// A run, as far as it is known.
+pub(crate) struct RunView {
+    preview: Preview,
+    call: CallText,
+    home: Option<PathBuf>,
+    state: State,
+    live: LineStore,
+    /// The reply's output, once there is one.
+    output: Option<String>,
+    outcome: Option<Outcome>,
+}
+
+impl RunView {
+    /// A run of which nothing is known yet.
+    pub(crate) fn new(preview: Preview, home: Option<PathBuf>) -> Self {
+        Self {
+            preview,
+            home,
+            call: CallText::default(),
+            state: State::Arriving,
+            live: LineStore::keeping(MOST_LIVE_LINES),
+            output: None,
+            outcome: None,
+        }
+    }
+
+    /// What is known of the call, while its arguments arrive.
+    pub(crate) fn arriving(&mut self, call: CallText) {
+        self.call = call;
+    }
+
+    /// The whole call.
+    pub(crate) fn called(&mut self, call: CallText) {
+        self.call = call;
+        self.state = State::Waiting;
+    }
+
+    /// Something happened.
+    pub(crate) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Started { .. } | Event::Terminal { .. } => self.state = State::Running,
+            Event::Output { text, .. } => self.live.push(text),
+            Event::Snapshot(snapshot) => {
+                self.live = LineStore::keeping(MOST_LIVE_LINES);
+                self.live.push(&snapshot.text);
+            }
+            Event::Finished(reply) => {
+                let outcome = Outcome::of(reply);
+                self.output = Some(plain(&reply.output));
+                self.finished(outcome);
+            }
+            // The library may come to tell more than is shown.
+            _ => {}
+        }
+    }
+
+    /// It is over, as somebody else knows: a job's end, say.
+    pub(crate) fn finished(&mut self, outcome: Outcome) {
+        self.state = outcome.state;
+        self.outcome = Some(outcome);
+    }
+
+    /// Where it is.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// The call.
+    pub(crate) fn call(&self) -> &CallText {
+        &self.call
+    }
+
+    /// The run as lines of at most the place's columns.
+    pub(crate) fn lines(&self, look: Look) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for line in self.call.lines(self.home.as_deref()) {
+            lines.extend(rows_of(&line, look.columns));
+        }
+        lines.extend(self.output_lines(look));
+        match &self.outcome {
+            Some(outcome) => lines.extend(outcome.lines()),
+            None if self.state == State::Running => {
+                lines.push(Line::new(Tone::Active, spinner(look.elapsed)));
+            }
+            None => {
+                let state = format!("{} {}", self.state.sign(), self.state.word());
+                lines.push(Line::new(self.state.tone(), state));
+            }
+        }
+        lines
+            .into_iter()
+            .map(|line| line.cut(look.columns))
+            .collect()
+    }
+
+    fn output_lines(&self, look: Look) -> Vec<Line> {
+        let (logical, dropped): (Vec<String>, _) = match &self.output {
+            Some(output) if output.is_empty() => (Vec::new(), 0),
+            Some(output) => (output.split('\n').map(str::to_owned).collect(), 0),
+            None => (self.live.lines().collect(), self.live.dropped()),
+        };
+        let shown = |lines: &[String]| -> Vec<String> {
+            let rows = lines.iter().map(|line| wrap(&clamped(line), look.columns));
+            rows.flatten().collect()
+        };
+        let (rows, notice) = match (look.expansion, self.preview) {
+            (Expansion::Expanded, _) => (shown(&logical), None),
+            (Expansion::Collapsed, Preview::ToolCall) => {
+                let rows = shown(&logical);
+                let (total, earlier) = (rows.len() + dropped, rows.len().saturating_sub(10));
+                let notice = (earlier + dropped > 0).then(|| {
+                    let earlier = earlier + dropped;
+                    let kept = total - earlier;
+                    format!(
+                        "… ({earlier} earlier lines, showing {kept} of {total}) (ctrl+o to expand)"
+                    )
+                });
+                (rows.get(earlier..).unwrap_or_default().to_vec(), notice)
+            }
+            (Expansion::Collapsed, Preview::OwnCommand) => {
+                let earlier = logical.len().saturating_sub(20);
+                let more = earlier + dropped;
+                let notice = (more > 0).then(|| format!("… {more} more lines (ctrl+o to expand)"));
+                (shown(logical.get(earlier..).unwrap_or_default()), notice)
+            }
+        };
+        let notice = notice.map(|text| Line::new(Tone::Faint, text));
+        let rows = rows.into_iter().map(|row| Line::new(Tone::Plain, row));
+        notice.into_iter().chain(rows).collect()
+    }
+}
+
+fn clamped(line: &str) -> String {
+    let Clamped {
+        mut text,
+        omitted: columns,
+    } = clamp(line, MOST_COLUMNS);
+    if columns > 0 {
+        text.push_str(&omitted(columns));
+    }
+    text
+}
+
+/// Breaks a line into rows; the first row keeps its pieces, the others have the tone of the last.
+fn rows_of(line: &Line, columns: usize) -> Vec<Line> {
+    let first = line.clone().cut(columns);
+    let whole = line.text();
+    let tone = line.0.last().map_or(Tone::Plain, |span| span.tone);
+    let rest = whole
+        .strip_prefix(first.text().as_str())
+        .unwrap_or_default();
+    let mut rows = vec![first];
+    if !rest.is_empty() {
+        rows.extend(
+            wrap(rest, columns)
+                .into_iter()
+                .map(|row| Line::new(tone, row)),
+        );
+    }
+    rows
+}

@@ -1,0 +1,82 @@
+//! Text as a screen shows it: without escape sequences, measured and cut in columns.
+//!
+//! A column is what a terminal's cursor moves by: two for an ideograph or an emoji, none for a
+//! combining mark. A cluster of characters that is shown as one is never split.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of a tabulator stop.
+const TAB: usize = 4;
+
+/// Columns that a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.graphemes(true).map(cluster_width).sum()
+}
+
+/// No cluster is wider than two columns: terminals show it as one character.
+fn cluster_width(cluster: &str) -> usize {
+    cluster.width().min(2)
+}
+
+/// A text cut to so many columns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Clamped {
+    /// What fits.
+    pub(crate) text: String,
+    /// Columns that do not.
+    pub(crate) omitted: usize,
+}
+
+/// Cuts a line of plain text to so many columns.
+pub(crate) fn clamp(text: &str, columns: usize) -> Clamped {
+    let mut clamped = Clamped::default();
+    let mut used = 0;
+    for cluster in text.graphemes(true) {
+        let width = cluster_width(cluster);
+        if clamped.omitted == 0 && used + width <= columns {
+            used += width;
+            clamped.text.push_str(cluster);
+        } else {
+            clamped.omitted += width;
+        }
+    }
+    clamped
+}
+
+/// Breaks a line of plain text into rows of so many columns. An empty line is one row.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(2);
+    let (mut rows, mut used) = (vec![String::new()], 0);
+    for cluster in text.graphemes(true) {
+        let width = cluster_width(cluster);
+        if used + width > columns {
+            rows.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(row) = rows.last_mut() {
+            row.push_str(cluster);
+        }
+    }
+    rows
+}
+
+/// The text without escape sequences, with nothing left that a terminal would act on but newlines;
+/// tabulators become blanks, and of a line that was rewritten its last form stays.
+pub(crate) fn plain(text: &str) -> String {
+    let mut store = super::store::LineStore::keeping(usize::MAX);
+    store.push(text);
+    store.lines().collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a character may stand in a line: it shows something, and does not turn the line around.
+pub(super) fn is_printable(character: char) -> bool {
+    let turns_around = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !character.is_control() && !turns_around && !matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+/// Blanks from this column to the next tabulator stop.
+pub(super) fn tab(column: usize) -> usize {
+    TAB - column % TAB
+}

@@ -1,0 +1,314 @@
+//! A job's directory: which files it has, and what is written in them.
+//!
+//! The directory is the truth. `claim.json` is written by the engine that is about to hand a run over
+//! (it holds the short name), `spec.json`, `status.json` and `waiting.json` by the keeper alone, `name`
+//! and `told` by whoever renames a job or hears of its end first. `lock` is locked for as long as the
+//! keeper lives; the kernel lets go of it, whatever becomes of the keeper.
+
+use crate::capture::Streams;
+use crate::exit::{EndedBy, Exit};
+use crate::left_behind::LeftBehind;
+use crate::resources::LimitsInForce;
+use crate::size::Size;
+use crate::spool::Segment;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Version of what is written here; a reader takes older ones, and says so of newer ones.
+pub const VERSION: u16 = 1;
+
+/// Who has which short name.
+pub const CLAIM: &str = "claim.json";
+/// What runs, written when the run becomes a job.
+pub const SPEC: &str = "spec.json";
+/// How it ended, written before anybody is told.
+pub const STATUS: &str = "status.json";
+/// That it waits for input, while it does.
+pub const WAITING: &str = "waiting.json";
+/// Locked while the keeper lives.
+pub const LOCK: &str = "lock";
+/// The keeper's socket.
+pub const CONTROL: &str = "control";
+/// stdout, or both streams.
+pub const OUTPUT: &str = "output";
+/// stderr, where the streams are apart.
+pub const STDERR: &str = "stderr";
+/// Newlines before each mebibyte of the output, written at the end.
+pub const INDEX: &str = "index";
+/// The name that somebody gave it.
+pub const NAME: &str = "name";
+/// There once its end was delivered.
+pub const TOLD: &str = "told";
+
+/// What a job is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spec {
+    pub version: u16,
+    pub id: String,
+    pub owner: String,
+    pub alias: String,
+    pub kind: JobKind,
+    pub profile: String,
+    pub command: String,
+    pub cwd: String,
+    /// Milliseconds since 1970 at which the call began.
+    pub started_ms: u64,
+    /// What ends it at the latest, in milliseconds after its start.
+    pub limit_ms: u64,
+    pub stdin_open: bool,
+    /// The size of its terminal, if it has one.
+    #[serde(default)]
+    pub terminal: Option<Size>,
+    pub streams: Streams,
+    /// Filled in by the keeper: what it may use up, where that is limited.
+    #[serde(default)]
+    pub limits: Option<LimitsInForce>,
+    /// Filled in by the keeper: the boot in which it runs.
+    pub boot: String,
+    /// Filled in by the keeper: the shell, which is also its process group.
+    pub pid: i32,
+    /// Filled in by the keeper: itself.
+    pub keeper: i32,
+    /// Filled in by the keeper: bytes of each stream that its file takes before the ring begins.
+    pub head_bytes: u64,
+}
+
+/// How a run became a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// Its call returned first.
+    Background,
+    /// Its shell ended, and left processes behind.
+    Survivors,
+    /// It is none: its call still waits, and it can be seen meanwhile.
+    Foreground,
+}
+
+/// Where runs whose calls still wait are seen, beside the directory of jobs.
+pub fn live(runs: &Path) -> PathBuf {
+    runs.with_file_name("live")
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Status {
+    pub version: u16,
+    pub exit: Exit,
+    pub ended_by: Option<EndedBy>,
+    /// Milliseconds since 1970.
+    pub ended_ms: u64,
+    pub ran_for_us: u64,
+    /// For each stream, what it had and where that is in its file.
+    pub streams: Vec<StoredStream>,
+    /// The last size of its terminal, if it has one.
+    #[serde(default)]
+    pub terminal: Option<Size>,
+    /// What lived on; while the lock is held, these are the job.
+    pub left_behind: Vec<LeftBehind>,
+    /// Whether the kernel ended something of it for want of memory, where that is known.
+    #[serde(default)]
+    pub out_of_memory: bool,
+}
+
+/// A stream whose keeper is gone, or soon will be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredStream {
+    pub bytes: u64,
+    pub lines: u64,
+    pub dropped: u64,
+    /// Where its kept bytes are in the file.
+    pub segments: Vec<Segment>,
+}
+
+impl StoredStream {
+    /// Bytes that its file has.
+    pub fn kept(&self) -> u64 {
+        let length = |segment: &Segment| segment.upto - segment.from;
+        self.segments.iter().map(length).sum()
+    }
+}
+
+/// That a job waits for input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Waiting {
+    /// The last line of the output, which is probably the question.
+    pub prompt: String,
+    /// How sure that is.
+    pub sure: Sure,
+    /// What it wants.
+    #[serde(default)]
+    pub asks: Asks,
+}
+
+/// What a job that waits for input wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Something to read.
+    #[default]
+    Input,
+    /// A password: its terminal takes lines, and does not show what is typed.
+    Password,
+}
+
+/// How sure it is that a job waits for input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sure {
+    /// A process of it is in a read of its stdin, and there is nothing unread.
+    Yes,
+    /// A process of it waits for its stdin alone, with `select` or `poll`.
+    Probably,
+}
+
+/// Who has which short name, before there is a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Claim {
+    pub owner: String,
+    pub alias: String,
+}
+
+/// The version of a job that a newer bashd made, which may mean something else by what it wrote.
+pub fn newer_version(directory: &Path) -> Option<u16> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u16,
+    }
+    let versioned: Versioned = read(directory, SPEC)?;
+    Some(versioned.version).filter(|version| *version > VERSION)
+}
+
+/// Milliseconds since 1970.
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_millis() as u64
+}
+
+/// Time since a moment in milliseconds since 1970; a clock that was set back counts as no time.
+pub fn since_ms(then: u64) -> Duration {
+    Duration::from_millis(now_ms().saturating_sub(then))
+}
+
+/// Names this boot of the machine.
+pub fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// Writes a file so that it is there whole, or not at all, also after a power failure.
+pub fn write_durably(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
+    let written = write_aside(directory, name, value).and_then(|file| {
+        file.sync_all()?;
+        fs::rename(aside(directory, name), directory.join(name))
+    });
+    nothing_beside(directory, name, written)?;
+    fs::File::open(directory)?.sync_all()
+}
+
+/// Writes a file so that nobody sees half of it.
+pub fn write_whole(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
+    let written = write_aside(directory, name, value)
+        .and_then(|_| fs::rename(aside(directory, name), directory.join(name)));
+    nothing_beside(directory, name, written)
+}
+
+/// Takes away what was begun, where it came to nothing.
+fn nothing_beside(directory: &Path, name: &str, written: io::Result<()>) -> io::Result<()> {
+    written.inspect_err(|_| {
+        let _ = fs::remove_file(aside(directory, name));
+    })
+}
+
+fn aside(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!(".{name}.{}", std::process::id()))
+}
+
+fn write_aside(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<fs::File> {
+    let text = serde_json::to_vec(value)?;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(aside(directory, name))?;
+    file.write_all(&text)?;
+    Ok(file)
+}
+
+/// Reads a file of a job; `None` where there is none, or none that can be read.
+pub fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
+    /// Longer than nearly every file of a job.
+    const USUAL: usize = 4096;
+    let mut file = fs::File::open(directory.join(name)).ok()?;
+    // One read for a file that fits: a list of jobs reads thousands.
+    let mut bytes = vec![0; USUAL];
+    let count = file.read(&mut bytes).ok()?;
+    bytes.truncate(count);
+    if count == USUAL {
+        file.read_to_end(&mut bytes).ok()?;
+    }
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Takes the lock that says that the keeper lives.
+///
+/// Whoever looks holds it shared for a moment, so that this waits rather than fails.
+pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
+    let path = directory.join(LOCK);
+    let lock = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+    Ok(lock)
+}
+
+/// Whether a keeper lives for this job.
+pub fn is_alive(directory: &Path) -> bool {
+    let Ok(file) = fs::File::open(directory.join(LOCK)) else {
+        return false;
+    };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+/// Whether its shell has ended, or nobody will ever know; cheaper than reading the job.
+pub fn has_ended(directory: &Path) -> bool {
+    directory.join(STATUS).exists() || !is_alive(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_whole_and_nothing_stays_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let claim = Claim {
+            owner: "a".into(),
+            alias: "bg_1".into(),
+        };
+        write_durably(directory.path(), CLAIM, &claim).unwrap();
+        write_whole(directory.path(), CLAIM, &claim).unwrap();
+        let read_back: Claim = read(directory.path(), CLAIM).unwrap();
+        assert_eq!(read_back.alias, "bg_1");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert!(read::<Claim>(directory.path(), SPEC).is_none());
+        fs::write(directory.path().join(SPEC), "{").unwrap();
+        assert!(read::<Spec>(directory.path(), SPEC).is_none());
+    }
+
+    #[test]
+    fn a_job_lives_as_long_as_its_lock_is_held() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!is_alive(directory.path()));
+        let lock = take_lock(directory.path()).unwrap();
+        assert!(is_alive(directory.path()) && is_alive(directory.path()));
+        drop(lock);
+        assert!(!is_alive(directory.path()));
+    }
+}

@@ -1,0 +1,61 @@
+//! The line at the end of a job's output file, for those who only have that file.
+
+use crate::exit::{EndedBy, Exit};
+use crate::signal;
+use crate::template::fill;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What is appended to a job's output file when it ends; nothing where a profile does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndLines {
+    /// It exited with status 0.
+    pub completed: String,
+    /// It exited otherwise, or a signal ended it: `{status}`.
+    pub failed: String,
+    /// Nobody knows how it ended: `{error}`.
+    pub error: String,
+    /// Its limit ended it: `{limit}`.
+    pub timed_out: String,
+}
+
+/// The line for an ending.
+pub fn end_line(
+    lines: &EndLines,
+    exit: Exit,
+    ended_by: Option<EndedBy>,
+    limit: Duration,
+) -> String {
+    if ended_by == Some(EndedBy::Timeout) {
+        return fill(&lines.timed_out, &[("limit", &limit_text(limit))]);
+    }
+    match exit {
+        Exit::Code(0) => lines.completed.clone(),
+        Exit::Code(code) => fill(
+            &lines.failed,
+            &[("status", &format!("exit status: {code}"))],
+        ),
+        Exit::Signal(number) => {
+            let status = format!("signal: {number} ({})", signal::name(number));
+            fill(&lines.failed, &[("status", &status)])
+        }
+        Exit::Unknown => {
+            let error = "it was killed, and no status came";
+            fill(&lines.error, &[("error", error)])
+        }
+    }
+}
+
+/// A limit as people say it: `24h`, `15m`, `30s`.
+pub fn limit_text(limit: Duration) -> String {
+    let seconds = limit.as_secs();
+    let is_whole = limit.subsec_nanos() == 0 && seconds > 0;
+    if is_whole && seconds.is_multiple_of(3600) {
+        format!("{}h", seconds / 3600)
+    } else if is_whole && seconds.is_multiple_of(60) {
+        format!("{}m", seconds / 60)
+    } else {
+        format!("{}s", limit.as_secs_f64())
+    }
+}

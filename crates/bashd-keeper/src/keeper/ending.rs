@@ -1,0 +1,289 @@
+//! Ending a tree: TERM to everything in it, then KILL until nothing is left.
+//!
+//! TERM goes over a walk of the tree. The guarantee is another one: a keeper kills its own unreaped
+//! children, whose pids can't be reused, until it has none; since it is a subreaper, every orphan
+//! becomes its child sooner or later. The walk before each round only spares a round per level of a
+//! deep tree.
+
+use crate::exit::Exit;
+use crate::left_behind::{LeftBehind, LeftReason};
+use crate::os::tree::{self, Descend, Member};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use std::collections::{HashMap, HashSet};
+
+/// Processes listed at most; a fork bomb's list helps nobody.
+const MOST_LISTED: usize = 100;
+
+/// What of the processes below a keeper belongs to a run: all of them, but for what was there before
+/// it and the shell that it shares with other calls.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// Processes that are left alone with everything below them; with the time at which each started,
+    /// since a pid may come to mean another process.
+    pub(super) spared: HashMap<Pid, u64>,
+    /// A shell that is left alone itself, while what is below it is not.
+    pub(super) spared_shell: Option<Pid>,
+}
+
+impl Scope {
+    fn spares(&self, pid: Pid) -> bool {
+        self.spared.get(&pid).is_some_and(|&started| {
+            tree::stat(pid).is_some_and(|stat| stat.started_ticks == started)
+        })
+    }
+
+    /// Everything that is born from now on below this process, and the shell.
+    pub(super) fn since_now(shell: Pid) -> Self {
+        let mut spared = HashMap::new();
+        tree::for_each_descendant(|member| {
+            if member.pid != shell
+                && let Some(stat) = tree::stat(member.pid)
+            {
+                spared.insert(member.pid, stat.started_ticks);
+            }
+            Descend::Yes
+        });
+        Self {
+            spared,
+            spared_shell: None,
+        }
+    }
+
+    /// Whether something below this process is not in it.
+    pub(super) fn is_partial(&self) -> bool {
+        !self.spared.is_empty() || self.spared_shell.is_some()
+    }
+
+    /// Whether nothing of the run lives.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut is_empty = true;
+        self.for_each(|member| is_empty &= is_dead(member.pid));
+        is_empty
+    }
+
+    /// Visits every process of the run, parents first.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(&Member)) {
+        tree::for_each_descendant(|member| {
+            if self.spares(member.pid) {
+                return Descend::No;
+            }
+            if self.spared_shell != Some(member.pid) {
+                visit(member);
+            }
+            Descend::Yes
+        });
+    }
+}
+
+/// What a look at the dead children found.
+pub(super) struct Reaped {
+    /// How the process that was asked about ended, if it did now.
+    pub(super) exit: Option<Exit>,
+    /// Whether there is no child left.
+    pub(super) tree_is_empty: bool,
+}
+
+/// Collects every dead child.
+pub(super) fn reap(shell: Pid) -> Reaped {
+    let mut exit = None;
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == shell => exit = Some(exit_of(status)),
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => {
+                return Reaped {
+                    exit,
+                    tree_is_empty: false,
+                };
+            }
+            Err(_) => {
+                return Reaped {
+                    exit,
+                    tree_is_empty: true,
+                };
+            }
+        }
+    }
+}
+
+fn exit_of(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}
+
+/// Asks every process below this one to end; those in `asked` already were.
+///
+/// A stopped process can't act on TERM, so that it is continued.
+pub(super) fn terminate(scope: &Scope, asked: &mut HashSet<Pid>) {
+    scope.for_each(|member| {
+        if asked.insert(member.pid) {
+            let _ = member.signal(Signal::TERM);
+            let _ = member.signal(Signal::CONT);
+        }
+    });
+}
+
+/// Kills everything below this process, once; whoever needs certainty comes again.
+pub(super) fn kill_round(scope: &Scope) {
+    scope.for_each(|member| {
+        let _ = member.signal(Signal::KILL);
+    });
+    for child in tree::children(rustix::process::getpid()) {
+        if !scope.spares(child) && scope.spared_shell != Some(child) {
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+        }
+    }
+}
+
+/// Whether nothing of it runs any more. That its first thread is dead says nothing about others.
+fn is_dead(pid: Pid) -> bool {
+    tree::stat(pid)
+        .is_none_or(|stat| stat.is_dead() && tree::threads(pid).iter().all(tree::Stat::is_dead))
+}
+
+/// What has become of a process that was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is dead, and its parent has not looked yet.
+    Dead,
+    /// It waits for its turn on a busy machine, to die or to be done with that.
+    Dying,
+    /// It is past its last instruction, and the kernel has to wait for something before it is gone.
+    Leaving,
+    /// It can't be ended, for this reason.
+    Stays(LeftReason),
+}
+
+fn fate(pid: Pid) -> Fate {
+    let is_ours = rustix::process::test_kill_process(pid) != Err(Errno::PERM);
+    match fate_of(&tree::threads(pid)) {
+        Fate::Dead => Fate::Dead,
+        Fate::Dying | Fate::Leaving | Fate::Stays(_) if !is_ours => {
+            Fate::Stays(LeftReason::NotPermitted)
+        }
+        fate => fate,
+    }
+}
+
+/// By its threads. SIGKILL wakes what sleeps, but for an uninterruptible sleep; that too ends soon as a
+/// rule where a process is exiting, which takes locks that others hold.
+fn fate_of(threads: &[tree::Stat]) -> Fate {
+    let alive = || threads.iter().filter(|thread| !thread.is_dead());
+    if alive().next().is_none() {
+        Fate::Dead
+    } else if alive().any(|thread| thread.state == 'D' && !thread.is_exiting) {
+        Fate::Stays(LeftReason::Unkillable)
+    } else if alive().any(|thread| thread.state != 'D') {
+        Fate::Dying
+    } else {
+        Fate::Leaving
+    }
+}
+
+/// What is left of a run that was killed, by one walk.
+#[derive(Default)]
+pub(super) struct Remains {
+    /// Whether something only waits for its turn to die. Nothing of it will run again.
+    pub(super) is_dying: bool,
+    is_leaving: bool,
+    /// What can't be ended, and why.
+    pub(super) unended: Vec<LeftBehind>,
+}
+
+impl Remains {
+    pub(super) fn of(scope: &Scope) -> Self {
+        let mut remains = Self::default();
+        scope.for_each(|member| match fate(member.pid) {
+            Fate::Dead => {}
+            Fate::Dying => remains.is_dying = true,
+            Fate::Leaving => remains.is_leaving = true,
+            Fate::Stays(reason) => list(&mut remains.unended, member, reason),
+        });
+        remains
+    }
+
+    /// Whether waiting is of no use. A walk that finds nothing has missed what moved meanwhile.
+    pub(super) fn is_final(&self) -> bool {
+        !self.is_dying && (self.is_leaving || !self.unended.is_empty())
+    }
+}
+
+/// Lists what lives on below this process after its shell.
+pub(super) fn survivors(scope: &Scope) -> Vec<LeftBehind> {
+    let mut listed = Vec::new();
+    scope.for_each(|member| {
+        // What is about to end outlives nothing.
+        let is_over = |thread: &tree::Stat| thread.is_dead() || thread.is_exiting;
+        if !tree::threads(member.pid).iter().all(is_over) {
+            list(&mut listed, member, LeftReason::Survivor);
+        }
+    });
+    listed
+}
+
+fn list(listed: &mut Vec<LeftBehind>, member: &Member, reason: LeftReason) {
+    if listed.len() < MOST_LISTED {
+        listed.push(LeftBehind {
+            pid: member.pid.as_raw_nonzero().get(),
+            command: tree::command_line(member.pid),
+            age_ms: tree::age_ms(member.pid),
+            reason,
+            job: None,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tree::Stat;
+
+    const RUNS: bool = false;
+    const EXITS: bool = true;
+
+    fn thread(state: char, is_exiting: bool) -> Stat {
+        Stat {
+            name: "bash".into(),
+            state,
+            parent: 1,
+            is_exiting,
+            started_ticks: 1,
+        }
+    }
+
+    #[test]
+    fn what_exits_is_not_unkillable() {
+        let fate = |state, is_exiting| fate_of(&[thread(state, is_exiting)]);
+        assert_eq!(fate('R', EXITS), Fate::Dying);
+        assert_eq!(fate('D', EXITS), Fate::Leaving);
+        assert_eq!(fate('R', RUNS), Fate::Dying);
+        assert_eq!(fate('S', RUNS), Fate::Dying);
+        assert_eq!(fate('D', RUNS), Fate::Stays(LeftReason::Unkillable));
+        assert_eq!(fate('Z', EXITS), Fate::Dead);
+        assert_eq!(fate_of(&[]), Fate::Dead);
+    }
+
+    #[test]
+    fn every_thread_counts() {
+        let dead = thread('Z', EXITS);
+        let fate = |state, is_exiting| fate_of(&[dead.clone(), thread(state, is_exiting)]);
+        assert_eq!(fate('D', RUNS), Fate::Stays(LeftReason::Unkillable));
+        assert_eq!(fate('S', RUNS), Fate::Dying);
+        assert_eq!(fate('D', EXITS), Fate::Leaving);
+        assert_eq!(fate('Z', EXITS), Fate::Dead);
+    }
+
+    #[test]
+    fn a_walk_that_finds_nothing_is_not_the_last() {
+        let mut remains = Remains::default();
+        assert!(!remains.is_final());
+        remains.is_leaving = true;
+        assert!(remains.is_final());
+        remains.is_dying = true;
+        assert!(!remains.is_final());
+    }
+}

@@ -1,0 +1,396 @@
+//! A run that is a job: in the keeper's hands, with a directory as its truth.
+//!
+//! *Promotion* (`detach`): the keeper makes the directory, takes its lock, gives the spool its name,
+//! listens on the control socket, writes the spec, and only then says `detached`; from then on the
+//! engine's death means nothing to it. *The end*: the status is on the disk before anybody hears of it.
+//! In between whoever finds the directory may connect (`clients`).
+
+use super::clients::Client;
+use super::job_messages::{Announce, Detach, Detached};
+use super::life::{Custody, Phase, Run};
+use super::protocol::{self, Exited, Frame};
+use crate::exit::EndedBy;
+use crate::job::directory::{self, JobKind, Spec, Status, StoredStream};
+use crate::job::end_line::{EndLines, end_line};
+use crate::spool::{self, Segment};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 16;
+
+/// Bytes set aside for a status that must be written on a full disk.
+const RESERVED: usize = 4096;
+
+/// Name of the file that holds them.
+const RESERVE: &str = ".status.reserve";
+
+/// Processes of a status that must fit the reserve.
+const FEW_PROCESSES: usize = 3;
+
+/// What makes a run a job.
+pub(super) struct Job {
+    pub(super) directory: PathBuf,
+    pub(super) kind: JobKind,
+    limit: Duration,
+    end_lines: Option<EndLines>,
+    /// Held for as long as this process lives.
+    _lock: OwnedFd,
+    pub(super) listener: Option<OwnedFd>,
+    pub(super) clients: Vec<Client>,
+    /// How the shell ended, for those who ask later.
+    pub(super) exited: Option<Exited>,
+    is_final: bool,
+}
+
+impl Run {
+    /// Becomes a job, and says so. `directory` is where the session is whose shell goes along.
+    pub(super) fn detach(&mut self, link: &OwnedFd, frame: &Frame, directory: Option<PathBuf>) {
+        self.conceal();
+        self.detaches = false;
+        let done = frame.body::<Detach>().and_then(|detach| {
+            let is_late = self.phase == Phase::Reported && detach.spec.kind == JobKind::Background;
+            if is_late || matches!(self.phase, Phase::Ending { .. }) || self.job.is_some() {
+                return Err(io::Error::other("the command is ending"));
+            }
+            self.promote(detach)
+        });
+        if done.is_ok() {
+            self.custody = Custody::Detached;
+        }
+        let error = done.err().map(|error| error.to_string());
+        // An engine that does not hear this finds the job in its directory.
+        let _ = protocol::send(link, &Detached { error, directory }, &[]);
+    }
+
+    fn promote(&mut self, detach: Detach) -> io::Result<()> {
+        let Detach {
+            directory,
+            mut spec,
+            head_bytes,
+            end_lines,
+        } = detach;
+        let promoted = self.write_job(&directory, &mut spec, head_bytes);
+        match promoted {
+            Ok((lock, listener)) => {
+                let mut job = Job {
+                    directory,
+                    kind: spec.kind,
+                    limit: Duration::from_millis(spec.limit_ms),
+                    end_lines,
+                    _lock: lock,
+                    listener,
+                    clients: Vec::new(),
+                    exited: self.reported.clone(),
+                    is_final: false,
+                };
+                if let Some(exited) = &job.exited {
+                    let status = self.status(exited, &mut |pump| Ok(head_only(pump)));
+                    let _ = write_status(&job.directory, status);
+                }
+                job.clients.shrink_to_fit();
+                self.job = Some(Box::new(job));
+                self.release_memory();
+                Ok(())
+            }
+            Err(error) => {
+                // What nobody was told of must not be found.
+                let _ = fs::remove_dir_all(&directory);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_job(
+        &mut self,
+        path: &Path,
+        spec: &mut Spec,
+        head_bytes: u64,
+    ) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+        spool::prepare_runs_directory(path)?;
+        let lock = directory::take_lock(path)?;
+        let names = [directory::OUTPUT, directory::STDERR];
+        for (pump, name) in self.pumps.iter_mut().zip(names) {
+            pump.spool.raise_head(head_bytes)?;
+            pump.spool.link(&path.join(name))?;
+            pump.spool.say_at_spill(spill_line(&spec.id));
+        }
+        spool::write_private(&path.join(RESERVE), &[b' '; RESERVED])?;
+        self.sign(spec);
+        // A file system without sockets costs the control of this job, not the job.
+        let listener = listen(path).ok();
+        directory::write_durably(path, directory::SPEC, spec)?;
+        Ok((lock, listener))
+    }
+
+    /// Lets itself be seen: whoever finds the directory may follow, answer and end the run. That its call
+    /// waits changes nothing of that.
+    pub(super) fn announce(&mut self, frame: &Frame) {
+        if self.phase != Phase::Running || self.job.is_some() {
+            return;
+        }
+        let Ok(Announce {
+            directory,
+            mut spec,
+        }) = frame.body()
+        else {
+            return;
+        };
+        match self.show_itself(&directory, &mut spec) {
+            Ok((lock, listener)) => {
+                self.job = Some(Box::new(Job {
+                    directory,
+                    kind: JobKind::Foreground,
+                    limit: Duration::from_millis(spec.limit_ms),
+                    end_lines: None,
+                    _lock: lock,
+                    listener: Some(listener),
+                    clients: Vec::new(),
+                    exited: None,
+                    is_final: false,
+                }));
+            }
+            // Nobody was promised to see it.
+            Err(_) => drop(fs::remove_dir_all(&directory)),
+        }
+    }
+
+    fn show_itself(&self, path: &Path, spec: &mut Spec) -> io::Result<(OwnedFd, OwnedFd)> {
+        spool::prepare_runs_directory(path)?;
+        let lock = directory::take_lock(path)?;
+        let listener = listen(path)?;
+        self.sign(spec);
+        directory::write_whole(path, directory::SPEC, spec)?;
+        Ok((lock, listener))
+    }
+
+    /// Fills in what only the keeper knows.
+    fn sign(&self, spec: &mut Spec) {
+        spec.version = directory::VERSION;
+        spec.boot = directory::boot_id();
+        spec.pid = self.shell.as_raw_nonzero().get();
+        spec.keeper = rustix::process::getpid().as_raw_nonzero().get();
+        spec.stdin_open = self.input.is_some();
+        spec.limits = self.restrained.as_ref().map(|held| held.in_force.clone());
+        spec.head_bytes = self.pumps.first().map_or(0, |pump| pump.spool.head_bytes());
+    }
+
+    /// Can't be seen any more, if it could; a job stays one.
+    fn conceal(&mut self) {
+        let is_announced = |job: &mut Box<Job>| job.kind == JobKind::Foreground;
+        if let Some(job) = self.job.take_if(is_announced) {
+            let _ = fs::remove_dir_all(&job.directory);
+        }
+    }
+
+    /// A job may live for long: what only speed needs is given back.
+    fn release_memory(&mut self) {
+        for pump in &mut self.pumps {
+            pump.rest();
+        }
+    }
+
+    /// Writes how it ended, before anybody hears of it. Called again when the last survivor is gone.
+    pub(super) fn settle(&mut self, exited: &Exited) {
+        let Some(mut job) = self.job.take() else {
+            return;
+        };
+        if job.kind == JobKind::Foreground {
+            for client in &mut job.clients {
+                client.tell_exit(exited);
+            }
+            self.job = Some(job);
+            return self.conceal();
+        }
+        if !job.is_final {
+            let is_final = self.tree_is_empty || !self.asked.is_empty();
+            let status = if is_final {
+                let line = job
+                    .end_lines
+                    .as_ref()
+                    .map(|lines| end_line(lines, exited.exit, exited.ended_by, job.limit));
+                let mut status = self.status(exited, &mut |pump| pump.spool.complete_head());
+                // What a full disk did not take of the tail goes with this process.
+                for stream in &mut status.streams {
+                    stream.dropped = stream.bytes.saturating_sub(stream.kept());
+                }
+                for pump in &self.pumps {
+                    let _ = pump.spool.append_line(line.as_deref().unwrap_or_default());
+                    let _ = pump.spool.sync();
+                }
+                self.write_index(&job.directory);
+                status
+            } else {
+                self.status(exited, &mut |pump| Ok(head_only(pump)))
+            };
+            let _ = fs::remove_file(job.directory.join(directory::WAITING));
+            let _ = write_status(&job.directory, status);
+            job.is_final = is_final;
+            ring_bell(&job.directory);
+        }
+        job.exited = Some(exited.clone());
+        for client in &mut job.clients {
+            client.tell_exit(exited);
+        }
+        self.job = Some(job);
+    }
+
+    /// The last word about a job whose survivors ended by themselves.
+    pub(super) fn settle_survivors(&mut self) {
+        if let Some(mut exited) = self.job.as_ref().and_then(|job| job.exited.clone()) {
+            exited.left_behind.clear();
+            exited.ran_for_us = self.started.elapsed().as_micros() as u64;
+            exited.ended_by = exited.ended_by.or(self.ended_by);
+            self.settle(&exited);
+        }
+    }
+
+    fn status(
+        &self,
+        exited: &Exited,
+        segments: &mut dyn FnMut(&super::pump::Pump) -> io::Result<Vec<Segment>>,
+    ) -> Status {
+        let streams = self.pumps.iter().map(|pump| StoredStream {
+            bytes: pump.spool.total(),
+            lines: pump.spool.lines(),
+            dropped: pump.spool.dropped(),
+            segments: segments(pump).unwrap_or_else(|_| head_only(pump)),
+        });
+        Status {
+            version: directory::VERSION,
+            exit: exited.exit,
+            ended_by: exited.ended_by,
+            ended_ms: directory::now_ms(),
+            ran_for_us: exited.ran_for_us,
+            streams: streams.collect(),
+            terminal: self.terminal_size(),
+            left_behind: exited.left_behind.clone(),
+            out_of_memory: self.is_out_of_memory(),
+        }
+    }
+
+    fn write_index(&self, path: &Path) {
+        // It only makes looking for a line faster.
+        if let Some(Ok(index)) = self.pumps.first().map(|pump| pump.spool.line_index()) {
+            let _ = spool::write_private(&path.join(directory::INDEX), &index);
+        }
+    }
+
+    /// Whether this run is the custody of survivors, whose end is then the job's.
+    pub(super) fn is_job_of_survivors(&self) -> bool {
+        let kind = self.job.as_ref().map(|job| job.kind);
+        kind == Some(JobKind::Survivors)
+    }
+
+    /// Looks whether the command waits for input, and writes down what changed.
+    pub(super) fn look_for_waiting(&mut self, now: Instant) {
+        let (Some(job), Some(watch), Some(pump)) =
+            (&self.job, &mut self.asking, self.pumps.first())
+        else {
+            return;
+        };
+        if self.phase != Phase::Running || now < watch.due() {
+            return;
+        }
+        let stdin = match (&self.terminal, &self.input) {
+            (Some(terminal), Some(input)) if input.has_sent_all() => terminal.if_read(),
+            (None, Some(input)) => input.if_read(),
+            (Some(_), _) | (None, None) => None,
+        };
+        if watch.look(now, &self.scope, stdin.as_ref(), &pump.spool) {
+            note_waiting(&job.directory, watch.found.as_ref());
+        }
+    }
+
+    /// Something was written or sent: it does not wait any more.
+    pub(super) fn stirred(&mut self, now: Instant) {
+        if let Some(watch) = &mut self.asking
+            && watch.stir(now)
+            && let Some(job) = &self.job
+        {
+            note_waiting(&job.directory, None);
+        }
+    }
+}
+
+fn note_waiting(path: &Path, waiting: Option<&directory::Waiting>) {
+    let _ = match waiting {
+        Some(waiting) => directory::write_whole(path, directory::WAITING, waiting),
+        None => fs::remove_file(path.join(directory::WAITING)),
+    };
+}
+
+/// A stream of which only the head file can be read later.
+fn head_only(pump: &super::pump::Pump) -> Vec<Segment> {
+    let upto = pump.spool.total().min(pump.spool.head_bytes());
+    vec![Segment {
+        from: 0,
+        upto,
+        at: 0,
+    }]
+}
+
+fn spill_line(id: &str) -> String {
+    format!(
+        "\n[bashd: output goes on; its last part is shown by: bashd jobs output {id} --tail 100]\n"
+    )
+}
+
+/// Writes the status; where the disk is full, into the space that was set aside for it.
+fn write_status(path: &Path, mut status: Status) -> io::Result<()> {
+    let written = directory::write_durably(path, directory::STATUS, &status);
+    if written.is_ok() {
+        let _ = fs::remove_file(path.join(RESERVE));
+        return Ok(());
+    }
+    status.left_behind.truncate(FEW_PROCESSES);
+    let text = serde_json::to_vec(&status)?;
+    let reserve = path.join(RESERVE);
+    let file = fs::OpenOptions::new().write(true).open(&reserve)?;
+    file.write_all_at(&text, 0)?;
+    file.set_len(text.len() as u64)?;
+    file.sync_all()?;
+    fs::rename(reserve, path.join(directory::STATUS))
+}
+
+/// Makes those look who wait for the end of any job.
+fn ring_bell(path: &Path) {
+    if let Some(runs) = path.parent() {
+        let _ = spool::write_private(&runs.join(crate::job::BELL), &[]);
+    }
+}
+
+/// Listens on the job's control socket.
+fn listen(path: &Path) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let folder = rustix::fs::open(
+        path,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    // A socket's address has room for 108 bytes; this spelling is short wherever the directory is.
+    let address = format!(
+        "/proc/self/fd/{}/{}",
+        folder.as_raw_fd(),
+        directory::CONTROL
+    );
+    rustix::net::bind(&socket, &SocketAddrUnix::new(address)?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// Who ended it, where somebody asked for that later than its shell ended.
+pub(super) fn ended_later(run: &Run, by: Option<EndedBy>) -> Option<EndedBy> {
+    if run.phase == Phase::Reported && !run.is_job_of_survivors() {
+        run.ended_by
+    } else {
+        by
+    }
+}

@@ -1,0 +1,76 @@
+//! What is said about jobs: to the keeper by the call that hands its run over, and by whoever looks later.
+
+use super::protocol::{Exited, Message, messages};
+use crate::job::directory::Spec;
+use crate::job::end_line::EndLines;
+use crate::size::Size;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+messages! {
+    Announce = "announce", Detach = "detach", Detached = "detached", Attach = "attach", Attached = "attached",
+    Input = "input", Signal = "signal", Done = "done",
+}
+
+/// Engine to keeper: let this run be seen in this directory, for as long as its call waits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Announce {
+    pub directory: PathBuf,
+    pub spec: Spec,
+}
+
+/// Engine to keeper: become a job in this directory, then say `detached`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Detach {
+    pub directory: PathBuf,
+    pub spec: Spec,
+    /// Bytes of output that the job's file takes before the ring begins.
+    pub head_bytes: u64,
+    /// What the output file says at its end.
+    pub end_lines: Option<EndLines>,
+}
+
+/// Keeper to engine: the run is a job now, or why it is not.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Detached {
+    pub error: Option<String>,
+    /// Where the session's shell was that went along, so that the next one can begin there.
+    #[serde(default)]
+    pub directory: Option<PathBuf>,
+}
+
+/// Anybody to keeper: hand me the descriptors, and tell me of the end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Attach {}
+
+/// Keeper to whoever attached, with counter page, head file and ring of each stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Attached {
+    /// For each stream: whether there is a head file, and whether there is a ring.
+    pub streams: Vec<(bool, bool)>,
+    /// How the shell ended, if it did already.
+    pub exited: Option<Exited>,
+    /// The size of its terminal, if it has one.
+    #[serde(default)]
+    pub terminal: Option<Size>,
+}
+
+/// Anybody to keeper: bytes for the command's stdin, then perhaps its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Input {
+    #[serde(with = "serde_bytes")]
+    pub bytes: Vec<u8>,
+    pub close: bool,
+}
+
+/// Anybody to keeper: send this signal to every process of the tree.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Signal {
+    pub signal: i32,
+}
+
+/// Keeper to whoever asked for something: done, or why not.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Done {
+    pub error: Option<String>,
+}

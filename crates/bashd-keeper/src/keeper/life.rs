@@ -1,0 +1,444 @@
+//! The life of a keeper: one run, from `start` until nothing of its tree is left.
+//!
+//! A keeper is single-threaded and waits in one `poll`. Its *phase* says where the run is:
+//!
+//! - `Waiting`: no `start` yet (`waiting.rs`). The engine's end means ours.
+//! - `Running`: the shell lives and the deadline has not come.
+//! - `Draining`: the shell exited by itself, something of its tree lives. Wait for a short silence,
+//!   since a process substitution may still be writing.
+//! - `Ending`: the deadline, the engine or a signal ended the run. TERM has gone out, KILL follows.
+//! - `Reported`: the engine was told. What is left is the custody of survivors.
+//!
+//! Its *custody* says who may end it. In `Detached` the run is a job (`job`): the engine's death means
+//! nothing, and whoever finds the job's directory may follow or end it. In `Foreground` the engine's death (seen on the socket, and
+//! on a pidfd, since a fork of the engine may hold the socket open) ends the tree. In `Released` the
+//! reply is out and survivors stay until they end by themselves. A keeper leaves when its tree is
+//! empty and its engine has been told, never before: survivors would die by SIGPIPE. It also waits
+//! for the engine to close the socket, so that whoever frees a large spool is the keeper, and it looks for that a moment later
+//! only: the engine has the call's reply to make.
+//!
+//! The keeper never waits for the engine: a message that does not fit is kept and sent later.
+
+use super::ending::{self, Reaped, Remains, Scope};
+use super::input::Input;
+use super::job::{Job, ended_later};
+use super::prompt;
+use super::protocol::{Exited, Query, Release, Start};
+use super::pty::Terminal;
+use super::pump::{Pump, Turn};
+use super::report::GROWTH_INTERVAL;
+use super::restraint::Restrained;
+use super::start::Shell;
+use super::waiting::Keeper;
+use crate::capture::Survivors;
+use crate::exit::{EndedBy, Exit};
+use crate::os::signals::Arrived;
+use crate::reset::Reset;
+use crate::spool::{self, Storage};
+use rustix::process::Pid;
+use std::collections::HashSet;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// How long KILL may take before what can't be ended is reported as such.
+const KILL_BOUND: Duration = Duration::from_millis(12);
+
+/// The same for what will end as soon as a busy machine lets it.
+const DYING_BOUND: Duration = Duration::from_millis(700);
+
+/// Time between two looks at processes whose death nobody tells us.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Time between two rounds of KILL.
+const KILL_ROUND: Duration = Duration::from_millis(2);
+
+/// The same once the engine was told.
+const LATE_KILL_ROUND: Duration = Duration::from_millis(50);
+
+/// Where the run is; the module's head explains them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Running,
+    Draining {
+        last_output: Instant,
+        until: Instant,
+    },
+    Ending {
+        kill_at: Instant,
+    },
+    Reported,
+}
+
+/// Who may end the run; the module's head explains them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Custody {
+    Foreground,
+    Released,
+    Detached,
+}
+
+/// When and how a run is ended, as its message says.
+pub(super) struct Terms {
+    pub(super) timeout_us: u64,
+    pub(super) grace_us: u64,
+    pub(super) drain_silence_us: u64,
+    pub(super) drain_total_us: u64,
+    pub(super) survivors: Survivors,
+    pub(super) detaches: bool,
+}
+
+impl From<&Start> for Terms {
+    fn from(message: &Start) -> Self {
+        Self {
+            timeout_us: message.timeout_us,
+            grace_us: message.grace_us,
+            drain_silence_us: message.drain_silence_us,
+            drain_total_us: message.drain_total_us,
+            survivors: message.survivors,
+            detaches: message.detaches,
+        }
+    }
+}
+
+/// One run of a keeper.
+pub(super) struct Run {
+    pub(super) shell: Pid,
+    pub(super) pumps: Vec<Pump>,
+    /// The command's stdin, where it stays open.
+    pub(super) input: Option<Input>,
+    /// Whether it waits for input, where it could.
+    pub(super) asking: Option<prompt::Watch>,
+    /// What makes it a job, once it is one.
+    pub(super) job: Option<Box<Job>>,
+    /// What the engine was told at the end.
+    pub(super) reported: Option<Exited>,
+    pub(super) grace: Duration,
+    pub(super) silence: Duration,
+    pub(super) drain_total: Duration,
+    pub(super) survivors: Survivors,
+    pub(super) started: Instant,
+    pub(super) deadline: Option<Instant>,
+    pub(super) exit: Option<Exit>,
+    /// How the shell ended, which in a session may be later than the run.
+    pub(super) shell_exit: Option<Exit>,
+    pub(super) ended_by: Option<EndedBy>,
+    /// Whether it becomes a job in a moment, so that its end must not come first.
+    pub(super) detaches: bool,
+    pub(super) tree_is_empty: bool,
+    /// What below the keeper belongs to this run.
+    pub(super) scope: Scope,
+    /// Why the shell of a session is gone, or will be when the run is over.
+    pub(super) reset: Option<Reset>,
+    /// Processes that were asked to end.
+    pub(super) asked: HashSet<Pid>,
+    /// Whether the engine was told while something was still dying.
+    is_dying: bool,
+    pub(super) phase: Phase,
+    pub(super) custody: Custody,
+    /// Lengths beyond which the engine wants to be told.
+    pub(super) query: Option<Query>,
+    pub(super) last_grown: Option<Instant>,
+    /// The report, while the socket did not take it.
+    pub(super) unsent: Option<Exited>,
+    /// How long the spool is held for an engine that reads it.
+    pub(super) linger_until: Instant,
+    /// Until when the engine is not listened to.
+    pub(super) deaf_until: Instant,
+    /// Where the shell of a session was when the run began.
+    pub(super) directory: Option<Vec<u8>>,
+    /// Its terminal, if it has one.
+    pub(super) terminal: Option<Terminal>,
+    /// What it may use up, where that is limited.
+    pub(super) restrained: Option<Rc<Restrained>>,
+    /// Deaths for want of memory that were there before it.
+    earlier_deaths: u64,
+    /// Where output is kept.
+    storage: Storage,
+}
+
+impl Run {
+    /// The run of a shell that has just been started.
+    pub(super) fn new(shell: Shell, terms: &Terms, started: Instant, storage: Storage) -> Self {
+        Self {
+            shell: shell.pid,
+            pumps: shell.pumps,
+            asking: shell.input.as_ref().map(|_| prompt::Watch::new(started)),
+            input: shell.input,
+            job: None,
+            reported: None,
+            grace: Duration::from_micros(terms.grace_us),
+            silence: Duration::from_micros(terms.drain_silence_us),
+            drain_total: Duration::from_micros(terms.drain_total_us),
+            survivors: terms.survivors,
+            started,
+            deadline: started.checked_add(Duration::from_micros(terms.timeout_us)),
+            exit: None,
+            shell_exit: None,
+            ended_by: None,
+            detaches: terms.detaches,
+            tree_is_empty: false,
+            scope: Scope::default(),
+            reset: None,
+            asked: HashSet::new(),
+            is_dying: false,
+            phase: Phase::Running,
+            custody: Custody::Foreground,
+            query: None,
+            last_grown: None,
+            unsent: None,
+            linger_until: started,
+            deaf_until: started,
+            directory: None,
+            terminal: shell.terminal,
+            earlier_deaths: shell.restrained.as_ref().map_or(0, |held| held.deaths()),
+            restrained: shell.restrained,
+            storage,
+        }
+    }
+
+    /// Whether the kernel ended something of it for want of memory.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        let held = self.restrained.as_ref();
+        held.is_some_and(|held| held.deaths() > self.earlier_deaths)
+    }
+
+    /// Lives until nothing of the run is left and the engine was told.
+    pub(super) fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            let ready = self.wait(keeper, now)?;
+            let now = Instant::now();
+            let arrived = if ready.signals {
+                keeper.signals.take()
+            } else {
+                Arrived::default()
+            };
+            if arrived.child {
+                self.collect(now);
+            }
+            if ready.output && self.pump() {
+                self.heard(now);
+            }
+            if let Some(input) = &mut self.input {
+                input.turn();
+            }
+            if arrived.end {
+                self.end(None, now);
+            }
+            self.listen(keeper, &ready, now);
+            self.serve_clients(ready.job, now);
+            self.look_for_waiting(now);
+            self.advance(keeper, now);
+            self.tell_growth(keeper, now);
+            if self.is_over() && (keeper.link.is_none() || now >= self.linger_until) {
+                return self.leave();
+            }
+        }
+    }
+
+    /// Whether nothing lives any more and the engine was told.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none()
+    }
+
+    /// When something must happen even if nothing is heard.
+    pub(super) fn next_moment(&self, now: Instant) -> Option<Instant> {
+        let phase = match self.phase {
+            Phase::Running => self.deadline,
+            Phase::Draining { last_output, until } => Some(until.min(last_output + self.silence)),
+            // A shell that stays does not tell us when its children die.
+            Phase::Ending { kill_at } if now < kill_at && self.scope.spared_shell.is_some() => {
+                Some(kill_at.min(now + LOOK))
+            }
+            Phase::Ending { kill_at } if now < kill_at => Some(kill_at),
+            Phase::Ending { .. } => Some(now + KILL_ROUND),
+            Phase::Reported if self.is_dying => Some(now + LATE_KILL_ROUND),
+            Phase::Reported if now < self.deaf_until => Some(self.deaf_until),
+            Phase::Reported => self.tree_is_empty.then_some(self.linger_until),
+        };
+        let growth = self
+            .query
+            .as_ref()
+            .filter(|query| self.is_longer_than(query))
+            .and(self.last_grown)
+            .map(|last| last + GROWTH_INTERVAL);
+        let looks = self.job.is_some() && self.phase == Phase::Running;
+        let look = self.asking.as_ref().filter(|_| looks);
+        let look = look.map(prompt::Watch::due);
+        [phase, growth, look, self.client_moment()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Collects dead children, and asks newcomers to end where the run is being ended.
+    pub(super) fn collect(&mut self, now: Instant) {
+        let Reaped {
+            exit,
+            tree_is_empty,
+        } = ending::reap(self.shell);
+        self.shell_exit = self.shell_exit.or(exit);
+        self.exit = self.exit.or(exit);
+        if self.shell_exit.is_some() {
+            self.pumps.iter_mut().for_each(Pump::let_go);
+        }
+        self.tree_is_empty = tree_is_empty || self.scope.is_partial() && self.scope.is_empty();
+        match self.phase {
+            Phase::Ending { kill_at } if now < kill_at => {
+                ending::terminate(&self.scope, &mut self.asked);
+            }
+            Phase::Reported if !self.asked.is_empty() => ending::kill_round(&self.scope),
+            _ => {}
+        }
+    }
+
+    /// Reads a turn from each pipe; says whether anything came.
+    pub(super) fn pump(&mut self) -> bool {
+        let mut heard = false;
+        for pump in &mut self.pumps {
+            heard |= pump.turn().1;
+        }
+        heard
+    }
+
+    pub(super) fn heard(&mut self, now: Instant) {
+        self.stirred(now);
+        if let Phase::Draining { last_output, .. } = &mut self.phase {
+            *last_output = now;
+        }
+    }
+
+    /// Gives the survivors' output a name, if any of them can still write.
+    pub(super) fn keep_log(&mut self, release: &Release) {
+        // A terminal whose shell is gone is hung up: nobody can write to it.
+        if self.terminal.is_some() {
+            return;
+        }
+        let names = ["output", "stderr"];
+        for (pump, name) in self.pumps.iter_mut().zip(names) {
+            if pump.pipe().is_some() {
+                let _ = spool::prepare_runs_directory(&release.directory);
+                let _ = pump.spool.link(&release.directory.join(name));
+            }
+        }
+    }
+
+    /// Begins to end the run, whoever wants it.
+    pub(super) fn end(&mut self, by: Option<EndedBy>, now: Instant) {
+        if matches!(self.phase, Phase::Ending { .. }) {
+            return;
+        }
+        // Told already: what is left are survivors of a normal exit, which go now.
+        self.ended_by = ended_later(self, by);
+        if self.custody == Custody::Released {
+            self.custody = Custody::Foreground;
+        }
+        self.phase = Phase::Ending {
+            kill_at: now + self.grace,
+        };
+        ending::terminate(&self.scope, &mut self.asked);
+        self.reset = self.reset.or(match (self.scope.spared_shell, by) {
+            (None, Some(EndedBy::Timeout)) => Some(Reset::TimedOut),
+            (None, Some(EndedBy::Cancel)) => Some(Reset::Cancelled),
+            _ => None,
+        });
+    }
+
+    /// Moves from phase to phase as far as the moment allows.
+    pub(super) fn advance(&mut self, keeper: &Keeper, now: Instant) {
+        let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
+        // Whoever is about to make it a job has promised one.
+        let is_promised = self.detaches && keeper.link.is_some() && !is_late;
+        if self.phase == Phase::Running && self.exit.is_some() && is_promised {
+            return;
+        }
+        if self.phase == Phase::Running && self.exit.is_some() && !self.tree_is_empty {
+            let until = now + self.drain_total;
+            self.phase = Phase::Draining {
+                last_output: now,
+                until,
+            };
+        } else if self.phase == Phase::Running && self.exit.is_none() && is_late {
+            self.end(Some(EndedBy::Timeout), now);
+        }
+        if matches!(self.phase, Phase::Ending { kill_at } if now >= kill_at) {
+            ending::kill_round(&self.scope);
+            self.collect(now);
+        }
+        if matches!(self.phase, Phase::Ending { .. }) && self.scope.spared_shell.is_some() {
+            self.tree_is_empty = self.scope.is_empty();
+        }
+        match self.phase {
+            Phase::Reported if self.is_dying => self.kill_on(now),
+            Phase::Reported => {}
+            _ if self.tree_is_empty => {
+                self.pumps.iter_mut().for_each(Pump::finish);
+                self.report(keeper, Vec::new());
+            }
+            Phase::Draining { last_output, until }
+                if now >= until
+                    || now >= last_output + self.silence
+                    || self.is_silent_for_good() =>
+            {
+                self.outlived(keeper, now);
+            }
+            Phase::Ending { kill_at } if now >= kill_at + KILL_BOUND => {
+                let remains = Remains::of(&self.scope);
+                if remains.is_final() || now >= kill_at + DYING_BOUND {
+                    self.pump();
+                    self.is_dying = remains.is_dying;
+                    self.report(keeper, remains.unended);
+                }
+            }
+            Phase::Running | Phase::Draining { .. } | Phase::Ending { .. } => {}
+        }
+    }
+
+    /// The engine knows the end, and something that will not live long may still fork.
+    fn kill_on(&mut self, now: Instant) {
+        ending::kill_round(&self.scope);
+        self.collect(now);
+        self.is_dying = !self.tree_is_empty && Remains::of(&self.scope).is_dying;
+    }
+
+    /// Whether nothing holds a pipe any more: what still lives has nothing to say here.
+    pub(super) fn is_silent_for_good(&self) -> bool {
+        self.pumps.iter().all(|pump| pump.pipe().is_none())
+    }
+
+    /// The shell is gone, something of its tree is not.
+    fn outlived(&mut self, keeper: &Keeper, now: Instant) {
+        self.pump();
+        match self.survivors {
+            Survivors::Keep => {
+                let survivors = ending::survivors(&self.scope);
+                self.report(keeper, survivors);
+            }
+            Survivors::End => self.end(None, now),
+        }
+    }
+
+    /// Nothing lives any more, and nobody waits: the last bytes, the log's end, old runs.
+    fn leave(mut self) -> io::Result<()> {
+        self.close_log()?;
+        spool::sweep_if_due(&self.storage.runs, self.storage.retention)
+    }
+
+    /// The last bytes, and the end of the log if there is one.
+    pub(super) fn close_log(&mut self) -> io::Result<()> {
+        for pump in &mut self.pumps {
+            if pump.turn().0 != Turn::Ended {
+                pump.finish();
+            }
+        }
+        if self.job.is_some() {
+            self.settle_survivors();
+        } else {
+            for pump in &self.pumps {
+                pump.spool.complete_head()?;
+            }
+        }
+        Ok(())
+    }
+}

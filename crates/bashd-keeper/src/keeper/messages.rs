@@ -1,0 +1,308 @@
+//! The messages between engine, fork server and keeper, but those of jobs. `docs/keeper.md` is their page.
+
+use super::protocol::{Message, messages};
+use crate::capture::{Quota, Streams, Survivors};
+use crate::exit::{EndedBy, Exit};
+use crate::keeper::session::Directory;
+use crate::left_behind::LeftBehind;
+use crate::reset::Reset;
+use crate::resources::{LimitsInForce, Restraint};
+use crate::size::Size;
+use crate::spool::Storage;
+use crate::variables::Variables;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+messages! {
+    Hello = "hello", Welcome = "welcome", Fork = "fork",
+    Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
+    Resize = "resize", Typed = "typed",
+    Ready = "ready", Prepared = "prepared", Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
+    Gone = "gone", Failed = "failed", Refused = "refused",
+}
+
+/// Engine to fork server, once: who is asking, and where runs are kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hello {
+    pub major: u16,
+    pub minor: u16,
+    pub storage: Storage,
+}
+
+/// Fork server to engine: the version that it speaks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Welcome {
+    pub major: u16,
+    pub minor: u16,
+}
+
+/// Engine to fork server, with a socket: fork a keeper that listens on it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Fork {
+    /// Whether no call is being served: what it does ahead may then be done at once.
+    pub is_calm: bool,
+}
+
+/// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Start {
+    #[serde(with = "serde_bytes")]
+    pub program: Vec<u8>,
+    /// argv[0] and the arguments before the script.
+    pub argv: Vec<serde_bytes::ByteBuf>,
+    /// The last argument; missing where a program is started without a shell.
+    pub script: Option<serde_bytes::ByteBuf>,
+    /// What a started shell gets, where one will do: it has sourced already what `script` sources.
+    #[serde(default)]
+    pub warm: Option<serde_bytes::ByteBuf>,
+    /// `NAME=VALUE` entries.
+    pub env: Variables,
+    /// Whether a descriptor for stdin follows the working directory's.
+    pub stdin: bool,
+    pub streams: Streams,
+    pub quota: Quota,
+    pub timeout_us: u64,
+    pub grace_us: u64,
+    pub drain_silence_us: u64,
+    pub drain_total_us: u64,
+    pub survivors: Survivors,
+    /// The size of the terminal that the command gets in place of pipes.
+    #[serde(default)]
+    pub terminal: Option<Size>,
+    /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
+    #[serde(default)]
+    pub stdin_open: bool,
+    /// Whether a `detach` follows at once, before which no end is reported.
+    #[serde(default)]
+    pub detaches: bool,
+    /// What the command may use up.
+    #[serde(default)]
+    pub restraint: Option<Restraint>,
+    #[serde(default)]
+    pub beginning: Beginning,
+}
+
+/// Whether the engine wants to hear that a run begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beginning {
+    /// When it does.
+    #[default]
+    Told,
+    /// Only where `ready` has not said already what there is to say.
+    Assumed,
+}
+
+/// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Warm {
+    #[serde(with = "serde_bytes")]
+    pub program: Vec<u8>,
+    /// argv[0].
+    #[serde(with = "serde_bytes")]
+    pub name: Vec<u8>,
+    /// `NAME=VALUE` entries, without the id of the run.
+    pub env: Variables,
+    pub streams: Streams,
+    pub quota: Quota,
+    /// A script that is sourced first.
+    pub snapshot: Option<PathBuf>,
+}
+
+/// Engine to keeper, with the working directory: start a session's shell, which waits for calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Open {
+    #[serde(with = "serde_bytes")]
+    pub program: Vec<u8>,
+    /// `NAME=VALUE` entries.
+    pub env: Variables,
+    /// The working directory by name.
+    #[serde(with = "serde_bytes")]
+    pub directory: Vec<u8>,
+    /// A script that is sourced first.
+    pub snapshot: Option<PathBuf>,
+    /// After so long without a call the shell is ended; 0 for never.
+    pub idle_us: u64,
+    /// What the shell and its commands may use up.
+    #[serde(default)]
+    pub restraint: Option<Restraint>,
+}
+
+/// What can be made ready for a call before it comes depends on this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    pub number: u64,
+    /// Whether there is a descriptor for stdin.
+    pub stdin: bool,
+    /// Where the shell is after the call.
+    pub directory: Directory,
+    pub streams: Streams,
+    pub quota: Quota,
+}
+
+impl Form {
+    /// The next call's, if it is like this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let number = self.number + 1;
+        Self { number, ..self }
+    }
+}
+
+/// Engine to keeper, with what the command reads, if its form says so: run a command in the session's
+/// shell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Call {
+    pub form: Form,
+    /// Whether somebody watches: its beginning is then told when it comes, and not before.
+    pub is_watched: bool,
+    /// Whether to tell of what is prepared for the next one.
+    pub tells_ahead: bool,
+    /// What the shell evaluates.
+    #[serde(with = "serde_bytes")]
+    pub text: Vec<u8>,
+    pub timeout_us: u64,
+    pub grace_us: u64,
+    pub drain_silence_us: u64,
+    pub drain_total_us: u64,
+    pub survivors: Survivors,
+}
+
+/// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Query {
+    pub out: u64,
+    pub err: u64,
+}
+
+/// Engine to keeper: end the tree, TERM first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct End {
+    /// What is said to have ended it.
+    #[serde(default = "cancelled")]
+    pub by: EndedBy,
+}
+
+impl End {
+    /// Ends it for the caller.
+    pub const CANCEL: Self = Self {
+        by: EndedBy::Cancel,
+    };
+}
+
+fn cancelled() -> EndedBy {
+    EndedBy::Cancel
+}
+
+/// Engine to keeper: the terminal has another size now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Resize {
+    pub size: Size,
+}
+
+/// Engine to keeper: this was typed at the terminal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Typed {
+    #[serde(with = "serde_bytes")]
+    pub bytes: Vec<u8>,
+}
+
+/// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Release {
+    pub directory: PathBuf,
+}
+
+/// Keeper to engine, before its `start`, with counter page and head file (the latter where `has_head` says so) of the spool
+/// that it has opened, and a pidfd of its own. A run with one stream of this quota whose beginning is assumed has begun when it is sent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ready {
+    pub quota: Quota,
+    pub has_head: bool,
+}
+
+/// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins when it is
+/// sent, and this is then its `started`, with the same descriptors.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Prepared {
+    pub form: Form,
+    pub started: Started,
+}
+
+/// Keeper to engine: the shell runs. Carries, for each stream, counter page and head file (the
+/// latter where `heads` says so), and at the end a pidfd of the keeper.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Started {
+    pub pid: i32,
+    /// For each stream: whether there is a head file.
+    pub heads: Vec<bool>,
+    /// The limits that hold.
+    #[serde(default)]
+    pub limits: Option<LimitsInForce>,
+    /// Where the shell was when its call began, in a session.
+    #[serde(default, with = "serde_bytes")]
+    pub directory: Option<Vec<u8>>,
+}
+
+impl Started {
+    /// What is known of a run whose beginning is not told.
+    pub fn unseen(ready: &Ready) -> Self {
+        Self {
+            pid: 0,
+            heads: vec![ready.has_head],
+            limits: None,
+            directory: None,
+        }
+    }
+}
+
+/// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spilled {
+    pub stream: usize,
+}
+
+/// Keeper to engine: the answer to a query.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Grown {}
+
+/// Keeper to engine: it is over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Exited {
+    pub exit: Exit,
+    pub ended_by: Option<EndedBy>,
+    pub ran_for_us: u64,
+    /// Bytes and newlines of each stream.
+    pub counts: Vec<(u64, u64)>,
+    pub left_behind: Vec<LeftBehind>,
+    /// Whether every writer of every stream is gone.
+    #[serde(default)]
+    pub is_closed: bool,
+    /// Why the session's shell is gone, if this was a call in a session and it is.
+    #[serde(default)]
+    pub reset: Option<Reset>,
+    /// Whether the kernel ended something of it for want of memory, where that is known.
+    #[serde(default)]
+    pub out_of_memory: bool,
+}
+
+/// Keeper to engine: the session's shell is gone, and no call that comes after this is run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Gone {
+    pub reset: Reset,
+}
+
+/// Keeper (or fork server, on the keeper's socket) to engine: the shell could not be started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Failed {
+    /// What was being done.
+    pub doing: String,
+    pub errno: i32,
+}
+
+/// Anybody's answer to a message it does not know.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Refused {
+    pub name: String,
+    pub reason: String,
+}

@@ -1,0 +1,346 @@
+//! The keeper's protocol: what engine, fork server and keeper say to each other.
+//!
+//! `docs/keeper.md` is the page for people; this file is how it is said, `messages` what. A message is one packet of a
+//! `SOCK_SEQPACKET` socket: a flag byte, the message's name, a NUL, and a map in `MessagePack`.
+//! Descriptors travel beside it. A body too large for a packet travels in a memfd, as the first
+//! descriptor. Fields that a receiver does not know are ignored, so that an addition raises the
+//! minor version; a message that it does not know is refused by name.
+
+pub use super::messages::{
+    Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Open, Prepared, Query,
+    Ready, Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
+};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::cell::RefCell;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A change that an older side can't follow raises this.
+pub const MAJOR: u16 = 3;
+
+/// An addition raises this.
+pub const MINOR: u16 = 0;
+
+/// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
+const LARGEST_INLINE: usize = 32 * 1024;
+
+/// The largest packet: such a body, behind the flag, a name and its end.
+const LARGEST_PACKET: usize = LARGEST_INLINE + 256;
+
+/// Descriptors that one message may carry.
+const MOST_DESCRIPTORS: usize = 8;
+
+/// Flag byte: the body follows the name.
+const INLINE: u8 = 0;
+
+/// Flag byte: the body is in the first descriptor.
+const IN_DESCRIPTOR: u8 = 1;
+
+/// Something that is said.
+pub trait Message: Serialize + DeserializeOwned {
+    /// Its name on the wire.
+    const NAME: &'static str;
+}
+
+/// Gives messages their names.
+macro_rules! messages {
+    ($($type:ident = $name:literal),* $(,)?) => {
+        $(impl Message for $type { const NAME: &'static str = $name; })*
+    };
+}
+pub(super) use messages;
+
+/// A message as it arrived.
+#[derive(Debug)]
+pub struct Frame {
+    pub name: String,
+    body: Vec<u8>,
+    pub fds: Vec<OwnedFd>,
+}
+
+impl Frame {
+    /// Reads the body as a message of its name.
+    pub fn body<M: Message>(&self) -> io::Result<M> {
+        debug_assert_eq!(self.name, M::NAME);
+        rmp_serde::from_slice(&self.body).map_err(invalid)
+    }
+
+    /// Reads the body if this is a message of type `M`.
+    pub fn body_if<M: Message>(&self) -> io::Result<M> {
+        if !self.is::<M>() {
+            return Err(invalid("another message"));
+        }
+        self.body()
+    }
+
+    /// Whether this is a message of type `M`.
+    pub fn is<M: Message>(&self) -> bool {
+        self.name == M::NAME
+    }
+}
+
+/// Sends one message without waiting; `WouldBlock` when the receiver does not keep up.
+pub fn send<M: Message>(socket: impl AsFd, message: &M, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let body = rmp_serde::to_vec_named(message).map_err(invalid)?;
+    if body.len() <= LARGEST_INLINE {
+        return send_packet(socket.as_fd(), INLINE, M::NAME, &body, fds);
+    }
+    let holder = memory_file(&body)?;
+    let all: Vec<_> = std::iter::once(holder.as_fd())
+        .chain(fds.iter().copied())
+        .collect();
+    send_packet(socket.as_fd(), IN_DESCRIPTOR, M::NAME, &[], &all)
+}
+
+fn send_packet(
+    socket: BorrowedFd<'_>,
+    flag: u8,
+    name: &str,
+    body: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(invalid("too many descriptors in one message"));
+    }
+    let flag = [flag];
+    let parts = [&flag[..], name.as_bytes(), &[0], body].map(IoSlice::new);
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    loop {
+        match rustix::net::sendmsg(socket, &parts, &mut control, flags) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+thread_local! {
+    /// Where packets arrive. Most are small, and touch a page of it.
+    static PACKET: RefCell<[u8; LARGEST_PACKET]> = const { RefCell::new([0; LARGEST_PACKET]) };
+}
+
+/// Receives one message without waiting; `None` at the end of the stream.
+pub fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
+    PACKET.with_borrow_mut(|buffer| receive_into(buffer, socket.as_fd()))
+}
+
+fn receive_into(buffer: &mut [u8], socket: BorrowedFd<'_>) -> io::Result<Option<Frame>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = loop {
+        let mut parts = [IoSliceMut::new(buffer)];
+        match rustix::net::recvmsg(socket, &mut parts, &mut control, flags) {
+            Ok(received) => break received,
+            // A reset (the other end left with something unread) is told once, and before what the
+            // other end had said.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        // The kernel drops descriptors for which the receiver has no room, and says only this.
+        return Err(rustix::io::Errno::MFILE.into());
+    }
+    if received.flags.contains(ReturnFlags::TRUNC) {
+        return Err(invalid("a packet that is too large"));
+    }
+    unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
+}
+
+fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
+    let (flag, rest) = packet
+        .split_first()
+        .ok_or_else(|| invalid("an empty packet"))?;
+    // Names are short: to ask the processor what it can do, as a search for long texts does once in
+    // every process, would take longer.
+    let end = rest.iter().position(|&byte| byte == 0);
+    let end = end.ok_or_else(|| invalid("a packet without a name"))?;
+    let (name, body) = rest.split_at(end);
+    let body = match *flag {
+        INLINE => body.get(1..).unwrap_or_default().to_vec(),
+        IN_DESCRIPTOR if !fds.is_empty() => read_memory_file(&fds.remove(0))?,
+        _ => return Err(invalid("a packet whose body is nowhere")),
+    };
+    Ok(Frame {
+        name: String::from_utf8_lossy(name).into_owned(),
+        body,
+        fds,
+    })
+}
+
+/// Tells the sender that we do not know its message.
+pub fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
+    let reason = format!("this side speaks version {MAJOR}.{MINOR}, which has no such message");
+    send(
+        socket,
+        &Refused {
+            name: name.to_owned(),
+            reason,
+        },
+        &[],
+    )
+}
+
+/// A file in memory that holds these bytes, for whoever gets its descriptor; nobody can change it.
+///
+/// Also a file in memory may be above `RLIMIT_FSIZE`, and writing it would then kill the host by
+/// SIGXFSZ, so that the limit is looked at first.
+pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let fd = empty_memory_file()?;
+    fill_memory_file(&fd, bytes)?;
+    Ok(fd)
+}
+
+/// A file in memory that is to be filled later.
+pub(super) fn empty_memory_file() -> io::Result<OwnedFd> {
+    use rustix::fs::MemfdFlags;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    Ok(rustix::fs::memfd_create(c"bashd-text", flags)?)
+}
+
+/// Fills an empty file in memory, once and for all.
+pub(super) fn fill_memory_file(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    use rustix::fs::SealFlags;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| bytes.len() as u64 > limit) {
+        return Err(rustix::io::Errno::FBIG.into());
+    }
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        written += rustix::io::pwrite(fd, rest, written as u64)?;
+    }
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+    Ok(rustix::fs::fcntl_add_seals(fd, seals)?)
+}
+
+pub(super) fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {
+    let size = rustix::fs::fstat(fd)?.st_size as usize;
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(fd, rest, filled as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => filled += count,
+        }
+    }
+    Ok(bytes)
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    use serde::Deserialize;
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_message_arrives_with_its_descriptors() {
+        let (near, far) = pair();
+        let file = memory_file(b"text").unwrap();
+        send(&near, &Spilled { stream: 1 }, &[file.as_fd()]).unwrap();
+        let frame = receive(&far).unwrap().unwrap();
+        assert!(frame.is::<Spilled>());
+        assert_eq!(frame.body::<Spilled>().unwrap().stream, 1);
+        assert_eq!(read_memory_file(&frame.fds[0]).unwrap(), b"text");
+    }
+
+    #[test]
+    fn a_body_of_megabytes_arrives_whole() {
+        let (near, far) = pair();
+        let doing = "x".repeat(3 << 20);
+        send(
+            &near,
+            &Failed {
+                doing: doing.clone(),
+                errno: 7,
+            },
+            &[],
+        )
+        .unwrap();
+        let frame = receive(&far).unwrap().unwrap();
+        assert_eq!(frame.body::<Failed>().unwrap().doing, doing);
+        assert!(frame.fds.is_empty());
+    }
+
+    #[test]
+    fn the_last_word_of_an_end_that_left_is_heard() {
+        let (near, far) = pair();
+        send(&near, &Grown {}, &[]).unwrap();
+        send(&far, &Spilled { stream: 1 }, &[]).unwrap();
+        drop(far); // with something unread: a reset
+        assert!(receive(&near).unwrap().unwrap().is::<Spilled>());
+        assert!(receive(&near).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_unknown_message_is_refused_by_name() {
+        let (near, far) = pair();
+        send_packet(near.as_fd(), INLINE, "dance", &[0x80], &[]).unwrap();
+        let frame = receive(&far).unwrap().unwrap();
+        refuse(&far, &frame.name).unwrap();
+        let answer = receive(&near).unwrap().unwrap();
+        assert_eq!(answer.body::<Refused>().unwrap().name, "dance");
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored_and_broken_packets_are_errors() {
+        #[derive(Serialize, Deserialize)]
+        struct Newer {
+            stream: usize,
+            colour: String,
+        }
+        let (near, far) = pair();
+        let newer = Newer {
+            stream: 0,
+            colour: "red".into(),
+        };
+        let body = rmp_serde::to_vec_named(&newer).unwrap();
+        send_packet(near.as_fd(), INLINE, Spilled::NAME, &body, &[]).unwrap();
+        assert_eq!(
+            receive(&far)
+                .unwrap()
+                .unwrap()
+                .body::<Spilled>()
+                .unwrap()
+                .stream,
+            0
+        );
+        for packet in [&b"\0noend"[..], b"\x01grown\0", b"\x07grown\0"] {
+            rustix::net::send(&near, packet, SendFlags::empty()).unwrap();
+            assert!(receive(&far).is_err());
+        }
+        drop(near);
+        assert!(receive(&far).unwrap().is_none());
+    }
+}

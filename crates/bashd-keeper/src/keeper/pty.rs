@@ -1,0 +1,121 @@
+//! A run's terminal: both ends of a pseudoterminal, its size, and who types at it. What waits to be read is `input`'s.
+//!
+//! The keeper holds the command's end open as well, as long as something lives: a program that closes
+//! its terminal and opens it again through `/dev/tty` must not find it gone, and our end must not tell
+//! of an end that is none. When the shell exits, the kernel hangs the terminal up for everybody, as any
+//! terminal does; what was written before is still read, because a read of our end waits for what is
+//! under way between the two.
+
+use super::life::Run;
+use super::prompt::Stdin;
+use super::protocol::{Frame, Resize, Typed};
+use crate::job::directory::Asks;
+use crate::size::Size;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{LocalModes, Winsize};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// The terminal of a run.
+pub(super) struct Terminal {
+    ours: OwnedFd,
+    /// The command's end.
+    theirs: OwnedFd,
+    size: Size,
+}
+
+impl Terminal {
+    /// Opens a terminal of this size.
+    pub(super) fn open(size: Size) -> io::Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let ours = rustix::pty::openpt(flags)?;
+        rustix::pty::grantpt(&ours)?;
+        rustix::pty::unlockpt(&ours)?;
+        let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
+        // Only our end: the command's must block as any terminal does.
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        let mut terminal = Self { ours, theirs, size };
+        terminal.resize(size)?;
+        Ok(terminal)
+    }
+
+    /// The command's end.
+    pub(super) fn theirs(&self) -> BorrowedFd<'_> {
+        self.theirs.as_fd()
+    }
+
+    /// Our end, to read from and to type at.
+    pub(super) fn ours(&self) -> io::Result<OwnedFd> {
+        self.ours.try_clone()
+    }
+
+    /// The command's end, if everything that was typed has been read.
+    pub(super) fn if_read(&self) -> Option<Stdin> {
+        if rustix::io::ioctl_fionread(&self.theirs).ok()? > 0 {
+            return None;
+        }
+        let modes = rustix::termios::tcgetattr(&self.theirs).ok()?.local_modes;
+        let is_hidden = modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO);
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", self.theirs.as_raw_fd())).ok()?;
+        Some(Stdin {
+            links: vec![
+                link.into_os_string().into_string().ok()?,
+                "/dev/tty".to_owned(),
+            ],
+            asks: if is_hidden {
+                Asks::Password
+            } else {
+                Asks::Input
+            },
+            foreground: rustix::termios::tcgetpgrp(&self.ours).ok(),
+        })
+    }
+
+    /// Its size.
+    fn size(&self) -> Size {
+        self.size
+    }
+
+    fn resize(&mut self, size: Size) -> io::Result<()> {
+        self.size = size;
+        let size = Winsize {
+            ws_row: size.rows(),
+            ws_col: size.columns(),
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        Ok(rustix::termios::tcsetwinsize(&self.ours, size)?)
+    }
+
+    /// Obeys what is for the terminal; says whether it was.
+    fn obey(&mut self, frame: &Frame) -> bool {
+        if frame.is::<Resize>() {
+            if let Ok(Resize { size }) = frame.body() {
+                let _ = self.resize(size);
+            }
+            return true;
+        }
+        false
+    }
+}
+
+impl Run {
+    /// Obeys what is for the terminal; says whether it was.
+    pub(super) fn obey_keyboard(&mut self, frame: &Frame) -> bool {
+        let Some(terminal) = &mut self.terminal else {
+            return false;
+        };
+        if !frame.is::<Typed>() {
+            return terminal.obey(frame);
+        }
+        if let (Some(input), Ok(Typed { bytes })) = (&mut self.input, frame.body()) {
+            let _ = input.send(&bytes, false);
+        }
+        true
+    }
+
+    /// The size of the terminal, if there is one.
+    pub(super) fn terminal_size(&self) -> Option<Size> {
+        self.terminal.as_ref().map(Terminal::size)
+    }
+}

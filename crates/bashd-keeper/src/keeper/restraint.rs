@@ -1,0 +1,220 @@
+//! Holding what a command may use up: a control group for it, or the limits of each of its processes.
+
+use crate::resources::{LimitKind, LimitsInForce, Resources, Restraint};
+use rustix::fs::{Mode, OFlags};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What the directories of our groups begin with; the keeper's pid follows.
+const PREFIX: &str = "bashd-";
+
+/// The limits of one shell.
+pub(super) struct Restrained {
+    pub(super) in_force: LimitsInForce,
+    group: Option<Group>,
+    resources: Resources,
+}
+
+impl Restrained {
+    /// Gets ready to hold what was asked for; where no group can be made, by the processes' own limits.
+    pub(super) fn new(restraint: &Restraint) -> Self {
+        let Restraint { resources, parent } = restraint;
+        let group = parent
+            .as_ref()
+            .and_then(|parent| Group::make(parent, resources).ok());
+        let kind = match &group {
+            Some(_) => LimitKind::Cgroup,
+            None => LimitKind::Rlimits,
+        };
+        Self {
+            in_force: LimitsInForce::new(kind, *resources),
+            group,
+            resources: *resources,
+        }
+    }
+
+    /// What the shell writes itself into.
+    pub(super) fn group(&self) -> Option<BorrowedFd<'_>> {
+        self.group.as_ref().map(|group| group.processes.as_fd())
+    }
+
+    /// The limits of each process: which, the one that is told, and the one that is not crossed.
+    pub(super) fn of_each_process(&self) -> Vec<(u32, u64, u64)> {
+        let Resources {
+            cpu_seconds,
+            memory_bytes,
+            processes,
+            ..
+        } = self.resources;
+        let is_alone = self.group.is_none();
+        // A program may end itself in the second between the two.
+        let cpu = cpu_seconds.map(|limit| (libc::RLIMIT_CPU, limit, limit + 1));
+        // What is set aside and never used does not count, as it would with the address space.
+        let memory = memory_bytes.map(|limit| (libc::RLIMIT_DATA, limit, limit));
+        let processes = processes.map(|limit| (libc::RLIMIT_NPROC, limit, limit));
+        let alone = [memory, processes].into_iter().filter(|_| is_alone);
+        [cpu].into_iter().chain(alone).flatten().collect()
+    }
+
+    /// How often the kernel ended one of its processes for want of memory.
+    pub(super) fn deaths(&self) -> u64 {
+        self.group.as_ref().map_or(0, Group::deaths)
+    }
+}
+
+/// A control group of our own, removed when it is dropped.
+struct Group {
+    path: PathBuf,
+    processes: OwnedFd,
+}
+
+impl Group {
+    fn make(parent: &Path, resources: &Resources) -> io::Result<Self> {
+        sweep(parent);
+        let own = rustix::process::getpid().as_raw_nonzero();
+        let path = parent.join(format!("{PREFIX}{own}"));
+        match fs::create_dir(&path) {
+            // Somebody's of the same pid, long ago.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(path.join("cgroup.procs"), flags, Mode::empty());
+        let made = opened.map(|processes| Self {
+            path: path.clone(),
+            processes,
+        });
+        let group = made.inspect_err(|_| drop(fs::remove_dir(&path)))?;
+        group.limit(resources)?;
+        Ok(group)
+    }
+
+    fn limit(&self, resources: &Resources) -> io::Result<()> {
+        let write = |name: &str, value: String| fs::write(self.path.join(name), value);
+        if let Some(percent) = resources.cpu_percent {
+            // Microseconds of every tenth of a second.
+            write("cpu.max", format!("{} 100000", percent * 1000))?;
+        }
+        if let Some(bytes) = resources.memory_bytes {
+            write("memory.max", bytes.to_string())?;
+            // Memory that is only elsewhere is used all the same; not every kernel has it.
+            let _ = write("memory.swap.max", "0".to_owned());
+        }
+        if let Some(count) = resources.processes {
+            write("pids.max", count.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn deaths(&self) -> u64 {
+        let events = fs::read_to_string(self.path.join("memory.events")).unwrap_or_default();
+        oom_kills(&events)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+fn oom_kills(events: &str) -> u64 {
+    let lines = events.lines().filter_map(|line| line.split_once(' '));
+    let mut kills = lines.filter(|(name, _)| *name == "oom_kill");
+    kills
+        .next()
+        .and_then(|(_, count)| count.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Removes what keepers left that were killed. A group with processes can't be removed.
+fn sweep(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        if let Some(pid) = pid
+            && pid.parse::<u32>().is_ok()
+            && !Path::new("/proc").join(pid).exists()
+        {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::launch::{Controls, Launch, launch};
+
+    #[test]
+    fn kills_are_counted_by_the_kernels_word() {
+        assert_eq!(oom_kills("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n"), 2);
+        assert_eq!(oom_kills("max 12\n"), 0);
+        assert_eq!(oom_kills(""), 0);
+    }
+
+    #[test]
+    fn without_a_group_each_process_has_all_limits() {
+        let restraint = Restraint {
+            resources: Resources::default()
+                .memory_bytes(4096)
+                .processes(7)
+                .cpu_seconds(5),
+            parent: Some("/nowhere".into()),
+        };
+        let restrained = Restrained::new(&restraint);
+        assert_eq!(restrained.in_force.kind, LimitKind::Rlimits);
+        let expected = vec![
+            (libc::RLIMIT_CPU, 5, 6),
+            (libc::RLIMIT_DATA, 4096, 4096),
+            (libc::RLIMIT_NPROC, 7, 7),
+        ];
+        assert_eq!(restrained.of_each_process(), expected);
+        assert!(restrained.group().is_none());
+    }
+
+    #[test]
+    fn a_group_is_made_entered_and_removed() {
+        let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+        let root = roots
+            .map(Path::new)
+            .into_iter()
+            .find(|root| root.join("cgroup.procs").exists());
+        // Without controllers nothing is limited, but the way is the same.
+        let made = root.map(|root| Group::make(root, &Resources::default()));
+        let Some(Ok(group)) = made else {
+            bashd_testkit::loudly("no control group can be made here: entering one is NOT tested");
+            return;
+        };
+        let child = sleeper(&group);
+        let text = fs::read_to_string(group.path.join("cgroup.procs")).unwrap();
+        assert_eq!(text.trim(), child.as_raw_nonzero().to_string());
+        let path = group.path.clone();
+        rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+        rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty()).unwrap();
+        drop(group);
+        assert!(!path.exists());
+    }
+
+    fn sleeper(group: &Group) -> rustix::process::Pid {
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+        let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        // The launcher wants descriptors above 2.
+        let null = rustix::io::fcntl_dupfd_cloexec(null.unwrap(), 3).unwrap();
+        launch(&Launch {
+            program: c"/bin/sleep",
+            argv: &[c"sleep".to_owned(), c"300".to_owned()],
+            env: &crate::variables::Variables::default(),
+            cwd: root.as_fd(),
+            stdio: [null.as_fd(); 3],
+            extra: &[],
+            controls: Controls::Nothing,
+            group: Some(group.processes.as_fd()),
+            limits: &[],
+        })
+        .unwrap()
+    }
+}

@@ -1,0 +1,187 @@
+//! The fork server: forks keepers, and ends the orphans of keepers that were killed.
+//!
+//! It is a subreaper. A child of it that is not a keeper can only be what a killed keeper left, and
+//! nobody else would end that. It leaves when its engine is gone and its last keeper has left.
+
+use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
+use super::waiting::{Keeper, Moment, poll};
+use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
+use crate::os::signals::{self, SignalFd};
+use crate::os::{descriptors, tree};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Serves the engine at the other end of this socket until both have left.
+pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
+    descriptors::keep_only(&[control.as_raw_fd()])?;
+    check_single_thread()?;
+    // The host waits for the first process only, and never sees another child of ours.
+    if let Forked::Parent(_) = fork()? {
+        return Ok(());
+    }
+    rustix::process::setsid()?;
+    rustix::process::chdir("/")?;
+    become_subreaper()?;
+    let signals = signals::take_over()?;
+    let engine = engine_of(&control)?;
+    let mut server = Server {
+        control: Some(control),
+        engine,
+        signals,
+        hello: None,
+        keepers: HashSet::new(),
+    };
+    while server.control.is_some() || server.has_children() {
+        server.turn()?;
+    }
+    Ok(())
+}
+
+/// Makes orphans below this process its own children.
+pub(super) fn become_subreaper() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(
+        rustix::process::getpid(),
+    ))?)
+}
+
+/// A pidfd of the process that made the socket: the engine.
+fn engine_of(control: &OwnedFd) -> io::Result<OwnedFd> {
+    let engine = rustix::net::sockopt::socket_peercred(control)?.pid;
+    Ok(rustix::process::pidfd_open(engine, PidfdFlags::empty())?)
+}
+
+struct Server {
+    /// The socket to the engine, while there is one.
+    control: Option<OwnedFd>,
+    engine: OwnedFd,
+    signals: SignalFd,
+    hello: Option<Hello>,
+    keepers: HashSet<Pid>,
+}
+
+impl Server {
+    fn turn(&mut self) -> io::Result<()> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if let Some(control) = &self.control {
+            fds.push(PollFd::new(&self.engine, PollFlags::IN));
+            fds.push(PollFd::new(control, PollFlags::IN));
+        }
+        poll(&mut fds, None)?;
+        let engine_died = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let spoken_to = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+        if self.signals.take().child {
+            self.collect();
+        }
+        if spoken_to {
+            self.listen();
+        }
+        if engine_died {
+            self.control = None;
+        }
+        Ok(())
+    }
+
+    fn listen(&mut self) {
+        while let Some(control) = &self.control {
+            match protocol::receive(control) {
+                Ok(Some(frame)) => self.obey(frame),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok(None) | Err(_) => self.control = None,
+            }
+        }
+    }
+
+    fn obey(&mut self, frame: Frame) {
+        let Some(control) = &self.control else { return };
+        if frame.is::<Hello>() {
+            let welcome = Welcome {
+                major: protocol::MAJOR,
+                minor: protocol::MINOR,
+            };
+            let _ = protocol::send(control, &welcome, &[]);
+            self.hello = frame.body().ok();
+        } else if frame.is::<Fork>() {
+            let is_calm = frame.body().is_ok_and(|fork: Fork| fork.is_calm);
+            let moment = if is_calm { Moment::Calm } else { Moment::Busy };
+            if let Some(link) = frame.fds.into_iter().next() {
+                self.fork_keeper(link, moment);
+            }
+        } else {
+            let _ = protocol::refuse(control, &frame.name);
+        }
+    }
+
+    fn fork_keeper(&mut self, link: OwnedFd, moment: Moment) {
+        if self.hello.is_none() {
+            return;
+        }
+        match fork() {
+            Ok(Forked::Parent(keeper)) => {
+                self.keepers.insert(keeper);
+            }
+            Ok(Forked::Child) => {
+                self.control = None;
+                exit_now(i32::from(self.be_keeper(link, moment).is_err()))
+            }
+            Err(error) => tell_failure(&link, "fork a keeper", &error),
+        }
+    }
+
+    fn be_keeper(&self, link: OwnedFd, moment: Moment) -> io::Result<()> {
+        let Some(hello) = &self.hello else {
+            return Ok(());
+        };
+        match self.set_up_keeper() {
+            Ok((engine, signals)) => Keeper::new(link, Some(engine), signals)
+                .forked(moment)
+                .prepare(hello.storage.clone())
+                .live(),
+            Err(error) => {
+                tell_failure(&link, "set up a keeper", &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn set_up_keeper(&self) -> io::Result<(OwnedFd, SignalFd)> {
+        rustix::process::setsid()?;
+        become_subreaper()?;
+        Ok((self.engine.try_clone()?, self.signals.try_clone()?))
+    }
+
+    /// Collects keepers that left, and ends what killed ones left behind.
+    fn collect(&mut self) {
+        let mut may_have_orphaned = false;
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            may_have_orphaned |= !self.keepers.remove(&pid) || status.exit_status() != Some(0);
+        }
+        if may_have_orphaned {
+            end_orphans(&self.keepers);
+        }
+    }
+
+    fn has_children(&self) -> bool {
+        !self.keepers.is_empty() || !tree::children(rustix::process::getpid()).is_empty()
+    }
+}
+
+/// Says on a keeper's socket why there is no keeper.
+fn tell_failure(link: &OwnedFd, doing: &str, error: &io::Error) {
+    let failed = Failed {
+        doing: doing.to_owned(),
+        errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
+    };
+    let _ = protocol::send(link, &failed, &[]);
+}
+
+/// Kills every child of this process that is not a keeper. Their own children come to us next.
+fn end_orphans(keepers: &HashSet<Pid>) {
+    for child in tree::children(rustix::process::getpid()) {
+        if !keepers.contains(&child) {
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! One call of a session, from its message to its report.
+
+use super::ahead::{Begun, Pipes, Place};
+use super::driver::{self, Directory, Mark, Report};
+use super::shell::SessionShell;
+use super::text::Text;
+use crate::exit::Exit;
+use crate::keeper::ending::Scope;
+use crate::keeper::life::{Custody, Phase, Run, Terms};
+use crate::keeper::protocol::{Call, Failed, Form, Frame};
+use crate::keeper::pump::Pump;
+use crate::keeper::start::{Shell, failed, missing};
+use crate::keeper::waiting::Keeper;
+use crate::reset::Reset;
+use rustix::process::Pid;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// When a call is looked at first to see whether its shell went back to its script unheard.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+
+/// The longest time between two such looks.
+const LAST_LOOK: Duration = Duration::from_millis(500);
+
+impl From<&Call> for Terms {
+    fn from(message: &Call) -> Self {
+        Self {
+            timeout_us: message.timeout_us,
+            grace_us: message.grace_us,
+            drain_silence_us: message.drain_silence_us,
+            drain_total_us: message.drain_total_us,
+            survivors: message.survivors,
+            detaches: false,
+        }
+    }
+}
+
+/// The call that runs now.
+pub(super) struct Current {
+    pub(super) run: Run,
+    pub(super) form: Form,
+    mark: Mark,
+    text: Text,
+    report: OwnedFd,
+    heard: Vec<u8>,
+    /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
+    open: Vec<OwnedFd>,
+    /// The same, of a line that was passed over.
+    unused: Option<(Text, Pipes)>,
+    /// Whether the engine knows that it has begun.
+    pub(super) is_told: bool,
+    /// Whether the engine is to hear of what is prepared after it.
+    pub(super) tells_ahead: bool,
+    next_look: Instant,
+    pause: Duration,
+}
+
+impl Current {
+    /// Has the shell begin with a call.
+    pub(super) fn begin(
+        keeper: &mut Keeper,
+        place: &mut Place,
+        scope: Scope,
+        frame: Frame,
+    ) -> Result<Self, Failed> {
+        let message: Call = frame.body().map_err(failed("understand the call"))?;
+        let storage = keeper
+            .storage
+            .clone()
+            .ok_or_else(|| missing("where output is kept"))?;
+        let form = message.form;
+        let stdin = frame.fds.first().filter(|_| form.stdin);
+        let begun = Instant::now();
+        let Begun {
+            mark,
+            pipes,
+            text,
+            opening,
+            unused,
+            directory,
+            is_told,
+        } = place
+            .begin(form, &message.text, stdin, &storage.runs)
+            .map_err(failed("speak to the shell"))?;
+        let (pumps, report, theirs) = pipes.into_parts();
+        let shell = Shell {
+            pid: place.shell.pid,
+            pumps,
+            terminal: None,
+            input: None,
+            restrained: place.shell.restrained.clone(),
+        };
+        let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
+        run.scope = scope;
+        run.directory = directory;
+        let open = frame.fds.into_iter().chain(theirs).chain(opening);
+        Ok(Self {
+            run,
+            form,
+            mark,
+            text,
+            report,
+            heard: Vec::new(),
+            open: open.collect(),
+            unused,
+            is_told: is_told && !message.is_watched,
+            tells_ahead: message.tells_ahead,
+            next_look: begun + FIRST_LOOK,
+            pause: FIRST_LOOK,
+        })
+    }
+
+    /// Its number within the session.
+    pub(super) fn number(&self) -> u64 {
+        self.mark.number
+    }
+
+    /// The pipe on which the shell reports, while that is waited for.
+    pub(super) fn report(&self) -> Option<BorrowedFd<'_>> {
+        self.is_waited_for().then(|| self.report.as_fd())
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.run.phase == Phase::Running && self.run.exit.is_none()
+    }
+
+    /// When the shell is to be looked at.
+    pub(super) fn next_moment(&self, now: Instant) -> Option<Instant> {
+        let look = self.is_waited_for().then_some(self.next_look);
+        [self.run.next_moment(now), look]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Hears what the shell says about the call.
+    pub(super) fn hear(&mut self, shell: &mut SessionShell, now: Instant) {
+        if !self.is_waited_for() {
+            return;
+        }
+        self.read();
+        match driver::read_report(&self.heard, self.mark) {
+            Report::Unfinished => {}
+            Report::Status(status) => self.is_done(Exit::Code(status), shell),
+            Report::Broken => {
+                // The command may still run, and wrote to a place that is not its own.
+                self.run.exit = Some(Exit::Unknown);
+                self.run.reset = Some(Reset::NoReport);
+                self.run.end(None, now);
+            }
+        }
+    }
+
+    /// Looks whether the shell went back to its script without a report, if it is time.
+    pub(super) fn look(&mut self, shell: &mut SessionShell, now: Instant) {
+        if !self.is_waited_for() || now < self.next_look {
+            return;
+        }
+        if shell.waits_for_a_line() {
+            // The report comes before the shell's return.
+            self.hear(shell, now);
+            if self.is_waited_for() {
+                self.run.reset = Some(Reset::NoReport);
+                if !self.is_unread() {
+                    self.is_done(Exit::Unknown, shell);
+                }
+                shell.kill();
+            }
+        }
+        self.pause = (self.pause * 2).min(LAST_LOOK);
+        self.next_look = now + self.pause;
+    }
+
+    /// Whether the shell never came to this call, so that another one may run it. Not for a shell's first call: whatever
+    /// kept it from that is likely to keep the next one from it.
+    pub(super) fn is_unread(&self) -> bool {
+        let is_free = self.run.phase == Phase::Running && self.run.custody != Custody::Detached;
+        is_free && self.mark.number > 1 && !self.text.was_read()
+    }
+
+    /// Why the session ends with a shell that ended so.
+    pub(super) fn reset_after(&self, exit: Exit) -> Reset {
+        // A shell that was ended with its call has its reason already.
+        self.run.reset.unwrap_or(exit.into())
+    }
+
+    /// The shell is gone.
+    pub(super) fn lost_its_shell(&mut self, exit: Exit) {
+        self.run.reset = Some(self.reset_after(exit));
+        self.let_go();
+    }
+
+    /// The command is over; the shell goes on.
+    fn is_done(&mut self, exit: Exit, shell: &SessionShell) {
+        self.run.exit = Some(exit);
+        self.run.scope.spared_shell = Some(shell.pid);
+        self.let_go();
+        self.run.pump();
+        self.run.tree_is_empty = shell.is_alone() || self.run.scope.is_empty();
+    }
+
+    /// Closes what only the shell needed, so that the pipes end with their last writer.
+    fn let_go(&mut self) {
+        self.open.clear();
+        self.unused = None;
+    }
+
+    fn read(&mut self) {
+        let mut buffer = [0; 256];
+        while let Ok(count @ 1..) = rustix::io::read(&self.report, &mut buffer) {
+            self.heard.extend(buffer.get(..count).unwrap_or_default());
+            if self.heard.len() > buffer.len() {
+                return; // longer than any report
+            }
+        }
+    }
+
+    /// The pipes on which output comes.
+    pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.run.pumps.iter().filter_map(Pump::pipe)
+    }
+}
+
+/// Where a session is between two calls, for the shell that comes after this one.
+pub(super) struct Whereabouts {
+    /// Where it was before the last call, if it returns there.
+    before: Option<PathBuf>,
+    /// What the last call does to it.
+    directory: Directory,
+}
+
+impl Default for Whereabouts {
+    fn default() -> Self {
+        Self {
+            before: None,
+            directory: Directory::Stays,
+        }
+    }
+}
+
+impl Whereabouts {
+    /// A call has begun.
+    pub(super) fn begin(&mut self, call: &Current) {
+        let directory = call.form.directory;
+        match (self.directory, directory) {
+            (_, Directory::Stays) => self.before = None,
+            (Directory::Stays, Directory::Returns) => {
+                let before = call.run.directory.clone().map(OsString::from_vec);
+                self.before = before.map(PathBuf::from);
+            }
+            // The shell may have been on its way back: it was where it was before.
+            (Directory::Returns, Directory::Returns) => {}
+        }
+        self.directory = directory;
+    }
+
+    /// Where the next shell should be, while a call runs.
+    pub(super) fn during(&self, shell: Pid) -> Option<PathBuf> {
+        match self.directory {
+            Directory::Stays => {
+                std::fs::read_link(format!("/proc/{}/cwd", shell.as_raw_nonzero())).ok()
+            }
+            Directory::Returns => self.before.clone(),
+        }
+    }
+}

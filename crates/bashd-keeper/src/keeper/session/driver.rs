@@ -1,0 +1,217 @@
+//! The line by which a session's shell runs one call, and the frame by which it reports. Pure.
+//!
+//! bash reads a private pipe as its script, so that its own reader loop is the driver: `break`,
+//! `return`, syntax errors and unterminated quotes end a call and nothing else. The line is a *flat*
+//! list: inside `if … fi` an unterminated quote would end the reader as well. Nothing is inherited:
+//! text, input, output and report are opened by path, in this line only. The loader fails closed: what
+//! can't be read ends the shell, and since each call has a variable of its own, which must be set, an
+//! old text is never evaluated again; an empty `eval` goes before, so that a shell without that ends before it has read
+//! anything. The variables' names are nobody's guess: a script has names of its own. Backslashes keep aliases out,
+//! `builtin` functions.
+//!
+//! bash reads a pipe byte by byte: each character of the line costs a system call.
+
+use std::fmt::Write;
+
+/// Status with which a shell ends that can't read what it should run.
+pub(super) const UNREADABLE: i32 = 125;
+
+/// The descriptors of one call, by number in this keeper.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Descriptors {
+    pub(super) text: i32,
+    pub(super) stdin: Option<i32>,
+    pub(super) out: i32,
+    /// stderr, where it is apart.
+    pub(super) err: Option<i32>,
+    pub(super) report: i32,
+}
+
+/// What tells the reports of two calls apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) number: u64,
+    pub(super) nonce: u64,
+}
+
+/// Whether the shell stays in the directory in which a call leaves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Directory {
+    /// It stays, as in any shell.
+    Stays,
+    /// It goes back to where it was before the call.
+    Returns,
+}
+
+/// This process, as the shell finds its descriptors.
+pub(super) fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+/// A descriptor of the keeper, as the shell opens it.
+fn path(keeper: i32, fd: i32) -> String {
+    format!("/proc/{keeper}/fd/{fd}")
+}
+
+/// What the names of a call's variables end with.
+fn suffix(mark: Mark) -> String {
+    format!("{:x}", mark.nonce & 0xffff_ffff)
+}
+
+/// What reads a call's text.
+fn load(keeper: i32, text: i32, mark: Mark) -> String {
+    let (text, own) = (path(keeper, text), suffix(mark));
+    format!(
+        "\\builtin command eval&&IFS= \\builtin read -r -d '' B{own} <{text}||\\builtin exit {UNREADABLE};"
+    )
+}
+
+/// The line for one call; `keeper` is the process whose descriptors these are.
+pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: Directory) -> String {
+    let load = load(keeper, fds.text, mark);
+    line_behind(&load, keeper, fds, mark, directory)
+}
+
+/// The line for a shell's first call, and the script that it begins with: what the shell does before, and the
+/// call's loading. bash reads a file at once.
+pub(super) fn first_line(
+    opening: &[u8],
+    keeper: i32,
+    fds: Descriptors,
+    mark: Mark,
+    directory: Directory,
+) -> (Vec<u8>, impl FnOnce(i32) -> String) {
+    let load = load(keeper, fds.text, mark);
+    let script = [opening, load.as_bytes(), b"\n"].concat();
+    let line = move |script: i32| {
+        let source = format!(". {};", path(keeper, script));
+        line_behind(&source, keeper, fds, mark, directory)
+    };
+    (script, line)
+}
+
+/// The line for one call behind what loads its text.
+fn line_behind(
+    load: &str,
+    keeper: i32,
+    fds: Descriptors,
+    mark: Mark,
+    directory: Directory,
+) -> String {
+    let Mark { number, nonce } = mark;
+    let own = suffix(mark);
+    let path = |fd: i32| path(keeper, fd);
+    let stdin = fds.stdin.map_or_else(|| "/dev/null".to_owned(), path);
+    let err = fds.err.map_or_else(|| "&1".to_owned(), path);
+    let mut line = String::with_capacity(256);
+    line.push_str(load);
+    // Writing to a string can't fail.
+    if directory == Directory::Returns {
+        let _ = write!(line, "P{own}=${{PWD-}} O{own}=${{OLDPWD-}};");
+    }
+    let _ = write!(
+        line,
+        "{{ \\builtin eval \"${{B{own}?}}\";}} <{stdin} >{} 2>{err};\
+         \\builtin echo \"$? {number} {nonce:x}\" >{};\\builtin unset -v B{own}",
+        path(fds.out),
+        path(fds.report),
+    );
+    if directory == Directory::Returns {
+        let _ = write!(
+            line,
+            ";\\builtin cd -- \"$P{own}\";OLDPWD=$O{own};\\builtin unset -v P{own} O{own}",
+        );
+    }
+    line.push('\n');
+    line
+}
+
+/// What was read as a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Report {
+    /// Not all of it yet.
+    Unfinished,
+    /// The call ended with this status.
+    Status(i32),
+    /// Not what this call's shell would say: nothing of it can be trusted.
+    Broken,
+}
+
+/// Reads a report: exactly one frame with this call's mark.
+pub(super) fn read_report(bytes: &[u8], mark: Mark) -> Report {
+    /// A status, a number and a nonce are shorter.
+    const LONGEST: usize = 64;
+    let Some(frame) = bytes.strip_suffix(b"\n") else {
+        return if bytes.len() < LONGEST && !bytes.contains(&b'\n') {
+            Report::Unfinished
+        } else {
+            Report::Broken
+        };
+    };
+    let Some((status, rest)) = std::str::from_utf8(frame)
+        .ok()
+        .and_then(|frame| frame.split_once(' '))
+    else {
+        return Report::Broken;
+    };
+    let expected = format!("{} {:x}", mark.number, mark.nonce);
+    match status.parse() {
+        Ok(status @ 0..=255) if rest == expected => Report::Status(status),
+        _ => Report::Broken,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: Mark = Mark {
+        number: 7,
+        nonce: 0xabc,
+    };
+
+    #[test]
+    fn a_report_is_exactly_one_frame_of_this_call() {
+        for (bytes, expected) in [
+            (&b""[..], Report::Unfinished),
+            (b"0 7 ab", Report::Unfinished),
+            (b"0 7 abc\n", Report::Status(0)),
+            (b"137 7 abc\n", Report::Status(137)),
+            (b"0 6 abc\n", Report::Broken),
+            (b"0 7 abd\n", Report::Broken),
+            (b"0 7 abc\n0 7 abc\n", Report::Broken),
+            (b"0 7 abc\n0 7", Report::Broken),
+            (b"256 7 abc\n", Report::Broken),
+            (b"-1 7 abc\n", Report::Broken),
+            (b"\n", Report::Broken),
+            (b"\xff\n", Report::Broken),
+            (&[b'0'; 64], Report::Broken),
+        ] {
+            assert_eq!(read_report(bytes, MARK), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_flat_list() {
+        let fds = Descriptors {
+            text: 3,
+            stdin: Some(4),
+            out: 5,
+            err: Some(6),
+            report: 7,
+        };
+        let line = line(42, fds, MARK, Directory::Stays);
+        assert_eq!(
+            line,
+            "\\builtin command eval&&IFS= \\builtin read -r -d '' Babc </proc/42/fd/3||\\builtin exit 125;\
+             { \\builtin eval \"${Babc?}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
+             \\builtin echo \"$? 7 abc\" >/proc/42/fd/7;\\builtin unset -v Babc\n"
+        );
+        let (script, first) = first_line(b"cd /\n", 42, fds, MARK, Directory::Stays);
+        let script = String::from_utf8(script).unwrap();
+        let (load, rest) = line.split_at(line.find('{').unwrap());
+        assert_eq!(script, format!("cd /\n{load}\n"));
+        assert_eq!(first(8), format!(". /proc/42/fd/8;{rest}"));
+    }
+}

@@ -1,0 +1,203 @@
+//! The shell of a session: started once, with a private pipe as its script.
+
+use crate::keeper::protocol::{Failed, Open};
+use crate::keeper::restraint::Restrained;
+use crate::keeper::start::{failed, missing};
+use crate::os::launch::{Controls, Launch, launch};
+use crate::os::tree::ChildList;
+use crate::quote::quote;
+use crate::spool::prepare_runs_directory;
+use rustix::fs::{Mode, OFlags};
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal};
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Where the shell finds its script at first: the one descriptor that it inherits.
+const SCRIPT: &str = "/dev/fd/3";
+
+/// Directory, beside that of the runs, with a link by which the script has the name `bash`: that is then
+/// `$0`, and what error messages begin with.
+const NAMES: &str = "shells";
+
+/// A session's shell.
+pub(super) struct SessionShell {
+    pub(super) pid: Pid,
+    /// The writing end of its script; closing it ends the shell at its next line.
+    script: Option<OwnedFd>,
+    /// What the pipe is called in `/proc`.
+    link: String,
+    /// What it and its commands may use up, where that is limited.
+    pub(super) restrained: Option<Rc<Restrained>>,
+    /// Where it goes before its first call.
+    home: Vec<u8>,
+    /// What it does before its first call, until that comes.
+    opening: Option<Vec<u8>>,
+    /// The children of this process, and those of the shell, where the kernel lists them.
+    children: Option<(ChildList, ChildList)>,
+}
+
+impl SessionShell {
+    /// Starts what the message asks for.
+    pub(super) fn open(message: &Open, cwd: &OwnedFd, runs: &Path) -> Result<Self, Failed> {
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|e| failed("open a pipe")(e.into()))?;
+        rustix::io::ioctl_fionbio(&write, true).map_err(|e| failed("open a pipe")(e.into()))?;
+        let inode = rustix::fs::fstat(&write)
+            .map_err(|e| failed("look at a pipe")(e.into()))?
+            .st_ino;
+        let null = open_null().map_err(failed("open /dev/null"))?;
+        let program =
+            CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
+        let names = directory_of_names(runs).ok();
+        let script = if names.is_some() {
+            c"bash"
+        } else {
+            c"/dev/fd/3"
+        };
+        let argv = [c"bash", c"--norc", c"--noprofile", script].map(CStr::to_owned);
+        let restrained = message.restraint.as_ref().map(Restrained::new);
+        let limits = restrained.as_ref().map(Restrained::of_each_process);
+        let pid = launch(&Launch {
+            program: &program,
+            argv: &argv,
+            env: &message.env,
+            cwd: names.as_ref().unwrap_or(cwd).as_fd(),
+            stdio: [null.as_fd(); 3],
+            extra: &[read.as_fd()],
+            controls: Controls::Nothing,
+            group: restrained.as_ref().and_then(Restrained::group),
+            limits: &limits.unwrap_or_default(),
+        })
+        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        Ok(Self {
+            pid,
+            script: Some(write),
+            link: format!("pipe:[{inode}]"),
+            restrained: restrained.map(Rc::new),
+            home: message.directory.clone(),
+            opening: Some(opening(&message.directory, message.snapshot.as_deref())),
+            children: ChildList::open(rustix::process::getpid()).zip(ChildList::open(pid)),
+        })
+    }
+
+    /// What the shell does before its first call; nothing for the next.
+    pub(super) fn take_opening(&mut self) -> Option<Vec<u8>> {
+        self.opening.take()
+    }
+
+    /// Gives the shell a line. It waits for one, so that there is room for it.
+    pub(super) fn say(&self, line: &[u8]) -> io::Result<()> {
+        let script = self.script.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
+        match rustix::io::write(script, line)? {
+            count if count == line.len() => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
+    }
+
+    /// Where the shell is before the call of this number; it may not have gone to the first one's yet.
+    pub(super) fn directory_before(&self, call: u64) -> Option<Vec<u8>> {
+        if call == 1 {
+            return Some(self.home.clone());
+        }
+        let link = format!("/proc/{}/cwd", self.pid.as_raw_nonzero());
+        let directory = std::fs::read_link(link).ok()?;
+        Some(directory.into_os_string().into_vec())
+    }
+
+    /// Whether the shell is all that lives below this process. `false` also where the kernel does not tell.
+    pub(super) fn is_alone(&self) -> bool {
+        let lists = self.children.as_ref();
+        // In this order: what loses its parent moves from the shell's side to ours.
+        lists.is_some_and(|(ours, its)| its.is(&[]) && ours.is(&[self.pid]))
+    }
+
+    /// Lets the shell come to the end of its script.
+    pub(super) fn close(&mut self) {
+        self.script = None;
+    }
+
+    /// Ends the shell itself, at once.
+    pub(super) fn kill(&mut self) {
+        self.script = None;
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+    }
+
+    /// Whether the shell waits for its next line. `false` also where the kernel does not tell.
+    pub(super) fn waits_for_a_line(&self) -> bool {
+        let Some(script) = &self.script else {
+            return false;
+        };
+        if rustix::io::ioctl_fionread(script).unwrap_or(1) > 0 {
+            return false;
+        }
+        let pid = self.pid.as_raw_nonzero();
+        let Ok(call) = std::fs::read_to_string(format!("/proc/{pid}/syscall")) else {
+            return false;
+        };
+        let mut words = call.split_ascii_whitespace();
+        let number = words.next().and_then(|number| number.parse().ok());
+        if number != Some(libc::SYS_read) {
+            return false;
+        }
+        let fd = words
+            .next()
+            .and_then(|fd| u64::from_str_radix(fd.strip_prefix("0x")?, 16).ok());
+        fd.is_some_and(|fd| {
+            std::fs::read_link(format!("/proc/{pid}/fd/{fd}"))
+                .is_ok_and(|link| link.as_os_str() == self.link.as_str())
+        })
+    }
+}
+
+fn open_null() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
+}
+
+/// The directory in which the script is called `bash`, made anew if somebody removed it.
+fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
+    let names = runs.parent().unwrap_or(runs).join(NAMES);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    prepare_runs_directory(&names)?;
+    let link = names.join("bash");
+    match std::os::unix::fs::symlink(SCRIPT, &link) {
+        Ok(()) => {}
+        Err(error)
+            if error.kind() == io::ErrorKind::AlreadyExists
+                && std::fs::read_link(&link)?.as_os_str() == SCRIPT => {}
+        Err(error) => return Err(error),
+    }
+    Ok(rustix::fs::open(&names, flags, Mode::empty())?)
+}
+
+/// What the shell does before its first call: it lets go of the descriptor that it inherited, goes to
+/// the session's directory, and takes over the snapshot.
+fn opening(directory: &[u8], snapshot: Option<&Path>) -> Vec<u8> {
+    let mut line = b"exec 3<&-;cd -- ".to_vec();
+    quote(&mut line, directory);
+    line.extend(b"||exit 125;unset -v OLDPWD;shopt -s expand_aliases");
+    if let Some(snapshot) = snapshot {
+        line.extend(b";. ");
+        quote(&mut line, snapshot.as_os_str().as_bytes());
+    }
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opening_quotes_what_it_names() {
+        let line = opening(b"/a'b c", Some(Path::new("/s n")));
+        let line = String::from_utf8(line).unwrap();
+        assert!(line.contains(r"cd -- '/a'\''b c'||exit 125;"), "{line}");
+        assert!(line.ends_with(";. '/s n'\n"), "{line}");
+    }
+}

@@ -1,0 +1,318 @@
+//! From a `start` message to a running shell.
+
+use super::input::Input;
+use super::protocol::{self, Beginning, Exited, Failed, Start};
+use super::pty::Terminal;
+use super::pump::Pump;
+use super::restraint::Restrained;
+use crate::capture::{Quota, Streams, Survivors};
+use crate::exit::Exit;
+use crate::os::launch::{Controls, Launch, launch};
+use crate::spool::SpoolWriter;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::Pid;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Longest single argument that Linux takes (`MAX_ARG_STRLEN`), in pages, with its NUL.
+const LONGEST_ARGUMENT_PAGES: usize = 32;
+
+/// Reads the script from descriptor 3 and becomes what `-c SCRIPT` would have been: same `$0`,
+/// `$-`, positional parameters and stdin. A failed read ends the shell rather than run half.
+const BASH_LOADER: &str = "IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING || exit 125; \
+     exec 3<&-; builtin eval \"$BASH_EXECUTION_STRING\"";
+
+/// The same for shells whose `read` knows no `-d`.
+const POSIX_LOADER: &str = "set -- \"$(cat <&3)\"; exec 3<&-; eval \"shift; $1\"";
+
+/// The same for zsh.
+const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
+
+/// A shell that has just been started, and the pumps on its pipes.
+pub(super) struct Shell {
+    pub(super) pid: Pid,
+    pub(super) pumps: Vec<Pump>,
+    /// Its terminal, if it has one.
+    pub(super) terminal: Option<Terminal>,
+    /// Its stdin, where that stays open.
+    pub(super) input: Option<Input>,
+    /// What it may use up, where that is limited.
+    pub(super) restrained: Option<Rc<Restrained>>,
+}
+
+/// A spool that was opened before anybody knew for what.
+pub(super) struct OpenedSpool {
+    pub(super) quota: Quota,
+    pub(super) spool: SpoolWriter,
+    /// Whether the engine has its descriptors.
+    pub(super) is_told: bool,
+}
+
+/// What nearly every start needs and no message changes, opened before one comes.
+#[derive(Default)]
+pub(super) struct Ahead {
+    pipe: Option<(OwnedFd, OwnedFd)>,
+    null: Option<OwnedFd>,
+}
+
+impl Ahead {
+    /// Where something is refused, the start finds out why.
+    pub(super) fn open() -> Self {
+        Self {
+            pipe: Pump::open_pipe().ok(),
+            null: open_null().ok(),
+        }
+    }
+}
+
+/// Starts what the message asks for. `prepared` is a spool that was opened ahead.
+pub(super) fn start(
+    message: &Start,
+    fds: &[OwnedFd],
+    runs: &Path,
+    prepared: Option<OpenedSpool>,
+    ahead: Ahead,
+) -> Result<Shell, Failed> {
+    let terminal = message.terminal.map(Terminal::open).transpose();
+    let terminal = terminal.map_err(failed("open a terminal"))?;
+    let (mut pumps, writers) = match &terminal {
+        Some(terminal) => open_terminal(terminal, message, runs, prepared),
+        None => open_pumps(message.streams, message.quota, runs, prepared, ahead.pipe),
+    }
+    .map_err(failed("open the pipes"))?;
+    let cwd = fds
+        .first()
+        .ok_or_else(|| missing("the working directory"))?;
+    let given = if message.stdin {
+        Some(fds.get(1).ok_or_else(|| missing("stdin"))?)
+    } else {
+        None
+    };
+    let (opened, input) =
+        open_stdin(message, given, terminal.as_ref(), ahead.null).map_err(failed("open stdin"))?;
+    let stdin = match (&opened, given) {
+        (Some(opened), _) => opened.as_fd(),
+        (None, Some(given)) => given.as_fd(),
+        (None, None) => return Err(missing("stdin")),
+    };
+    let out = writers.first().ok_or_else(|| missing("stdout"))?;
+    let err = writers.last().unwrap_or(out);
+    let (argv, script) = arguments(message).map_err(failed("prepare the script"))?;
+    let program = CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
+    let restrained = message.restraint.as_ref().map(Restrained::new);
+    let limits = restrained.as_ref().map(Restrained::of_each_process);
+    let pid = launch(&Launch {
+        program: &program,
+        argv: &argv,
+        env: &message.env,
+        cwd: cwd.as_fd(),
+        stdio: [stdin, out.as_fd(), err.as_fd()],
+        extra: script.as_ref().map(AsFd::as_fd).as_slice(),
+        controls: match terminal {
+            Some(_) => Controls::Stdout,
+            None => Controls::Nothing,
+        },
+        group: restrained.as_ref().and_then(Restrained::group),
+        limits: &limits.unwrap_or_default(),
+    })
+    .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+    if terminal.is_none() {
+        hold(&mut pumps, writers);
+    }
+    Ok(Shell {
+        pid,
+        pumps,
+        terminal,
+        input,
+        restrained: restrained.map(Rc::new),
+    })
+}
+
+/// Has pumps keep the other ends of their pipes.
+pub(super) fn hold(pumps: &mut [Pump], writers: Vec<OwnedFd>) {
+    for (pump, writer) in pumps.iter_mut().zip(writers) {
+        pump.hold(writer);
+    }
+}
+
+/// What the command reads, unless that is just what was given; and our end of it, where it stays open.
+fn open_stdin(
+    message: &Start,
+    given: Option<&OwnedFd>,
+    terminal: Option<&Terminal>,
+    null: Option<OwnedFd>,
+) -> io::Result<(Option<OwnedFd>, Option<Input>)> {
+    if let Some(terminal) = terminal {
+        let typed = Input::at_terminal(terminal.ours()?);
+        let theirs = given
+            .is_none()
+            .then(|| terminal.theirs().try_clone_to_owned());
+        return Ok((theirs.transpose()?, Some(typed)));
+    }
+    if !message.stdin_open {
+        let open = || null.map_or_else(open_null, Ok);
+        return Ok((given.is_none().then(open).transpose()?, None));
+    }
+    let (mut input, end) = Input::open()?;
+    if let Some(given) = given {
+        let bytes = protocol::read_memory_file(given)?;
+        input.send(&bytes, false).map_err(io::Error::other)?;
+    }
+    Ok((Some(end), Some(input)))
+}
+
+/// Walks the way of a start and of a report once, so that their pages are there when a call comes: a fresh fork pays
+/// for each at first touch, and a spare keeper can do that while nobody waits.
+pub(super) fn rehearse() {
+    let message = Start {
+        program: b"/bin/sh".to_vec(),
+        argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
+        script: Some(serde_bytes::ByteBuf::from(b"true".to_vec())),
+        warm: None,
+        env: std::iter::once(("x", "x".repeat(4096))).collect(),
+        stdin: false,
+        streams: Streams::Merged,
+        quota: Quota { head: 0, ring: 0 },
+        timeout_us: 0,
+        grace_us: 0,
+        drain_silence_us: 0,
+        drain_total_us: 0,
+        survivors: Survivors::Keep,
+        terminal: None,
+        stdin_open: false,
+        detaches: false,
+        restraint: None,
+        beginning: Beginning::Assumed,
+    };
+    let Ok((near, far)) = super::socket_pair() else {
+        return;
+    };
+    let _ = protocol::send(&near, &message, &[far.as_fd()]);
+    if let Ok(Some(frame)) = protocol::receive(&far) {
+        let _ = frame.body::<Start>().map(|message| arguments(&message));
+    }
+    let report = Exited {
+        exit: Exit::Code(0),
+        ended_by: None,
+        ran_for_us: 0,
+        counts: vec![(0, 0)],
+        left_behind: Vec::new(),
+        is_closed: true,
+        reset: None,
+        out_of_memory: false,
+    };
+    let _ = protocol::send(&near, &report, &[]);
+}
+
+/// One stream, from the terminal; the command gets the other end for both of its own.
+fn open_terminal(
+    terminal: &Terminal,
+    message: &Start,
+    runs: &Path,
+    prepared: Option<OpenedSpool>,
+) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
+    let prepared = prepared.filter(|opened| opened.quota == message.quota);
+    let spool = match prepared {
+        Some(opened) => opened.spool,
+        None => SpoolWriter::create(runs, message.quota)?,
+    };
+    let pump = Pump::over(terminal.ours()?, spool);
+    Ok((vec![pump], vec![terminal.theirs().try_clone_to_owned()?]))
+}
+
+/// Opens a pump for each stream; also returns what the command writes to.
+pub(super) fn open_streams(
+    streams: Streams,
+    quota: Quota,
+    runs: &Path,
+    prepared: Option<OpenedSpool>,
+) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
+    open_pumps(streams, quota, runs, prepared, None)
+}
+
+/// The same with a pipe that is there already.
+fn open_pumps(
+    streams: Streams,
+    quota: Quota,
+    runs: &Path,
+    prepared: Option<OpenedSpool>,
+    mut pipe: Option<(OwnedFd, OwnedFd)>,
+) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
+    let (count, quota) = match streams {
+        Streams::Merged => (1, quota),
+        Streams::Apart => (
+            2,
+            Quota {
+                head: quota.head / 2,
+                ring: quota.ring / 2,
+            },
+        ),
+    };
+    let mut prepared = prepared.filter(|opened| opened.quota == quota);
+    let (mut pumps, mut writers) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let (spool, is_told) = match prepared.take() {
+            Some(opened) => (opened.spool, opened.is_told),
+            None => (SpoolWriter::create(runs, quota)?, false),
+        };
+        let (read, write) = pipe.take().map_or_else(Pump::open_pipe, Ok)?;
+        let mut pump = Pump::over(read, spool);
+        pump.is_told = is_told;
+        pumps.push(pump);
+        writers.push(write);
+    }
+    Ok((pumps, writers))
+}
+
+/// The argument list, and the script's descriptor where it is too long for an argument.
+fn arguments(message: &Start) -> io::Result<(Vec<CString>, Option<OwnedFd>)> {
+    let mut argv = Vec::with_capacity(message.argv.len() + 1);
+    for argument in &message.argv {
+        argv.push(CString::new(argument.as_slice())?);
+    }
+    let Some(script) = &message.script else {
+        return Ok((argv, None));
+    };
+    let longest = LONGEST_ARGUMENT_PAGES * rustix::param::page_size() - 1;
+    if script.len() < longest {
+        argv.push(CString::new(script.as_slice())?);
+        return Ok((argv, None));
+    }
+    argv.push(CString::new(loader_for(&message.program))?);
+    let text = [script.as_slice(), &[0]].concat();
+    Ok((argv, Some(protocol::memory_file(&text)?)))
+}
+
+fn loader_for(program: &[u8]) -> &'static str {
+    match program.rsplit(|&byte| byte == b'/').next() {
+        Some(b"bash") => BASH_LOADER,
+        Some(b"zsh") => ZSH_LOADER,
+        _ => POSIX_LOADER,
+    }
+}
+
+pub(super) fn open_null() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(
+        "/dev/null",
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
+}
+
+pub(super) fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
+    let doing = doing.to_owned();
+    move |error| Failed {
+        doing,
+        errno: error.raw_os_error().unwrap_or(libc::EINVAL),
+    }
+}
+
+pub(super) fn missing(what: &str) -> Failed {
+    Failed {
+        doing: format!("find {what} in the message"),
+        errno: libc::EBADMSG,
+    }
+}

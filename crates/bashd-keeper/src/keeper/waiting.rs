@@ -1,0 +1,243 @@
+//! A keeper before its run: it waits for `start`, with a spool opened ahead.
+
+use super::life::{Run, Terms};
+use super::protocol::{self, Beginning, Failed, Frame, Hello, Open, Ready, Start, Warm};
+use super::session;
+use super::start::{self, Ahead, OpenedSpool, Shell};
+use super::warm::WarmShell;
+use crate::os::signals::SignalFd;
+use crate::spool::{SpoolWriter, Storage};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::PidfdFlags;
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the call that is being served
+/// goes first, and in a burst of calls the next one may be here before.
+const BEFORE_WARMING: Duration = Duration::from_micros(600);
+
+/// At what moment a keeper was forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// While a call was being served, or to serve one.
+    Busy,
+    /// When no short call needed the cores.
+    Calm,
+}
+
+/// What a keeper is born with.
+pub(super) struct Keeper {
+    /// The socket to its engine; closed once the custody does not need it.
+    pub(super) link: Option<OwnedFd>,
+    /// A pidfd of its engine.
+    pub(super) engine: Option<OwnedFd>,
+    pub(super) signals: SignalFd,
+    /// A pidfd of itself, for its engine; opened ahead, which takes longer than most of what a start takes.
+    pub(super) own: Option<OwnedFd>,
+    /// Where output is kept; not known before `hello` to one that was forked early.
+    pub(super) storage: Option<Storage>,
+    /// A spool opened ahead.
+    pub(super) prepared: Option<OpenedSpool>,
+    ahead: Ahead,
+    /// How long it waits before it starts a shell ahead.
+    before_warming: Duration,
+    /// What is to be started ahead, and when.
+    to_warm: Option<(Frame, Instant)>,
+    /// A shell that was started ahead.
+    warm: Option<WarmShell>,
+}
+
+impl Keeper {
+    /// A keeper on this socket.
+    pub(super) fn new(link: OwnedFd, engine: Option<OwnedFd>, signals: SignalFd) -> Self {
+        Self {
+            link: Some(link),
+            engine,
+            signals,
+            own: rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok(),
+            storage: None,
+            prepared: None,
+            ahead: Ahead::default(),
+            before_warming: BEFORE_WARMING,
+            to_warm: None,
+            warm: None,
+        }
+    }
+
+    /// The same, forked at such a moment.
+    pub(super) fn forked(mut self, moment: Moment) -> Self {
+        self.before_warming = match moment {
+            Moment::Busy => BEFORE_WARMING,
+            Moment::Calm => Duration::ZERO,
+        };
+        self
+    }
+
+    /// Opens a spool ahead of the run, and what else it will need.
+    pub(super) fn prepare(mut self, storage: Storage) -> Self {
+        let quota = storage.quota;
+        let opened = SpoolWriter::create(&storage.runs, quota).ok();
+        self.prepared = opened.map(|spool| OpenedSpool {
+            quota,
+            spool,
+            is_told: false,
+        });
+        self.storage = Some(storage);
+        self.ahead = Ahead::open();
+        self
+    }
+
+    /// Waits for `start`, then lives through the run.
+    pub(super) fn live(mut self) -> io::Result<()> {
+        if !self.is_spoken_to()? {
+            start::rehearse();
+            self.tell_ready();
+        }
+        loop {
+            self.warm_up_if_due();
+            let Some(link) = &self.link else {
+                return Ok(());
+            };
+            let mut fds = vec![
+                PollFd::new(link, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
+            if let Some(engine) = &self.engine {
+                fds.push(PollFd::new(engine, PollFlags::IN));
+            }
+            poll(&mut fds, self.to_warm.as_ref().map(|(_, due)| *due))?;
+            // A `start` may still be in the socket of a call that nobody waits for any more.
+            let call_is_over = fds
+                .first()
+                .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
+            let signalled = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+            let engine_died = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+            if call_is_over || engine_died || signalled && self.signals.take().end {
+                return Ok(());
+            }
+            match protocol::receive(link) {
+                Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
+                Ok(Some(frame)) if frame.is::<Warm>() => {
+                    self.to_warm = Some((frame, Instant::now() + self.before_warming));
+                }
+                Ok(Some(frame)) if frame.is::<Open>() => {
+                    self.ahead = Ahead::default(); // a session has pipes of another kind
+                    return session::live(self, &frame);
+                }
+                Ok(Some(frame)) if frame.is::<Hello>() => {
+                    let hello: Hello = frame.body()?;
+                    self = self.prepare(hello.storage);
+                    if !self.is_spoken_to()? {
+                        self.tell_ready();
+                    }
+                }
+                Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
+                Ok(None) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return self.fail("hear the engine", error.raw_os_error()),
+            }
+        }
+    }
+
+    /// Whether a call waits already: then there is no time to rehearse.
+    fn is_spoken_to(&self) -> io::Result<bool> {
+        let Some(link) = &self.link else {
+            return Ok(true);
+        };
+        let mut fds = [PollFd::new(link, PollFlags::IN)];
+        poll(&mut fds, Some(Instant::now()))?;
+        Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
+    }
+
+    /// Tells the engine what it would otherwise be woken for when a call has just begun.
+    fn tell_ready(&mut self) {
+        if let (Some(opened), Some(link), Some(own)) = (&mut self.prepared, &self.link, &self.own)
+            && !opened.is_told
+        {
+            let mut fds = opened.spool.descriptors();
+            let ready = Ready {
+                quota: opened.quota,
+                has_head: fds.len() > 1,
+            };
+            fds.push(own.as_fd());
+            opened.is_told = protocol::send(link, &ready, &fds).is_ok();
+        }
+    }
+
+    pub(super) fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
+        self.tell_failure(&Failed {
+            doing: doing.to_owned(),
+            errno: errno.unwrap_or(libc::EBADMSG),
+        })
+    }
+
+    fn run(mut self, frame: Frame) -> io::Result<()> {
+        let message: Start = frame.body()?;
+        let started = Instant::now();
+        let Some(storage) = self.storage.take() else {
+            return self.fail("learn where output is kept", None);
+        };
+        let shell = match self.start_shell(&message, &frame, &storage) {
+            Ok(shell) => shell,
+            Err(failed) => return self.tell_failure(&failed),
+        };
+        let run = Run::new(shell, &Terms::from(&message), started, storage);
+        let is_known = run.pumps.iter().all(|pump| pump.is_told);
+        if message.beginning == Beginning::Told || !is_known {
+            // An engine that is gone already shows on the socket, which ends the run properly.
+            let _ = run.tell_started(&self);
+        }
+        drop(frame); // the shell has its directory and its input
+        run.live(&mut self)
+    }
+
+    /// Starts a shell ahead of its call, if it is time. Where that fails, the call itself finds out why.
+    fn warm_up_if_due(&mut self) {
+        let due = self.to_warm.take_if(|(_, due)| Instant::now() >= *due);
+        let Some((frame, _)) = due else { return };
+        self.tell_ready();
+        if let (Ok(message), Some(storage)) = (frame.body(), &self.storage) {
+            let prepared = self.prepared.take();
+            self.warm = WarmShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
+            start::rehearse();
+        }
+    }
+
+    /// The shell that was started ahead, if it is what the call needs; else a new one.
+    fn start_shell(
+        &mut self,
+        message: &Start,
+        frame: &Frame,
+        storage: &Storage,
+    ) -> Result<Shell, Failed> {
+        let warm = self.warm.take();
+        if let Some(shell) = warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
+            return Ok(shell);
+        }
+        let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));
+        start::start(message, &frame.fds, &storage.runs, prepared, ahead)
+    }
+
+    pub(super) fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
+        self.link
+            .as_ref()
+            .map_or(Ok(()), |link| protocol::send(link, failed, &[]))
+    }
+}
+
+/// Waits for a descriptor or a moment.
+pub(super) fn poll(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let timeout = until.map(|moment| {
+        let left = moment.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        }
+    });
+    match rustix::event::poll(fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

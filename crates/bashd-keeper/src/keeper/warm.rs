@@ -1,0 +1,180 @@
+//! A warm shell: started ahead, it waits for the one script that it will run.
+//!
+//! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first text, which does
+//! nothing, so that what a script needs has been done once before anybody waits for it. Then it waits for a line in the
+//! pipe, reads the run's id and the script, and becomes what `bash -c SCRIPT` would have been: same `$0`, `$-`, parameters,
+//! descriptors, line numbers. A failed read ends the shell rather than run half.
+
+use super::protocol::{Failed, Start, Warm};
+use super::pump::Pump;
+use super::start::{self, OpenedSpool, Shell, failed, missing, open_null};
+use crate::os::launch::{Controls, Launch, launch};
+use crate::quote::quote;
+use crate::variables::RUN_VARIABLE;
+use rustix::fs::MemfdFlags;
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal, WaitOptions};
+use serde_bytes::ByteBuf;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What the file has at first: no id, and a script that does nothing.
+const REHEARSAL: &[u8] = b"\0:\0";
+
+/// Reads a run's id and its script.
+const READ: &str = "IFS= builtin read -r -d '' -u 3 BASHD_RUN||exit 125;\
+    IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING||exit 125;";
+
+/// As `BECOME`, but that nothing changes.
+const REHEARSE: &str = "[[ $BASHD_RUN ]]||builtin :;exec 3<&3 4<&4;\
+    SECONDS=0;builtin eval \"$BASH_EXECUTION_STRING\";";
+
+/// Waits for the script to be there.
+const WAIT: &str = "builtin read -r -u 4 BASH_EXECUTION_STRING||exit 125;";
+
+/// Becomes the script.
+const BECOME: &str = "[[ $BASHD_RUN ]]||builtin unset -v BASHD_RUN;exec 3<&- 4<&-;\
+    SECONDS=0;builtin eval \"$BASH_EXECUTION_STRING\"";
+
+/// A shell that waits for its script.
+pub(super) struct WarmShell {
+    pid: Pid,
+    pumps: Vec<Pump>,
+    /// What it reads.
+    texts: OwnedFd,
+    /// Where it waits.
+    trigger: OwnedFd,
+    message: Warm,
+    /// The directory that it is in.
+    directory: (u64, u64),
+}
+
+impl WarmShell {
+    /// Starts a shell that waits.
+    pub(super) fn launch(
+        message: Warm,
+        fds: &[OwnedFd],
+        runs: &Path,
+        prepared: Option<OpenedSpool>,
+    ) -> Result<Self, Failed> {
+        let cwd = fds
+            .first()
+            .ok_or_else(|| missing("the working directory"))?;
+        let directory = identity(cwd).map_err(failed("look at the working directory"))?;
+        let (mut pumps, writers) =
+            start::open_streams(message.streams, message.quota, runs, prepared)
+                .map_err(failed("open the pipes"))?;
+        let texts = open_texts().map_err(failed("open a file in memory"))?;
+        let (read, trigger) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|error| failed("open a pipe")(error.into()))?;
+        let null = open_null().map_err(failed("open /dev/null"))?;
+        let out = writers.first().ok_or_else(|| missing("stdout"))?;
+        let err = writers.last().unwrap_or(out);
+        let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| missing("a name"));
+        let program = text(&message.program)?;
+        let argv = [
+            text(&message.name)?,
+            c"-c".to_owned(),
+            text(&loader(&message))?,
+        ];
+        let mut env = message.env.clone();
+        env.set(RUN_VARIABLE, "");
+        let pid = launch(&Launch {
+            program: &program,
+            argv: &argv,
+            env: &env,
+            cwd: cwd.as_fd(),
+            stdio: [null.as_fd(), out.as_fd(), err.as_fd()],
+            extra: &[texts.as_fd(), read.as_fd()],
+            controls: Controls::Nothing,
+            group: None,
+            limits: &[],
+        })
+        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        start::hold(&mut pumps, writers);
+        Ok(Self {
+            pid,
+            pumps,
+            texts,
+            trigger,
+            message,
+            directory,
+        })
+    }
+
+    /// Gives the shell its script. `None` when this is not the shell that the call needs; it is then gone.
+    pub(super) fn use_for(self, start: &Start, cwd: Option<&OwnedFd>) -> Option<Shell> {
+        let given = start.warm.as_ref().filter(|_| self.suits(start, cwd));
+        let sent = given.and_then(|script| self.send(start, script).ok());
+        if sent.is_some() {
+            let Self { pid, pumps, .. } = self;
+            return Some(Shell {
+                pid,
+                pumps,
+                terminal: None,
+                input: None,
+                restrained: None,
+            });
+        }
+        let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
+        None
+    }
+
+    fn suits(&self, start: &Start, cwd: Option<&OwnedFd>) -> bool {
+        let message = &self.message;
+        !start.stdin
+            && !start.stdin_open
+            && start.restraint.is_none()
+            && start.program == message.program
+            && (start.streams, start.quota) == (message.streams, message.quota)
+            && start.env.equals_but_for(RUN_VARIABLE, &message.env)
+            && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
+    }
+
+    fn send(&self, start: &Start, script: &ByteBuf) -> io::Result<()> {
+        let run = start.env.get(RUN_VARIABLE).unwrap_or_default();
+        let text = [run.as_bytes(), &[0], script.as_slice(), &[0]].concat();
+        write_text(&self.texts, &text, REHEARSAL.len())?;
+        rustix::io::write(&self.trigger, b"\n")?;
+        Ok(())
+    }
+}
+
+/// The file that a shell reads, with what it reads at once.
+fn open_texts() -> io::Result<OwnedFd> {
+    let texts = rustix::fs::memfd_create(c"bashd-text", MemfdFlags::CLOEXEC)?;
+    write_text(&texts, REHEARSAL, 0)?;
+    Ok(texts)
+}
+
+/// Writes a text at a place. The shell has the same open file, and reads where it stopped.
+fn write_text(texts: &OwnedFd, text: &[u8], at: usize) -> io::Result<()> {
+    let mut written = 0;
+    while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {
+        written += rustix::io::pwrite(texts, rest, (at + written) as u64)?;
+    }
+    Ok(())
+}
+
+fn loader(message: &Warm) -> Vec<u8> {
+    let mut loader = Vec::new();
+    if let Some(snapshot) = &message.snapshot {
+        loader.extend(b". ");
+        quote(&mut loader, snapshot.as_os_str().as_bytes());
+        loader.extend(b" </dev/null >/dev/null 2>&1;");
+    }
+    // On one line: what it evaluates begins with line 1.
+    for part in [READ, REHEARSE, WAIT, READ, BECOME] {
+        loader.extend(part.as_bytes());
+    }
+    loader
+}
+
+fn identity(directory: &OwnedFd) -> io::Result<(u64, u64)> {
+    let stat = rustix::fs::fstat(directory)?;
+    Ok((stat.st_dev, stat.st_ino))
+}

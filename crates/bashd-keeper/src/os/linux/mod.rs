@@ -1,0 +1,9 @@
+//! Linux: fork and exec, signals, the shared counter page, the process tree, the heap.
+
+pub mod counters;
+pub mod descriptors;
+pub mod fork;
+pub mod launch;
+pub mod memory;
+pub mod signals;
+pub mod tree;

@@ -1,0 +1,321 @@
+//! The process tree below a process, read from `/proc`.
+//!
+//! A pid that is read from a file may be somebody else's by the time it is used. Whoever signals
+//! therefore either knows that the pid is its own unreaped child (which can't be reused), or holds
+//! a pidfd and has checked *after opening it* that the process is still in the tree.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// What `/proc/PID/stat` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// Name of the program.
+    pub name: String,
+    /// State letter: `Z` is a zombie, `D` sleeps uninterruptibly.
+    pub state: char,
+    /// Its parent.
+    pub parent: i32,
+    /// Whether it is past its last instruction, and only the kernel still clears up after it.
+    pub is_exiting: bool,
+    /// When it started, in clock ticks since boot.
+    pub started_ticks: u64,
+}
+
+/// The kernel's mark (`PF_EXITING`) of what has begun to exit.
+const EXITING: u32 = 0x4;
+
+impl Stat {
+    /// Whether nothing is left of it but its exit status.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
+/// Reads `/proc/PID/stat`.
+pub fn stat(pid: Pid) -> Option<Stat> {
+    stat_at(&format!("/proc/{}/stat", pid.as_raw_nonzero()))
+}
+
+fn stat_at(path: &str) -> Option<Stat> {
+    parse_stat(&String::from_utf8_lossy(&fs::read(path).ok()?))
+}
+
+/// The same for each thread of a process; that of the first alone may be dead while others are not.
+pub fn threads(pid: Pid) -> Vec<Stat> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    let tasks = tasks.into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| stat_at(task.path().join("stat").to_str()?))
+        .collect()
+}
+
+/// The name is in parentheses and may itself hold blanks and parentheses: the last one counts.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (before, after) = text.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    let mut fields = after.split_ascii_whitespace();
+    Some(Stat {
+        name: name.to_owned(),
+        state: fields.next()?.chars().next()?,
+        parent: fields.next()?.parse().ok()?,
+        is_exiting: fields.nth(4)?.parse::<u32>().ok()? & EXITING != 0,
+        started_ticks: fields.nth(12)?.parse().ok()?,
+    })
+}
+
+/// The direct children of a process.
+pub fn children(pid: Pid) -> Vec<Pid> {
+    children_listed(pid).unwrap_or_else(|| {
+        scan_parents()
+            .remove(&pid.as_raw_nonzero().get())
+            .unwrap_or_default()
+    })
+}
+
+/// The kernel's list of the children of a process with one thread, held open: to look again is one system
+/// call, and a pid that is used again is not taken for it.
+pub struct ChildList(OwnedFd);
+
+impl ChildList {
+    /// Opens it; `None` where the kernel was built without such lists.
+    pub fn open(pid: Pid) -> Option<Self> {
+        let pid = pid.as_raw_nonzero();
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        Some(Self(file))
+    }
+
+    /// Whether these are all children, dead ones that nobody has collected among them.
+    pub fn is(&self, pids: &[Pid]) -> bool {
+        let mut buffer = [0; 64];
+        let Ok(count) = rustix::io::pread(&self.0, &mut buffer, 0) else {
+            return false;
+        };
+        let expected = pids.iter().map(|pid| format!("{} ", pid.as_raw_nonzero()));
+        buffer.get(..count) == Some(expected.collect::<String>().as_bytes())
+    }
+}
+
+/// By the kernel's own list, one file a thread; `None` where the kernel was built without it.
+fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
+    let mut found = Vec::new();
+    let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())) else {
+        return Some(found); // it is gone
+    };
+    for task in tasks.flatten() {
+        match fs::read_to_string(task.path().join("children")) {
+            Ok(list) => found.extend(
+                list.split_ascii_whitespace()
+                    .filter_map(|pid| Pid::from_raw(pid.parse().ok()?)),
+            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && task.path().exists() => {
+                return None;
+            }
+            Err(_) => {}
+        }
+    }
+    Some(found)
+}
+
+/// By looking at every process: parent to children.
+fn scan_parents() -> HashMap<i32, Vec<Pid>> {
+    let mut by_parent: HashMap<i32, Vec<Pid>> = HashMap::new();
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return by_parent;
+    };
+    for entry in entries.flatten() {
+        let pid = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| Pid::from_raw(name.parse().ok()?));
+        if let Some(pid) = pid
+            && let Some(stat) = stat(pid)
+        {
+            by_parent.entry(stat.parent).or_default().push(pid);
+        }
+    }
+    by_parent
+}
+
+/// A process of the tree, held so that its pid can't come to mean another.
+pub struct Member {
+    /// Its pid.
+    pub pid: Pid,
+    /// The hold on it.
+    pub fd: OwnedFd,
+}
+
+impl Member {
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(rustix::process::pidfd_send_signal(&self.fd, signal)?)
+    }
+}
+
+/// Whether a walk goes on below a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Descend {
+    /// What is below it is visited too.
+    Yes,
+    /// It is not.
+    No,
+}
+
+/// Visits every process below this one, parents first.
+///
+/// A process that moves while we walk (its parent dies, it becomes our own child) may be missed;
+/// whoever needs all of them walks again.
+pub fn for_each_descendant(mut visit: impl FnMut(&Member) -> Descend) {
+    let mut parents = vec![rustix::process::getpid()];
+    while let Some(parent) = parents.pop() {
+        for pid in children(parent) {
+            let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+                continue;
+            };
+            let still_there = stat(pid).is_some_and(|stat| {
+                stat.parent == parent.as_raw_nonzero().get() || stat.parent == own_pid()
+            });
+            if still_there && visit(&Member { pid, fd }) == Descend::Yes {
+                parents.push(pid);
+            }
+        }
+    }
+}
+
+fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+/// The command line of a process for people: its arguments, else its name in brackets.
+pub fn command_line(pid: Pid) -> String {
+    /// Enough to recognise it by.
+    const LONGEST: usize = 200;
+    let raw = arguments(pid);
+    let words: Vec<_> = raw
+        .split(|&byte| byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(String::from_utf8_lossy)
+        .collect();
+    let line = if words.is_empty() {
+        format!(
+            "[{}]",
+            stat(pid).map_or_else(|| "?".to_owned(), |stat| stat.name)
+        )
+    } else {
+        words.join(" ")
+    };
+    line.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(LONGEST)
+        .collect()
+}
+
+/// The arguments of a process. There is a moment in an exec in which it has none: that is waited out.
+fn arguments(pid: Pid) -> Vec<u8> {
+    const LOOKS: usize = 5;
+    const PAUSE: Duration = Duration::from_millis(1);
+    for _ in 0..LOOKS {
+        let raw = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+        // One that exits has none any more, and gets none.
+        let is_alive = || stat(pid).is_some_and(|stat| !stat.is_dead() && !stat.is_exiting);
+        if !raw.is_empty() || !is_alive() {
+            return raw;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Vec::new()
+}
+
+/// How long a process has been there, in milliseconds.
+pub fn age_ms(pid: Pid) -> u64 {
+    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let now_ms = now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000;
+    stat(pid).map_or(0, |stat| {
+        now_ms.saturating_sub(stat.started_ticks * 1000 / ticks_per_second)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    #[test]
+    fn a_name_with_parentheses_and_blanks_is_parsed() {
+        let text = "7 (a) b (c)) S 3 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 12345 6 7";
+        let stat = parse_stat(text);
+        let expected = Stat {
+            name: "a) b (c)".into(),
+            state: 'S',
+            parent: 3,
+            is_exiting: false,
+            started_ticks: 12345,
+        };
+        assert_eq!(stat, Some(expected));
+    }
+
+    #[test]
+    fn what_exits_is_told_by_its_flag() {
+        let line = |flags: u32| format!("7 (a) R 3 7 7 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1 0 1 6");
+        let is_exiting = |flags| parse_stat(&line(flags)).map(|stat| stat.is_exiting);
+        assert_eq!(is_exiting(0x0040_0100), Some(false));
+        assert_eq!(is_exiting(0x0040_0104), Some(true));
+    }
+
+    #[test]
+    fn a_torn_stat_line_is_nothing() {
+        assert_eq!(parse_stat("7 (a"), None);
+        assert_eq!(parse_stat("7 (a) S 3"), None);
+        assert_eq!(parse_stat(""), None);
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a parent that the test ends itself"
+    )]
+    fn a_list_of_children_is_read_again_and_again() {
+        let mut parent = std::process::Command::new("bash")
+            .args(["-c", "sleep 60 & read; kill $!; wait; echo; read"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&parent);
+        let list = ChildList::open(pid).unwrap();
+        let child = loop {
+            if let [child] = children(pid)[..] {
+                break child;
+            }
+            std::thread::yield_now();
+        };
+        assert!(list.is(&[child]) && !list.is(&[]) && !list.is(&[child, pid]));
+        let mut stdin = parent.stdin.take().unwrap();
+        stdin.write_all(b"\n").unwrap();
+        let mut line = [0];
+        parent.stdout.take().unwrap().read_exact(&mut line).unwrap();
+        assert!(list.is(&[]) && !list.is(&[child]));
+        drop(stdin);
+        parent.wait().unwrap();
+        assert!(!list.is(&[child]));
+    }
+
+    #[test]
+    fn the_scan_finds_what_the_list_finds() {
+        let own = rustix::process::getpid();
+        let parent = stat(own).map(|stat| stat.parent).and_then(Pid::from_raw);
+        let listed = scan_parents();
+        let parent = parent
+            .map(|pid| pid.as_raw_nonzero().get())
+            .unwrap_or_default();
+        assert!(listed.get(&parent).is_some_and(|pids| pids.contains(&own)));
+    }
+}

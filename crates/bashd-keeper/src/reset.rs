@@ -1,0 +1,77 @@
+//! Why a session's shell is gone, and with it variables, functions and mostly the directory.
+
+use crate::exit::Exit;
+use std::fmt;
+
+/// Why a session began anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Reset {
+    /// The command ended the shell: `exit`, `exec`, `set -e`.
+    Exited,
+    /// This signal killed the shell.
+    Killed(i32),
+    /// The deadline ended the command, and the shell with it.
+    TimedOut,
+    /// The caller ended the command, and the shell with it.
+    Cancelled,
+    /// The shell went on without reporting the command's end (`set -n`), or reported something else.
+    NoReport,
+    /// Nobody used the session for too long.
+    Idle,
+    /// It was ended to make room for others.
+    Evicted,
+    /// Its command goes on as a job, and took the shell along.
+    BecameJob,
+    /// The rc file changed from which its shell was set up.
+    NewSnapshot,
+    /// Its keeper was killed or did not answer.
+    Lost,
+}
+
+impl Reset {
+    /// What went with the shell.
+    pub fn loss(self) -> &'static str {
+        match self {
+            // The next shell begins where the command is.
+            Self::BecameJob => "variables and functions are gone, the directory stays",
+            Self::Exited
+            | Self::Killed(_)
+            | Self::TimedOut
+            | Self::Cancelled
+            | Self::NoReport
+            | Self::Idle
+            | Self::Evicted
+            | Self::NewSnapshot
+            | Self::Lost => "variables, functions and directory are gone",
+        }
+    }
+}
+
+impl From<Exit> for Reset {
+    /// Of a shell that ended so by itself.
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Signal(signal) => Self::Killed(signal),
+            Exit::Code(_) | Exit::Unknown => Self::Exited,
+        }
+    }
+}
+
+impl fmt::Display for Reset {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited => write!(formatter, "its shell exited"),
+            Self::Killed(signal) => write!(formatter, "its shell was killed by signal {signal}"),
+            Self::TimedOut => write!(formatter, "the command timed out"),
+            Self::Cancelled => write!(formatter, "the command was cancelled"),
+            Self::NoReport => write!(formatter, "its shell did not report how the command ended"),
+            Self::Idle => write!(formatter, "it was not used for too long"),
+            Self::Evicted => write!(formatter, "it made room for other sessions"),
+            Self::BecameJob => write!(formatter, "its command goes on as a job, with its shell"),
+            Self::NewSnapshot => write!(formatter, "the rc file of its shell changed"),
+            Self::Lost => write!(formatter, "its keeper was lost"),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The spool of one stream: where a run's output is kept while it runs and after.
+//!
+//! A spool has a *head*, a plain append-only file with the first bytes of the stream, and a *ring*
+//! for the last ones, made when the head is full. The keeper writes (`SpoolWriter`); anybody who
+//! was handed the descriptors reads any range at any time ([`SpoolReader`]). Offsets are those of
+//! the original stream, so that a reader says "dropped" for what the ring has overwritten, and
+//! never shows void bytes.
+//!
+//! Stream offset `o` is in the head file at `o` if `o < head`, else in the ring at
+//! `(o - head) mod ring`. Where the disk refuses a byte (full, read-only, over a limit), nothing
+//! more is written to it: the stream goes on being read and counted, and its last
+//! 64 KiB stay in memory for the reply.
+//!
+//! Both files are anonymous (`O_TMPFILE`): a killed keeper leaves nothing behind. Where the file
+//! system can't do that they have a name, which is unlinked by the keeper and swept by its lock.
+
+mod index;
+mod reader;
+mod retention;
+mod segment;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use index::{LineIndex, STEP};
+pub use reader::Ring;
+pub use reader::SpoolReader;
+pub use retention::Retention;
+pub use retention::{sweep, sweep_if_due, sweep_soon};
+pub use segment::{Segment, SegmentedFile};
+pub use storage::{link_descriptor, prepare_runs_directory, write_private};
+pub use writer::SpoolWriter;
+
+use crate::capture::Quota;
+use std::path::PathBuf;
+
+/// Where and how long output is kept: a keeper's slice of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Storage {
+    /// The directory of all runs.
+    pub runs: PathBuf,
+    /// What is kept of one run, unless its plan says otherwise.
+    pub quota: Quota,
+    /// What is kept of all runs together.
+    pub retention: Retention,
+}
+
+/// Bytes that stay in memory when the disk can't take them.
+pub const MEMORY_TAIL: u64 = 64 * 1024;
+
+/// Where the memory tail begins in the counter page's file.
+const MEMORY_TAIL_AT: u64 = crate::os::counters::PAGE_BYTES as u64;
+
+/// Where the line index begins in the counter page's file.
+const INDEX_AT: u64 = MEMORY_TAIL_AT + MEMORY_TAIL;

@@ -1,0 +1,196 @@
+//! How long stored output stays: by age, and by the size of all of it together.
+//!
+//! A run's directory exists when something of it outlives the call. Whoever writes into one holds a
+//! lock on its files, so that what is in use is never removed. Sweeping is done by a keeper that is
+//! about to leave, when nobody waits for it, and at most once an hour unless much was stored.
+
+use super::storage::{is_locked, sweep_abandoned, write_private};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Time between two sweeps.
+const INTERVAL: Duration = Duration::from_hours(1);
+
+/// How long the newest output stays even if it is too large by itself: a reply has just named it.
+const JUST_NAMED: Duration = Duration::from_mins(1);
+
+/// The file whose age tells when the last sweep was.
+const STAMP: &str = "swept";
+
+/// How much stored output is kept, over all runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Retention {
+    /// Bytes in all; `None` for no limit.
+    pub total: Option<u64>,
+    /// Age after which stored output is removed; `None` for never.
+    pub max_age: Option<Duration>,
+}
+
+/// A run's directory.
+struct Stored {
+    path: PathBuf,
+    bytes: u64,
+    age: Duration,
+}
+
+/// Sweeps if the last time was long enough ago.
+pub fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> {
+    let stamp = runs.join(STAMP);
+    if fs::metadata(&stamp).is_ok_and(|metadata| age(&metadata) < INTERVAL) {
+        return Ok(());
+    }
+    write_private(&stamp, &[])?;
+    sweep_abandoned(runs)?;
+    sweep(runs, retention)
+}
+
+/// Has the next keeper that leaves sweep, however short ago the last time was.
+pub fn sweep_soon(runs: &Path) {
+    // Without a stamp it is due already.
+    let _ = fs::remove_file(runs.join(STAMP));
+}
+
+/// Removes what is too old, then the oldest until the rest is small enough.
+pub fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
+    let mut stored: Vec<_> = fs::read_dir(runs)?
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| measure(entry.path()))
+        .collect();
+    stored.sort_by_key(|run| std::cmp::Reverse(run.age));
+    let mut total: u64 = stored.iter().map(|run| run.bytes).sum();
+    let newest = stored.len().saturating_sub(1);
+    for (index, run) in stored.into_iter().enumerate() {
+        let is_old = retention.max_age.is_some_and(|limit| run.age > limit);
+        let is_just_named = index == newest && run.age < JUST_NAMED;
+        let is_too_much = retention.total.is_some_and(|limit| total > limit) && !is_just_named;
+        if (is_old || is_too_much) && fs::remove_dir_all(&run.path).is_ok() {
+            total -= run.bytes;
+        }
+    }
+    Ok(())
+}
+
+/// The size and age of a run's directory; `None` while somebody writes into it.
+fn measure(path: PathBuf) -> Option<Stored> {
+    let mut bytes = 0;
+    let mut youngest = age(&fs::metadata(&path).ok()?);
+    for file in fs::read_dir(&path).ok()?.flatten() {
+        if is_locked(&file.path()) {
+            return None;
+        }
+        let metadata = file.metadata().ok()?;
+        bytes += metadata.len();
+        youngest = youngest.min(age(&metadata));
+    }
+    Some(Stored {
+        path,
+        bytes,
+        age: youngest,
+    })
+}
+
+/// Time since the last change; a clock that was set back counts as now.
+fn age(metadata: &fs::Metadata) -> Duration {
+    let changed = metadata.modified().ok();
+    changed
+        .and_then(|time| SystemTime::now().duration_since(time).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::FlockOperation;
+
+    fn store(runs: &Path, name: &str, bytes: usize, days: u64) -> fs::File {
+        fs::create_dir(runs.join(name)).unwrap();
+        let path = runs.join(name).join("output");
+        fs::write(&path, vec![b'x'; bytes]).unwrap();
+        let then = SystemTime::now() - Duration::from_hours(24 * days);
+        for path in [&path, &runs.join(name)] {
+            fs::File::open(path).unwrap().set_modified(then).unwrap();
+        }
+        fs::File::open(path).unwrap()
+    }
+
+    fn names(runs: &Path) -> Vec<String> {
+        let entries = fs::read_dir(runs).unwrap().flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_old_goes_and_what_is_in_use_stays() {
+        let runs = tempfile::tempdir().unwrap();
+        store(runs.path(), "old", 10, 8);
+        store(runs.path(), "new", 10, 6);
+        let in_use = store(runs.path(), "used", 10, 9);
+        rustix::fs::flock(&in_use, FlockOperation::LockExclusive).unwrap();
+        let week = Retention {
+            total: None,
+            max_age: Some(Duration::from_hours(24 * 7)),
+        };
+        sweep(runs.path(), week).unwrap();
+        assert_eq!(names(runs.path()), ["new", "used"]);
+    }
+
+    #[test]
+    fn the_oldest_go_until_the_rest_fits() {
+        let runs = tempfile::tempdir().unwrap();
+        for (name, days) in [("a", 1), ("b", 3), ("c", 2), ("d", 0)] {
+            store(runs.path(), name, 100, days);
+        }
+        sweep(
+            runs.path(),
+            Retention {
+                total: Some(250),
+                max_age: None,
+            },
+        )
+        .unwrap();
+        assert_eq!(names(runs.path()), ["a", "d"]);
+    }
+
+    #[test]
+    fn the_newest_stays_for_a_while_however_large_it_is() {
+        let runs = tempfile::tempdir().unwrap();
+        store(runs.path(), "named", 100, 0);
+        store(runs.path(), "older", 100, 1);
+        let little = Retention {
+            total: Some(10),
+            max_age: None,
+        };
+        sweep(runs.path(), little).unwrap();
+        assert_eq!(names(runs.path()), ["named"]);
+    }
+
+    #[test]
+    fn a_second_sweep_waits_for_its_hour() {
+        let runs = tempfile::tempdir().unwrap();
+        let none = Retention {
+            total: Some(0),
+            max_age: None,
+        };
+        sweep_if_due(runs.path(), none).unwrap();
+        store(runs.path(), "later", 1, 1);
+        sweep_if_due(runs.path(), none).unwrap();
+        assert_eq!(names(runs.path()), ["later", STAMP]);
+        let long_ago = SystemTime::now() - 2 * INTERVAL;
+        fs::File::open(runs.path().join(STAMP))
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
+        sweep_if_due(runs.path(), none).unwrap();
+        assert_eq!(names(runs.path()), [STAMP]);
+        store(runs.path(), "large", 1, 1);
+        sweep_soon(runs.path());
+        sweep_if_due(runs.path(), none).unwrap();
+        assert_eq!(names(runs.path()), [STAMP]);
+    }
+}

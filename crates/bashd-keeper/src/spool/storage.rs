@@ -1,0 +1,158 @@
+//! Files of a spool: anonymous where the file system can, named and locked where it can't.
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Suffix of a spool file that has a name only because the file system has no anonymous ones.
+const NAMED_SUFFIX: &str = "spool";
+
+/// For its owner alone: output may hold anything.
+const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Writes a small file for its owner alone, whatever the umask says.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, MODE)?);
+    (&file).write_all(bytes)
+}
+
+/// A file of a spool.
+#[derive(Debug)]
+pub(super) struct SpoolFile {
+    fd: OwnedFd,
+    /// Set where the file has a name that must go away with its keeper.
+    name: Option<PathBuf>,
+}
+
+/// Names tried for a file that needs one. A name may be taken by what a killed keeper with the same
+/// pid left (of another container, or before a reboot) and nobody has swept yet.
+const NAMES_TRIED: usize = 100;
+
+impl SpoolFile {
+    /// Opens a new file in the runs directory, which is made anew if somebody removed it.
+    pub(super) fn create(runs: &Path) -> io::Result<Self> {
+        match Self::anonymous(runs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                prepare_runs_directory(runs)?;
+                Self::anonymous(runs)
+            }
+            result => result,
+        }
+    }
+
+    fn anonymous(runs: &Path) -> io::Result<Self> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::open(runs, flags, MODE) {
+            Ok(fd) => Ok(Self { fd, name: None }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR) => Self::named(runs),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a new file with a name, for file systems that have no anonymous ones.
+    pub(super) fn named(runs: &Path) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let pid = rustix::process::getpid().as_raw_nonzero();
+        let mut last = Errno::EXIST;
+        for _ in 0..NAMES_TRIED {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = runs.join(format!("{pid}-{number}.{NAMED_SUFFIX}"));
+            match create_locked(&path) {
+                Ok(fd) => {
+                    let name = Some(path);
+                    return Ok(Self { fd, name });
+                }
+                // A sweep that came between the file's creation and its lock takes it away.
+                Err(error @ (Errno::EXIST | Errno::WOULDBLOCK)) => last = error,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(last.into())
+    }
+
+    /// Gives the file a lasting name, and locks it for as long as its keeper lives.
+    pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
+        // Nobody else can have it open yet, except a sweep that looks at a named one for a moment.
+        rustix::fs::flock(&self.fd, FlockOperation::LockExclusive)?;
+        if let Some(from) = &self.name {
+            fs::rename(from, to)?;
+            self.name = None;
+            return Ok(());
+        }
+        link_descriptor(self.fd.as_fd(), to)
+    }
+}
+
+/// Gives an open file a name, also one that has none.
+pub fn link_descriptor(fd: BorrowedFd<'_>, to: &Path) -> io::Result<()> {
+    let by_descriptor = rustix::fs::linkat(fd, "", CWD, to, AtFlags::EMPTY_PATH);
+    if by_descriptor.is_ok() {
+        return Ok(());
+    }
+    // Without CAP_DAC_READ_SEARCH older kernels want the detour.
+    let detour = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    Ok(rustix::fs::linkat(
+        CWD,
+        detour,
+        CWD,
+        to,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
+}
+
+fn create_locked(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, MODE)?;
+    rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(fd)
+}
+
+impl AsFd for SpoolFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for SpoolFile {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// Makes the directory of all runs, for its owner alone.
+pub fn prepare_runs_directory(runs: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(runs)
+}
+
+/// Removes named spool files whose keeper is gone: nobody holds their lock any more.
+pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(runs)?.flatten() {
+        let path = entry.path();
+        let is_spool = path
+            .extension()
+            .is_some_and(|extension| extension == NAMED_SUFFIX);
+        if is_spool && !is_locked(&path) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether somebody writes to this file or reads it: its keeper or its reader holds a lock on it.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else {
+        return false;
+    };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+}

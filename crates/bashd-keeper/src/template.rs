@@ -1,0 +1,70 @@
+//! Filling `{placeholders}` in a profile's texts.
+//!
+//! One pass over the template: what is filled in is never looked at again, so that a command's
+//! output that happens to contain `{tail}` stays what it is. A name that is not among the values,
+//! and any other brace, is kept as written.
+
+/// Fills the placeholders of `template` with `values`.
+pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let room = values.iter().map(|(_, value)| value.len()).sum::<usize>();
+    let mut filled = String::with_capacity(template.len() + room);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        let known = after.split_once('}').and_then(|(name, behind)| {
+            let (_, value) = values.iter().find(|(known, _)| *known == name)?;
+            Some((value, behind))
+        });
+        if let Some((value, behind)) = known {
+            filled.push_str(value);
+            rest = behind;
+        } else {
+            filled.push('{');
+            rest = after;
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// Names the first `{word}` of `template` that is not in `allowed`, if there is one.
+pub fn unknown_placeholder<'a>(template: &'a str, allowed: &[&str]) -> Option<&'a str> {
+    let openings = template.split('{').skip(1);
+    openings
+        .filter_map(|after| after.split_once('}'))
+        .map(|(name, _)| name)
+        .find(|name| is_word(name) && !allowed.contains(name))
+}
+
+fn is_word(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_once_and_keeps_what_it_does_not_know() {
+        let values = [("head", "a{tail}b"), ("tail", "z")];
+        assert_eq!(
+            fill("{head}|{tail}|{other}|{{head}}|{", &values),
+            "a{tail}b|z|{other}|{a{tail}b}|{"
+        );
+    }
+
+    #[test]
+    fn names_the_first_unknown_placeholder() {
+        assert_eq!(
+            unknown_placeholder("{head} {foo} {bar}", &["head"]),
+            Some("foo")
+        );
+        assert_eq!(
+            unknown_placeholder("{head} {\"json\": 1} {", &["head"]),
+            None
+        );
+    }
+}

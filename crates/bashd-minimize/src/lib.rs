@@ -1,0 +1,214 @@
+//! Fewer tokens, the same facts: the output of known commands in less text.
+//!
+//! It works on the captured text alone: no command line is rewritten, no process is started, nothing is read. Rules of trust
+//! that hold for every filter are kept here and in `sheet`, not by the filters' good will:
+//!
+//! - what a program or the script itself may read stays as it is (`invocation`, `machine_format`);
+//! - of a run that failed, or of which the status does not speak, nothing is left out: noise is joined, with its items;
+//! - lines that tell of trouble stay whole, and so do the last lines of a failed run;
+//! - a result that is not smaller, a filter that panics or works too long: then the text stays as it is;
+//! - what was done is said in a last line (`[minimized: …]`), by which a text is also known that was minimized before.
+//!
+//! Where the raw text is kept and how the reader gets at it is the engine's business.
+
+mod braces;
+mod digest;
+mod families;
+mod frames;
+mod invocation;
+mod lossless;
+mod machine_format;
+mod reading;
+mod sheet;
+mod title;
+mod trouble;
+pub mod user;
+mod words;
+mod work;
+
+use bashd_script::script::Script;
+use families::FILTERS;
+use invocation::Invocation;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use user::UserFilters;
+
+pub use title::command_name;
+
+/// Shorter texts (in characters) are never touched: there is nothing to save.
+pub const SHORTEST: usize = 1000;
+
+/// Bytes that must be saved at least, besides one in [`LEAST_SHARE`].
+const LEAST_SAVED: usize = 60;
+const LEAST_SHARE: usize = 30;
+
+/// What the lossless tier is called where no family's filter works.
+const LOSSLESS: &str = "lossless";
+
+/// What the line begins with that says what was done.
+const MARKER: &str = "[minimized: ";
+
+/// What the engine's line begins with that says where the raw text is.
+const RAW_FOOTER: &str = "[raw output: artifact://";
+
+/// A run's output, and what it is the output of.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The script as it ran.
+    pub command: &'a str,
+    /// Its exit status; nothing for a run that ended in another way.
+    pub exit: Option<i32>,
+    /// The whole output.
+    pub text: &'a str,
+}
+
+/// Whether and for what the minimizer works.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Only the output of these programs is minimized; empty: of every one.
+    pub only: Vec<String>,
+    /// The output of these programs never is.
+    pub except: Vec<String>,
+    /// Longer texts (in bytes) never are; 0: no limit.
+    pub max_bytes: usize,
+    /// How far it goes.
+    pub reach: Reach,
+    /// Filters of the user, which are asked before ours.
+    pub user_filters: UserFilters,
+}
+
+/// How far the minimizer goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Every tier.
+    #[default]
+    All,
+    /// The lossless tier alone.
+    Lossless,
+}
+
+/// A text in fewer words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Digest {
+    /// The text to show.
+    pub text: String,
+    /// The filter that made it.
+    pub filter: String,
+    /// Lines of noise that are only counted in it.
+    pub left_out: u64,
+}
+
+/// Why a text stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unchanged {
+    /// It is shorter than [`SHORTEST`].
+    Short,
+    /// It is longer than the settings allow.
+    Long,
+    /// Nobody can say what the script does.
+    Unread,
+    /// A command whose name only the shell knows.
+    UnknownCommand,
+    /// It was asked for in a machine's format.
+    MachineFormat,
+    /// A pipeline ends in a program that is not known.
+    UnknownPipeline,
+    /// It is the content of a file.
+    Content,
+    /// The settings leave the program out.
+    Excluded,
+    /// It was minimized before.
+    Minimized,
+    /// A filter panicked.
+    Panicked,
+    /// A filter worked too long.
+    TooMuchWork,
+    /// There is nothing to save.
+    NothingToSave,
+}
+
+impl Unchanged {
+    /// The reason in words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Short => "it is short",
+            Self::Long => "it is longer than the limit",
+            Self::Unread => "the script is too large to be read",
+            Self::UnknownCommand => "the command's name is not known before it runs",
+            Self::MachineFormat => "the command was asked for a machine's format",
+            Self::UnknownPipeline => "the pipeline ends in a program that is not known",
+            Self::Content => "it is the content of a file",
+            Self::Excluded => "the settings leave the program out",
+            Self::Minimized => "it was minimized before",
+            Self::Panicked => "the filter failed",
+            Self::TooMuchWork => "the filter worked too long",
+            Self::NothingToSave => "there is nothing to save",
+        }
+    }
+}
+
+/// The names of the filters: one for each family of tools, and `lossless` for every other command.
+pub fn filter_names() -> impl Iterator<Item = &'static str> {
+    let families = FILTERS.iter().map(|filter| filter.name());
+    families.chain([LOSSLESS])
+}
+
+/// The name of the filter that a script's output would have; nothing where the output stays as it is.
+pub fn filter_of(script: &str) -> Option<&'static str> {
+    let reading = reading::read(&Script::parse(script)).ok()?;
+    let filter = families::for_all(&reading.commands);
+    Some(filter.map_or(LOSSLESS, |filter| filter.name()))
+}
+
+/// Minimizes a run's output, or says why it stays as it is.
+pub fn minimize(subject: Subject<'_>, settings: &Settings) -> Result<Digest, Unchanged> {
+    let raw = subject.text;
+    if raw.len() < SHORTEST || raw.chars().take(SHORTEST).count() < SHORTEST {
+        return Err(Unchanged::Short);
+    }
+    if settings.max_bytes > 0 && raw.len() > settings.max_bytes {
+        return Err(Unchanged::Long);
+    }
+    if is_minimized(raw) {
+        return Err(Unchanged::Minimized);
+    }
+    let reading = reading::read(&Script::parse(subject.command))?;
+    if !settings.allow(&reading.commands) {
+        return Err(Unchanged::Excluded);
+    }
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        digest::digest(subject, &reading, settings)
+    }));
+    let digest = caught.unwrap_or(Err(Unchanged::Panicked))?;
+    // A reader who has to be told of another text wants something for it.
+    let least = LEAST_SAVED + raw.len() / LEAST_SHARE;
+    if digest.text.len() + least > raw.len() {
+        return Err(Unchanged::NothingToSave);
+    }
+    Ok(digest)
+}
+
+/// Whether the text ends in a line of ours.
+fn is_minimized(text: &str) -> bool {
+    let mut lines = text.trim_end().rsplit('\n');
+    lines
+        .next()
+        .is_some_and(|line| line.starts_with(MARKER) || line.starts_with(RAW_FOOTER))
+}
+
+impl Settings {
+    fn allow(&self, commands: &[Invocation]) -> bool {
+        let names = |list: &[String], command: &Invocation| {
+            list.iter()
+                .any(|name| name.eq_ignore_ascii_case(&command.program))
+        };
+        let is_excepted = commands.iter().any(|command| names(&self.except, command));
+        let is_wanted = self.only.is_empty()
+            || !commands.is_empty() && commands.iter().all(|command| names(&self.only, command));
+        !is_excepted && is_wanted
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! Which commands' output a text is, and whether the exit status speaks for them.
+
+use super::invocation::Invocation;
+use super::{Unchanged, families, machine_format, words};
+use bashd_script::script::{Command, Construct, Joint, Origin, RedirectOperator, Script};
+
+/// What a script says about the text that it printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// The commands whose output it is, without those that print next to nothing.
+    pub(crate) commands: Vec<Invocation>,
+    /// Whether exit status 0 means that each of them succeeded.
+    pub(crate) status: Status,
+}
+
+/// Whom the exit status speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Status 0 says that every command of interest succeeded.
+    Theirs,
+    /// It may be another command's.
+    Unsure,
+}
+
+/// Last stages of a pipeline that show lines of what the first one printed.
+const PASSING: &str = "\
+    cat head tail tee less more grep egrep fgrep rg";
+
+/// Last stages whose lines are text, but not the first one's.
+const TEXT: &str = "\
+    sort uniq column wc nl tac fold expand fmt ts";
+
+/// Reads which commands a text came from; an error says why it must stay as it is.
+pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
+    if script.bound.is_some() {
+        return Err(Unchanged::Unread);
+    }
+    // `$TOOL build`: what follows a name that nobody knows is no command of its own.
+    let is_unknown = |command: &Command| {
+        let first = command.words.first();
+        first.is_some_and(|word| word.known().is_none())
+            && !command.place.inside.contains(Construct::Substitution)
+    };
+    if script.commands.iter().any(is_unknown) {
+        return Err(Unchanged::UnknownCommand);
+    }
+    let leaves: Vec<&Command> = leaves(script).collect();
+    let certain_from = certain_from(&leaves);
+    let is_negated = script.constructs.contains(Construct::Negation);
+    let mut reading = Reading {
+        commands: Vec::new(),
+        status: if is_negated {
+            Status::Unsure
+        } else {
+            Status::Theirs
+        },
+    };
+    for command in leaves.iter().copied().filter(|command| is_shown(command)) {
+        let followers = leaves.iter().copied();
+        let last = followers
+            .filter(|other| other.place.pipeline == command.place.pipeline)
+            .max_by_key(|other| other.place.stage)
+            .unwrap_or(command);
+        let Some(invocation) = Invocation::of(command) else {
+            if command.words.is_empty() {
+                continue;
+            }
+            return Err(Unchanged::UnknownCommand);
+        };
+        if machine_format::is_asked(&invocation) {
+            return Err(Unchanged::MachineFormat);
+        }
+        // Its lines are those of the stages before it.
+        if command.place.stage > 0 && is_one_of(PASSING, command) {
+            continue;
+        }
+        if last.place.stage > command.place.stage {
+            match passes(last) {
+                Passing::Lines => reading.status = Status::Unsure,
+                Passing::OtherText => continue,
+                Passing::Unknown => return Err(Unchanged::UnknownPipeline),
+            }
+        } else if command.place.reads_pipe && command.place.stage == 0 {
+            // The body of a loop or group that reads a pipe.
+            return Err(Unchanged::UnknownPipeline);
+        }
+        if invocation.is_quiet() {
+            continue;
+        }
+        if !speaks_for(command, certain_from) {
+            reading.status = Status::Unsure;
+        }
+        reading.commands.push(invocation);
+    }
+    if reading.commands.iter().any(Invocation::prints_content) {
+        return Err(Unchanged::Content);
+    }
+    Ok(reading)
+}
+
+/// The commands that start no other one and that are not somebody's value.
+fn leaves(script: &Script) -> impl Iterator<Item = &Command> {
+    let starters: std::collections::HashSet<usize> = script
+        .commands
+        .iter()
+        .filter_map(|command| match command.origin {
+            Origin::StartedBy(index) | Origin::ScriptOf(index) => Some(index),
+            Origin::Written => None,
+        })
+        .collect();
+    let commands = script.commands.iter().enumerate();
+    commands
+        .filter(move |(index, _)| !starters.contains(index))
+        .map(|(_, command)| command)
+        .filter(|command| {
+            let inside = command.place.inside;
+            !inside.contains(Construct::Substitution) && !inside.contains(Construct::Function)
+        })
+}
+
+/// Whether its stdout goes where the script's goes.
+fn is_shown(command: &Command) -> bool {
+    !command.redirects.iter().any(|redirect| {
+        let is_stdout = redirect
+            .descriptor
+            .as_deref()
+            .is_none_or(|descriptor| descriptor == "1");
+        match redirect.operator {
+            RedirectOperator::Write | RedirectOperator::Clobber | RedirectOperator::Append => {
+                is_stdout
+            }
+            RedirectOperator::WriteBoth | RedirectOperator::AppendBoth => true,
+            _ => false,
+        }
+    })
+}
+
+enum Passing {
+    Lines,
+    OtherText,
+    Unknown,
+}
+
+fn passes(last: &Command) -> Passing {
+    if is_one_of(PASSING, last) {
+        Passing::Lines
+    } else if is_one_of(TEXT, last)
+        || Invocation::of(last).is_some_and(|last| families::find(&last).is_some())
+    {
+        Passing::OtherText
+    } else {
+        Passing::Unknown
+    }
+}
+
+fn is_one_of(names: &str, command: &Command) -> bool {
+    command.name().is_some_and(|name| words::has(names, name))
+}
+
+/// The first pipeline from which on everything is joined by `&&`: status 0 says that all of them succeeded.
+fn certain_from(leaves: &[&Command]) -> u32 {
+    let is_break = |command: &&&Command| !matches!(command.place.joint, Joint::And | Joint::Pipe);
+    let breaks = leaves.iter().filter(is_break);
+    breaks
+        .map(|command| command.place.outermost_pipeline)
+        .max()
+        .unwrap_or(0)
+}
+
+/// Whether the script's status 0 says that this command succeeded.
+fn speaks_for(command: &Command, certain_from: u32) -> bool {
+    let place = command.place;
+    let uncertain = [
+        Construct::Loop,
+        Construct::Condition,
+        Construct::Subshell,
+        Construct::Group,
+        Construct::Coprocess,
+    ];
+    let is_inside = |construct: &Construct| place.inside.contains(*construct);
+    !place.background
+        && !uncertain.iter().any(is_inside)
+        && place.outermost_pipeline >= certain_from
+        && place.joint != Joint::Or
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(command: &str) -> Result<Reading, Unchanged> {
+        read(&Script::parse(command))
+    }
+
+    fn programs(command: &str) -> Vec<String> {
+        let commands = reading(command).unwrap().commands;
+        commands
+            .into_iter()
+            .map(|command| command.program)
+            .collect()
+    }
+
+    #[test]
+    fn launchers_are_seen_through() {
+        for (command, program) in [
+            ("RUST_LOG=debug cargo +nightly test", "cargo"),
+            ("sudo -u x apt-get install y", "apt-get"),
+            ("npx --yes jest tests", "jest"),
+            ("python3 -m pytest -q", "pytest"),
+            ("python3.11 -W error -m pip install x", "pip"),
+            ("uv run --with x pytest", "pytest"),
+            ("cd /tmp && timeout 60 make -j2", "make"),
+            ("env A=1 nice -n 5 /usr/bin/gcc-12 a.c", "gcc"),
+            ("bash -c 'cargo build'", "cargo"),
+            ("npm exec -- eslint .", "eslint"),
+            ("yarn jest", "jest"),
+            ("./gradlew build", "gradle"),
+            ("git log | cat", "git"),
+            ("cargo test 2>&1 | tail -50", "cargo"),
+            ("cargo test 2>&1 | grep -v Compiling | tail -50", "cargo"),
+            ("for f in *; do tsc -p $f; done", "tsc"),
+            ("make > /dev/null; npm ci", "npm"),
+            ("sed -i s/a/b/ x && make", "make"),
+            ("make clean; make -j4", "make"),
+            ("flake8 src", "flake8"),
+        ] {
+            assert_eq!(programs(command), [program], "{command}");
+        }
+        assert_eq!(
+            programs("git add -A && cargo test && echo done"),
+            ["git", "cargo"]
+        );
+    }
+
+    #[test]
+    fn status_speaks_only_for_what_it_is_of() {
+        for (command, status) in [
+            ("cargo test", Status::Theirs),
+            ("cd x && cargo test", Status::Theirs),
+            ("true; cargo test", Status::Theirs),
+            ("rm -rf x; cargo build && cargo test", Status::Theirs),
+            ("cargo build; cargo test", Status::Unsure),
+            ("cargo build && cargo test || true", Status::Unsure),
+            ("cargo test & wait", Status::Unsure),
+            ("cargo test; echo $?", Status::Unsure),
+            ("cargo test | tail", Status::Unsure),
+            ("cargo test || true", Status::Unsure),
+            ("true || cargo test", Status::Unsure),
+            ("for i in 1 2; do cargo test; done", Status::Unsure),
+            ("! cargo test", Status::Unsure),
+            ("(cargo test)", Status::Unsure),
+        ] {
+            assert_eq!(reading(command).unwrap().status, status, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_for_a_model_stays() {
+        for (command, why) in [
+            ("cargo test --message-format=json", Unchanged::MachineFormat),
+            ("git status --porcelain", Unchanged::MachineFormat),
+            ("git log | python3 count.py", Unchanged::UnknownPipeline),
+            (
+                "git ls-files | while read f; do wc -l $f; done",
+                Unchanged::UnknownPipeline,
+            ),
+            ("cat src/main.rs", Unchanged::Content),
+            ("git show HEAD:src/main.rs", Unchanged::Content),
+            ("sed -n 1,80p a.py", Unchanged::Content),
+            ("$TOOL build", Unchanged::UnknownCommand),
+        ] {
+            assert_eq!(reading(command).unwrap_err(), why, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_consumed_is_not_counted() {
+        assert_eq!(programs("x=$(git log); make"), ["make"]);
+        assert_eq!(programs("tail -n 100 /var/log/dpkg.log"), ["tail"]);
+        assert!(programs("cargo build > log 2>&1").is_empty());
+    }
+}

@@ -1,0 +1,17 @@
+//! The integration tests of `bashd-minimize`: one program, and this is its map.
+//!
+//! | file | shows |
+//! |---|---|
+//! | `cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
+//! | `properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
+//!
+//! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test code: variables switch its modes, and a panic with a text is how it says what is wrong"
+)]
+
+mod cases;
+mod properties;

@@ -1,0 +1,21 @@
+//! The integration tests of `bashd-script`: one program, and this is its map.
+//!
+//! | file | shows |
+//! |---|---|
+//! | `documented` | (no tests) the guard as the documents have it, and their table of cases |
+//! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
+//! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
+//! | `soundness` | long scripts that are said to be right: real bash finds no mistake in them |
+//!
+//! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
+)]
+
+mod documented;
+mod guard_cases;
+mod guard_properties;
+mod soundness;

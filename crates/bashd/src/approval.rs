@@ -1,0 +1,37 @@
+//! Asking somebody whether a command may run.
+
+use bashd_script::guard::Objection;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// What somebody is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Approval {
+    /// The text that the shell would get.
+    pub command: String,
+    /// Why it is not simply run.
+    pub objection: Objection,
+}
+
+impl Approval {
+    pub(crate) fn new(command: &str, objection: Objection) -> Self {
+        Self {
+            command: command.to_owned(),
+            objection,
+        }
+    }
+}
+
+/// What was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It may run, this once.
+    Approved,
+    /// It may not; also where nobody answered.
+    Refused,
+}
+
+/// Asks somebody. Dropped with the call that waits for it.
+pub type Approver =
+    Arc<dyn Fn(Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;

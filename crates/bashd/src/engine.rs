@@ -5,33 +5,35 @@
 
 use crate::activity::Activity;
 use crate::approval::{Answer, Approval, Approver};
-use crate::artifact::Store;
+use crate::artifact::{Kind, Store};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, Snapshot};
 use crate::exec::snapshots::Slot;
-use crate::exec::{self, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
+use crate::exec::{self, Failure, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
 use crate::guard::safe_mode::Form;
 use crate::guard::{Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
 use crate::ledger::{Entry, Ledger};
 use crate::minimize;
-use crate::plan::{self, Handover, Host, Inheritance, Otherwise, Programs, Setting, Streams};
+use crate::output::line_limits::Hidden;
+use crate::plan::{self, Handover, Inheritance, Otherwise, Plan, Programs, Setting, Streams};
 use crate::profile::Profile;
-use crate::profile::finished::{Means, conclude};
+use crate::profile::finished::{self, ShownOutput};
 use crate::profile::library::{Library, Missing};
-use crate::profile::reply::{self, Ending};
+use crate::profile::minimized;
+use crate::profile::reply::{self, Ending, Finished};
+use crate::profile::views::Views;
+use crate::rc::RcScripts;
 use crate::reply::Reply;
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
+use crate::running::Running;
 use crate::script::{Script, Shape};
-use crate::snapshot::Snapshots;
 use crate::urls::{self, Expanded, Places};
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -54,7 +56,7 @@ struct Shared {
     surroundings: Surroundings,
     keepers: Keepers,
     sessions: Sessions,
-    snapshots: Snapshots,
+    rc_scripts: RcScripts,
     profiles: Library,
     ledger: Ledger,
     artifacts: Store,
@@ -69,12 +71,20 @@ struct Shared {
     warnings: Mutex<Vec<String>>,
 }
 
+/// Whether the output of a run may be stored while it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Storing {
+    Allowed,
+    /// It is stored already: the run is a job.
+    Needless,
+}
+
 impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
         let keepers = Keepers::new(source, config.storage())?.with_warm_shells(config.warm_shells);
         let sessions = Sessions::new(config.sessions);
-        let snapshots = Snapshots::new(config.shells_dir());
+        let rc_scripts = RcScripts::new(config.shells_dir());
         let profiles =
             Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
         if !keepers.is_for_one_call() {
@@ -90,7 +100,7 @@ impl Engine {
             surroundings,
             keepers,
             sessions,
-            snapshots,
+            rc_scripts,
             profiles,
             ledger,
             artifacts,
@@ -118,12 +128,7 @@ impl Engine {
             let mut watch = Watch::new(sender).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
-        Running {
-            state: State::Running(Box::pin(reply)),
-            keyboard,
-            events,
-            snapshots: None,
-        }
+        Running::new(reply, keyboard, events, None)
     }
 
     /// The same, but of the output only its end is told, every 50 ms at most: whoever looks gets the
@@ -137,19 +142,14 @@ impl Engine {
             let mut watch = Watch::of_the_end(sender, filled).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
-        Running {
-            state: State::Running(Box::pin(reply)),
-            events,
-            keyboard,
-            snapshots: Some(slot),
-        }
+        Running::new(reply, keyboard, events, Some(slot))
     }
 
-    /// Runs one request and hands out the run itself: exit and spools, before any window or reply.
+    /// Runs one request without judging or recording it, and hands out the run itself: its exit and its
+    /// spools, before any window or reply.
     ///
-    /// For programs that want the bytes of scripts of their own: no rule judges them, and nothing is
-    /// recorded in the ledger.
-    pub async fn execute(&self, request: &Request, streams: Streams) -> Result<Run> {
+    /// For programs that want the bytes of scripts of their own.
+    pub async fn run_unjudged(&self, request: &Request, streams: Streams) -> Result<Run> {
         let shared = &self.0;
         let profile = shared.profile(&request.profile)?;
         let limit = Duration::from_secs(profile.limits.timeout_s);
@@ -157,15 +157,15 @@ impl Engine {
         let command = rewrite::apply(&profile.rewrite, request);
         let id = RunId::new();
         let shape = Script::parse(&command.to_run).shape(&command.to_run);
-        let mut plan = plan::resolve(
-            &profile,
-            request,
-            &command,
-            &accepted,
-            shared.setting(&id, &Form::AsWritten, &owner_of(request), shape),
-        )?;
-        plan.streams = streams;
-        let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
+        let owner = owner_of(request);
+        let setting = Setting {
+            streams: Some(streams),
+            ..shared.setting(&id, &Form::AsWritten, &owner, shape)
+        };
+        let draft = plan::draft(&profile, request, &command, &accepted, setting)?;
+        let plan = plan::resolve(draft, None);
+        let cancel = CancellationToken::new();
+        let run = exec::run_alone(&plan, &shared.keepers, None, &cancel).await;
         match run.map_err(Error::from)? {
             Outcome::Ended(run) => Ok(run),
             Outcome::HandedOver(_) => Err(Error::new(ErrorKind::Job, "nobody asked for a job")),
@@ -294,32 +294,26 @@ impl Shared {
         let owner = owner_of(request);
         self.check_room(&owner, accepted.handover)?;
         let failed = |error| Ending::Failed(error, None);
-        let host = call.terminal.as_ref();
-        let host = host.filter(|_| exec::terminal::suits(request));
-        let mut setting = self.setting(&entry.id, &judgement.form, &owner, judgement.shape);
-        setting.host = host.map_or(Host::Us, |_| Host::Client);
-        let mut plan =
-            plan::resolve(profile, request, command, &accepted, setting).map_err(failed)?;
-        plan.make_directories.clone_from(&expanded.parents);
-        exec::make_directories(&plan).map_err(failed)?;
-        entry.cwd.clone_from(&plan.cwd.path);
-        let run = if let Some(host) = host {
-            let run = exec::terminal::run(&plan, host, watch, &call.cancel).await;
-            run.map(Outcome::Ended)
-        } else {
-            let (keepers, cancel) = (&self.keepers, &call.cancel);
-            tokio::select! {
-                biased;
-                () = self.snapshots.take_over(&mut plan, keepers) => {}
-                () = cancel.cancelled() => {} // what comes next says so
-            }
-            // A large future, and callers hold it on their stack.
-            Box::pin(self.sessions.run(&plan, keepers, watch, cancel)).await
+        let client = call.terminal.as_ref();
+        let setting = Setting {
+            client: client.filter(|_| exec::terminal::suits(request)),
+            make_directories: &expanded.parents,
+            ..self.setting(&entry.id, &judgement.form, &owner, judgement.shape)
         };
+        let draft = plan::draft(profile, request, command, &accepted, setting).map_err(failed)?;
+        draft.directory().clone_into(&mut entry.cwd);
+        let rc = tokio::select! {
+            biased;
+            rc = self.rc_scripts.get(&draft, &self.keepers) => rc,
+            () = call.cancel.cancelled() => None, // what comes next says so
+        };
+        let plan = plan::resolve(draft, rc);
+        // A large future, and callers hold it on their stack.
+        let run = Box::pin(exec::run(&plan, self.means(), watch, &call.cancel)).await;
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
-        Ok(conclude(profile, &plan, run, &accepted, self.means()))
+        Ok(self.conclude(profile, &plan, run, &accepted))
     }
 
     /// The stages that only read what was said. Apart from the others, so that what they hold is not
@@ -344,11 +338,87 @@ impl Shared {
         Ok((accepted, Box::new(expanded)))
     }
 
-    fn means(&self) -> Means<'_> {
-        Means {
-            store: &self.artifacts,
-            minimizer: self.minimizer.as_ref(),
+    fn means(&self) -> exec::Means<'_> {
+        exec::Means {
+            keepers: &self.keepers,
+            sessions: &self.sessions,
         }
+    }
+
+    /// What a plan that was carried out, or not, comes to.
+    fn conclude(
+        &self,
+        profile: &Profile,
+        plan: &Plan,
+        run: Result<Outcome, Failure>,
+        accepted: &Accepted,
+    ) -> Ending {
+        let unreadable = |error| {
+            let error = Error::io(ErrorKind::Io, "read the output", error);
+            Ending::Failed(error, None)
+        };
+        let shown = |run: &Run, effects| self.show(profile, (plan, run), accepted, effects);
+        match run {
+            Ok(Outcome::Ended(run)) => match shown(&run, Storing::Allowed) {
+                Ok(finished) => Ending::Ran(Box::new(finished)),
+                Err(error) => unreadable(error),
+            },
+            Ok(Outcome::HandedOver(job)) => {
+                let (run, handed) = finished::handed(plan, job);
+                match shown(&run, Storing::Needless) {
+                    Ok(so_far) => Ending::HandedOver(Box::new(handed(so_far))),
+                    Err(error) => unreadable(error),
+                }
+            }
+            Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
+            Err(Failure::Failed(error, None)) if finished::is_written(profile, plan, &error) => {
+                match finished::never_started(profile, plan, accepted, &error) {
+                    Ok(finished) => Ending::Ran(Box::new(finished)),
+                    Err(_) => Ending::Failed(error, None),
+                }
+            }
+            Err(Failure::Failed(error, partial)) => {
+                let partial = partial.and_then(|run| shown(&run, Storing::Allowed).ok());
+                Ending::Failed(error, partial.map(Box::new))
+            }
+        }
+    }
+
+    /// The last arrows of the pipeline: readers, minimize, keep, window; what they make is the reply's.
+    fn show(
+        &self,
+        profile: &Profile,
+        (plan, run): (&Plan, &Run),
+        accepted: &Accepted,
+        storing: Storing,
+    ) -> std::io::Result<Finished> {
+        let keep = |kind| match storing {
+            Storing::Allowed => self.artifacts.keep_run(profile, plan, run, kind),
+            Storing::Needless => None,
+        };
+        let views = Views::of(profile, plan, run)?;
+        let minimizer = self.minimizer.as_ref();
+        let minimizer = minimizer.filter(|_| storing == Storing::Allowed);
+        let digest = minimized::digest(profile, plan, run, views.out(), minimizer)?;
+        // The raw output is stored before less than that is shown.
+        let kept = digest.as_ref().and_then(|_| keep(Kind::BashOriginal));
+        let shown = match (digest, kept.filter(|kept| kept.dropped == 0)) {
+            (Some(digest), Some(kept)) => {
+                let text = minimized::with_footer(digest.text, kept.id);
+                ShownOutput {
+                    captured: minimized::in_window(profile, run, &text, kept)?,
+                    hidden: Hidden::default(),
+                    minimized_by: Some(digest.filter),
+                    kept: Some(kept),
+                }
+            }
+            _ => {
+                let cut = views.cut(profile, plan.lines)?;
+                let kept = kept.or_else(|| cut.leaves_out().then(|| keep(Kind::Bash)).flatten());
+                cut.arrange(kept)
+            }
+        };
+        Ok(finished::finished(plan, run, accepted, shown))
     }
 
     /// Lets a command pass, or ends its call: what nobody approves is denied.
@@ -422,7 +492,9 @@ impl Shared {
             shape,
             programs: &self.programs,
             inheritance: &self.inheritance,
-            host: Host::Us,
+            client: None,
+            make_directories: &[],
+            streams: None,
         }
     }
 }
@@ -435,53 +507,4 @@ fn owner_of(request: &Request) -> String {
 /// Whose jobs those of a host that names nobody are.
 fn default_owner() -> String {
     format!("library:{}", rustix::process::getuid().as_raw())
-}
-
-/// A call that tells what happens while it happens. Dropping it ends the command.
-pub struct Running {
-    state: State,
-    keyboard: Keyboard,
-    events: mpsc::Receiver<Event>,
-    snapshots: Option<Arc<Slot>>,
-}
-
-enum State {
-    Running(Pin<Box<dyn Future<Output = Reply> + Send>>),
-    Finished(Option<Box<Reply>>),
-}
-
-impl Running {
-    /// The keyboard of the command's terminal, if it has one.
-    pub fn keyboard(&self) -> Keyboard {
-        self.keyboard.clone()
-    }
-
-    /// The next event; `None` after [`Event::Finished`].
-    pub async fn next(&mut self) -> Option<Event> {
-        loop {
-            match &mut self.state {
-                State::Running(reply) => tokio::select! {
-                    biased;
-                    Some(event) = self.events.recv() => return Some(event),
-                    snapshot = next_snapshot(self.snapshots.as_deref()) => {
-                        return Some(Event::Snapshot(snapshot));
-                    }
-                    reply = reply => self.state = State::Finished(Some(Box::new(reply))),
-                },
-                State::Finished(reply) => {
-                    let newest = || self.snapshots.as_ref()?.take().map(Event::Snapshot);
-                    let waiting = self.events.try_recv().ok().or_else(newest);
-                    return waiting.or_else(|| reply.take().map(Event::Finished));
-                }
-            }
-        }
-    }
-}
-
-/// The next snapshot, if there are any.
-async fn next_snapshot(slot: Option<&Slot>) -> Snapshot {
-    match slot {
-        Some(slot) => slot.next().await,
-        None => std::future::pending().await,
-    }
 }

@@ -2,6 +2,7 @@
 
 mod client_environment;
 mod directory;
+mod draft;
 pub(crate) mod environment;
 mod globs;
 mod job;
@@ -15,11 +16,13 @@ mod strict_environment;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
+pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
-pub(crate) use self::resolve::{Host, Setting, resolve};
+pub(crate) use self::resolve::{Setting, draft};
 pub use self::session::{Overlap, SessionKey, SessionPlan};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
+use crate::exec::terminal::Host as TerminalHost;
 use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
 pub use crate::request::{Handover, Otherwise};
@@ -35,21 +38,31 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A run with nothing undecided: `exec` only carries it out.
+/// A run with nothing undecided: `exec` only carries it out, and no later stage changes it.
 #[derive(Debug)]
 pub struct Plan {
+    /// Where it runs.
+    pub place: Place,
+    /// What carries it there.
+    pub(crate) vessel: Vessel,
+    /// What it may use up, where that is limited.
+    pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.
     pub shell: Shell,
     /// The text that the shell gets; none where a program is started without a shell.
     pub script: Option<String>,
+    /// The script that the shell sources before the command.
+    pub rc_script: Option<PathBuf>,
+    /// The program that the script is a call of, if it is that and nothing else.
+    pub program: Option<OneProgram>,
     /// The working directory, held open so that it can't be swapped meanwhile.
     pub cwd: Directory,
     /// The whole environment.
     pub env: Variables,
-    /// The environment as a client hears of it that runs the command itself.
-    pub client_env: ClientEnvironment,
     /// What the command reads.
     pub stdin: Stdin,
+    /// Whether more input may be sent while it runs.
+    pub stdin_open: bool,
     /// One pipe or two.
     pub streams: Streams,
     /// Which lines of the whole output are shown.
@@ -60,32 +73,70 @@ pub struct Plan {
     pub limits: Limits,
     /// How much output is kept.
     pub quota: Quota,
-    /// The session in whose shell the command runs; none for a shell of its own.
-    pub session: Option<SessionPlan>,
-    /// A script that the shell sources before the command.
-    pub snapshot: Option<PathBuf>,
-    /// The program that the script is a call of, if it is that and nothing else.
-    pub program: Option<OneProgram>,
-    /// Whether the shell takes over what the user's rc file sets up, where that can be had.
-    pub wants_snapshot: bool,
-    /// Whether a shell that has already started will do.
-    pub warmth: Warmth,
-    /// What the caller should know about what was decided.
-    pub notes: Vec<String>,
-    /// Directory of this run, made when something of it must outlive the call.
-    pub directory: PathBuf,
-    /// The size of the command's terminal, which it has in place of pipes.
-    pub terminal: Option<Size>,
-    /// What is to be said about the plan.
-    pub notices: Vec<Notice>,
-    /// Whether more input may be sent while it runs.
-    pub stdin_open: bool,
     /// When it goes on as a job, if it does.
     pub handover: Option<Handover>,
     /// What it would be as a job.
     pub job: JobPlan,
-    /// What it may use up, where that is limited.
-    pub(crate) restraint: Option<Restraint>,
+    /// Directory of this run, made when something of it must outlive the call.
+    pub directory: PathBuf,
+    /// What the caller should know about what was decided.
+    pub notes: Vec<String>,
+    /// What is to be said about the plan.
+    pub notices: Vec<Notice>,
+}
+
+/// Where a run happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// On this machine, under a keeper of this engine or in a terminal of its client.
+    Here,
+}
+
+/// What carries a run.
+#[derive(Debug)]
+pub(crate) enum Vessel {
+    /// A new shell, which ends with the command.
+    OwnShell,
+    /// A shell that was started ahead and waits for such a command; a new one where none waits.
+    StartedShell,
+    /// The shell of a session.
+    Session(Box<SessionPlan>),
+    /// A new shell in a terminal of ours, which has this size.
+    Terminal(Size),
+    /// A terminal of the client's, and what its environment needs.
+    ClientTerminal(TerminalHost, ClientEnvironment),
+}
+
+impl Vessel {
+    /// The session, if it is one's shell.
+    pub(crate) fn session(&self) -> Option<&SessionPlan> {
+        match self {
+            Self::Session(session) => Some(session),
+            Self::OwnShell | Self::StartedShell | Self::Terminal(_) | Self::ClientTerminal(..) => {
+                None
+            }
+        }
+    }
+
+    /// The size of the terminal, if it is one of ours.
+    pub(crate) fn terminal(&self) -> Option<Size> {
+        match self {
+            Self::Terminal(size) => Some(*size),
+            Self::OwnShell | Self::StartedShell | Self::Session(_) | Self::ClientTerminal(..) => {
+                None
+            }
+        }
+    }
+
+    /// Whether a shell that was started ahead may be used; also by a call that must do without its session.
+    pub(crate) fn may_be_started(&self) -> bool {
+        match self {
+            Self::StartedShell => true,
+            Self::Session(session) => session.may_be_started,
+            Self::OwnShell | Self::Terminal(_) | Self::ClientTerminal(..) => false,
+        }
+    }
 }
 
 /// A program that a script is a call of.
@@ -97,27 +148,7 @@ pub struct OneProgram {
     pub replaces_shell: bool,
 }
 
-/// Whether a shell that has already started will do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Warmth {
-    /// It must be a new one.
-    Cold,
-    /// One that has sourced the plan's snapshot will do; without a snapshot a new one is as good, since
-    /// it becomes the one program that it is to run.
-    WarmWithSnapshot,
-    /// It will.
-    Warm,
-}
-
 impl Plan {
-    /// Has the shell source a snapshot before the command.
-    pub(crate) fn source(&mut self, snapshot: PathBuf) {
-        if let Some(session) = &mut self.session {
-            session.key.snapshot = Some(snapshot.clone());
-        }
-        self.snapshot = Some(snapshot);
-    }
-
     /// What a shell gets that has sourced already what it should.
     pub(crate) fn script_of_started_shell(&self) -> Option<String> {
         let script = self.script.as_ref()?;
@@ -134,28 +165,14 @@ impl Plan {
     /// What a new shell gets: the script behind what it sources first.
     pub(crate) fn script_of_new_shell(&self) -> Option<Vec<u8>> {
         let script = self.script_of_started_shell()?;
-        let Some(snapshot) = &self.snapshot else {
+        let Some(rc_script) = &self.rc_script else {
             return Some(script.into_bytes());
         };
         let mut text = b". ".to_vec();
-        quote(&mut text, snapshot.as_os_str().as_encoded_bytes());
+        quote(&mut text, rc_script.as_os_str().as_encoded_bytes());
         text.extend(br" </dev/null >/dev/null 2>&1; \builtin eval ");
         quote(&mut text, script.as_bytes());
         Some(text)
-    }
-
-    /// Whether a shell that has already started will do.
-    pub(crate) fn suits_warm_shell(&self) -> bool {
-        let by_kind = match self.warmth {
-            Warmth::Cold => false,
-            Warmth::WarmWithSnapshot => self.snapshot.is_some(),
-            Warmth::Warm => true,
-        };
-        by_kind
-            && self.stdin.is_null()
-            && !self.stdin_open
-            && self.terminal.is_none()
-            && self.restraint.is_none()
     }
 
     /// The environment without the id of the run, which a shell that waits can't know.

@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::surroundings;
 use bashd::Surroundings;
 use bashd::plan::shell_for;
-use bashd::snapshot::{Standing, standing};
+use bashd::rc::{Standing, standing};
 use rustix::fs::Access;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

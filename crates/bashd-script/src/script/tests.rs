@@ -274,7 +274,8 @@ fn oracle_scripts() -> Vec<String> {
     struct Case {
         script: String,
     }
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/oracle");
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../bashd/tests/cases/oracle");
     let entries = std::fs::read_dir(folder).expect("the oracle's cases");
     let texts = entries.map(|entry| std::fs::read_to_string(entry.expect("an entry").path()));
     let files = texts.map(|text| toml::from_str::<File>(&text.expect("a file")).expect("cases"));

@@ -2,8 +2,12 @@
 
 use super::record::{NAME, Part, Place, Record};
 use super::{Kind, Store, check_limit, counter, prepare};
+use crate::exec::Run;
 use crate::output::joined::Joined;
 use crate::output::{Piece, Source};
+use crate::plan::Plan;
+use crate::profile::Profile;
+use crate::profile::rules::Artifacts;
 use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
@@ -43,6 +47,27 @@ pub(crate) struct Kept {
 }
 
 impl Store {
+    /// Keeps a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
+    pub(crate) fn keep_run(
+        &self,
+        profile: &Profile,
+        plan: &Plan,
+        run: &Run,
+        kind: Kind,
+    ) -> Option<Kept> {
+        if profile.output.artifacts == Artifacts::Never {
+            return None;
+        }
+        let output = Output {
+            out: &run.out,
+            err: run.err.as_ref(),
+            separator: &profile.output.separator,
+            writers: run.writers,
+            kind,
+        };
+        self.keep(&plan.directory, &profile.name, &output).ok()
+    }
+
     /// Keeps the output of the run with this directory.
     pub(crate) fn keep(
         &self,

@@ -32,7 +32,7 @@ mod tests;
 
 pub use excerpt::Excerpt;
 pub use grep::Grep;
-pub(crate) use keep::{Kept, Output, Writers};
+pub(crate) use keep::{Kept, Writers};
 pub use reader::{Artifact, Located};
 pub use reads::Read;
 pub use select::{Item, Range, Selection};

@@ -2,6 +2,7 @@
 
 use super::grep::{Grep, Search};
 use super::reader::{Artifact, Located};
+use crate::output::view::View;
 use crate::output::{Piece, Source};
 use std::io;
 use std::ops::ControlFlow;
@@ -92,10 +93,14 @@ impl Artifact {
         range: std::ops::Range<u64>,
         each: &mut dyn FnMut(Piece, u64) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<()>> {
+        let view = View::of(self);
         let mut offset = range.start;
         let mut dropped = 0;
         while offset < range.end {
-            for piece in self.read(offset..(offset + BLOCK).min(range.end))? {
+            for piece in view
+                .source()
+                .read(offset..(offset + BLOCK).min(range.end))?
+            {
                 let bytes = match piece {
                     Piece::Dropped(count) => {
                         dropped += count;

@@ -45,7 +45,7 @@ pub(super) struct Call<'a> {
     /// The limits that hold, once it runs.
     pub(super) limits: Option<LimitsInForce>,
     /// Whether the keeper is this call's alone.
-    pub(super) place: Place,
+    pub(super) place: KeeperUse,
     /// For which form of a call what was prepared is ours.
     pub(super) form: Option<Form>,
     /// Where the session's shell was when the call began.
@@ -54,7 +54,7 @@ pub(super) struct Call<'a> {
 
 /// Whether a call has a keeper of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum KeeperUse {
     /// It has: what it leaves running can be made a job.
     Alone,
     /// It shares one with the other calls of its session.
@@ -63,7 +63,8 @@ pub(super) enum Place {
 
 /// Whether it matters when a run begins, or which process or what limits it gets.
 pub(super) fn beginning(plan: &Plan, watch: Option<&Watch>) -> Beginning {
-    let is_plain = plan.handover.is_none() && plan.terminal.is_none() && plan.restraint.is_none();
+    let is_plain =
+        plan.handover.is_none() && plan.vessel.terminal().is_none() && plan.restraint.is_none();
     if is_plain && watch.is_none() {
         Beginning::Assumed
     } else {
@@ -77,7 +78,7 @@ impl<'a> Call<'a> {
         plan: &'a Plan,
         connection: &'a Connection,
         watch: Option<&'a mut Watch>,
-        place: Place,
+        place: KeeperUse,
     ) -> Self {
         Self {
             connection,
@@ -186,7 +187,7 @@ impl<'a> Call<'a> {
     fn begins_unseen(&self, ready: &Ready) -> bool {
         let Plan { streams, quota, .. } = self.plan;
         beginning(self.plan, self.watch.as_deref()) == Beginning::Assumed
-            && self.place == Place::Alone
+            && self.place == KeeperUse::Alone
             && (*streams, *quota) == (Streams::Merged, ready.quota)
     }
 
@@ -232,8 +233,8 @@ impl<'a> Call<'a> {
             watch.finish(&spools).await;
         }
         let is_kept = match self.place {
-            Place::Alone => self.keep_survivors(&mut exited.left_behind).await,
-            Place::Session => false,
+            KeeperUse::Alone => self.keep_survivors(&mut exited.left_behind).await,
+            KeeperUse::Session => false,
         };
         if !exited.left_behind.is_empty() && !is_kept {
             let directory = plan.directory.clone();

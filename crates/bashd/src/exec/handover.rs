@@ -137,7 +137,7 @@ impl Call<'_> {
         Spec {
             kind,
             streams: self.plan.streams,
-            terminal: self.plan.terminal,
+            terminal: self.plan.vessel.terminal(),
             ..self.plan.job.spec.clone()
         }
     }

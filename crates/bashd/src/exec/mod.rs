@@ -23,12 +23,12 @@ mod warm;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Limits, Plan, Stdin};
+use crate::plan::{Limits, Place, Plan, Stdin, Vessel};
 pub use bashd_keeper::exit::{EndedBy, Exit};
 use bashd_keeper::keeper::protocol::{self, Beginning, End, Failed, Frame, Start};
 pub use bashd_keeper::reset::Reset;
 use connection::Connection;
-use conversation::{Call, Heard, Place, beginning};
+use conversation::{Call, Heard, KeeperUse, beginning};
 pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
 pub(crate) use handover::HandedOver;
 use handover::Turn;
@@ -52,8 +52,47 @@ pub(crate) use watch::Watch;
 /// How much later than it should have answered the engine gives up waiting for a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
+/// What plans are carried out with.
+pub(crate) struct Means<'a> {
+    pub(crate) keepers: &'a Keepers,
+    pub(crate) sessions: &'a Sessions,
+}
+
+/// Carries a plan out: where it says, in what it says. Dropping the future ends the tree.
+pub(crate) async fn run(
+    plan: &Plan,
+    means: Means<'_>,
+    watch: Option<&mut Watch>,
+    cancel: &CancellationToken,
+) -> Result<Outcome, Failure> {
+    make_directories(plan)?;
+    match plan.place {
+        Place::Here => run_here(plan, means, watch, cancel).await,
+    }
+}
+
+/// Runs a plan on this machine.
+async fn run_here(
+    plan: &Plan,
+    means: Means<'_>,
+    watch: Option<&mut Watch>,
+    cancel: &CancellationToken,
+) -> Result<Outcome, Failure> {
+    let Means { keepers, sessions } = means;
+    match &plan.vessel {
+        Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
+            run_alone(plan, keepers, watch, cancel).await
+        }
+        Vessel::Session(session) => sessions.run((plan, session), keepers, watch, cancel).await,
+        Vessel::ClientTerminal(host, changes) => {
+            let run = terminal::run(plan, (host, changes), watch, cancel).await;
+            run.map(Outcome::Ended)
+        }
+    }
+}
+
 /// Makes the directories that a plan wants, for their owner alone.
-pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
+fn make_directories(plan: &Plan) -> Result<()> {
     for directory in &plan.make_directories {
         let mut builder = std::fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(directory);
@@ -65,8 +104,9 @@ pub(crate) fn make_directories(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Runs a plan to its end, or until it is handed over to go on as a job. Dropping the future ends the tree: its keeper sees the socket close.
-pub(crate) async fn run(
+/// Runs a plan under a keeper of its own, to its end or until it goes on as a job. When the future is
+/// dropped, the keeper sees the socket close and ends the tree.
+pub(crate) async fn run_alone(
     plan: &Plan,
     keepers: &Keepers,
     watch: Option<&mut Watch>,
@@ -87,7 +127,7 @@ pub(crate) async fn run(
     keepers.refill_warm(plan);
     let mut watch = watch;
     let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
-    let mut call = Call::new(plan, &connection, watch, Place::Alone);
+    let mut call = Call::new(plan, &connection, watch, KeeperUse::Alone);
     if call.turn.is_at_once() {
         call.ask_for_handover().await?;
     }
@@ -216,7 +256,7 @@ fn start_message(plan: &Plan, beginning: Beginning) -> Start {
             .map(bytes)
             .collect(),
         script: plan.script_of_new_shell().map(ByteBuf::from),
-        warm: (plan.suits_warm_shell())
+        warm: (plan.vessel.may_be_started())
             .then(|| plan.script_of_started_shell())
             .flatten()
             .map(|script| ByteBuf::from(script.into_bytes())),
@@ -229,7 +269,7 @@ fn start_message(plan: &Plan, beginning: Beginning) -> Start {
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
         survivors: plan.limits.survivors,
-        terminal: plan.terminal,
+        terminal: plan.vessel.terminal(),
         stdin_open: plan.stdin_open,
         restraint: plan.restraint.clone(),
         detaches: Turn::new(plan).is_at_once(),

@@ -77,7 +77,7 @@ pub(crate) enum Outcome {
 impl Outcome {
     /// Where the command began, if its session knew that and not the plan.
     pub(crate) fn began_in(&self, plan: &Plan) -> Option<&Path> {
-        let session = plan.session.as_ref();
+        let session = plan.vessel.session();
         match self {
             Self::Ended(run) if session.is_some_and(|session| session.runs_where_it_is) => {
                 run.began_in.as_deref()

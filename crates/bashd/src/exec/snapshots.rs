@@ -5,6 +5,7 @@
 use crate::event::Snapshot;
 use crate::output::Source;
 use crate::output::rendered;
+use crate::output::view::View;
 use bashd_keeper::spool::SpoolReader;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -116,7 +117,7 @@ fn snapshot(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Snapshot> {
         snapshot.lines += spool.lines();
         // With something to show on both, none may take all the room.
         let limit = room.min(MOST_TEXT / spools.len());
-        let text = rendered::tail(spool, *end, limit)?;
+        let text = rendered::tail(View::of(spool).source(), *end, limit)?;
         room -= text.len();
         texts.push(text);
     }

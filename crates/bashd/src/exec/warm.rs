@@ -31,7 +31,7 @@ struct Like {
     program: PathBuf,
     name: OsString,
     cwd: PathBuf,
-    snapshot: Option<PathBuf>,
+    rc_script: Option<PathBuf>,
     streams: Streams,
     quota: Quota,
     /// Without the id of the run.
@@ -48,13 +48,13 @@ impl WarmShells {
 
     /// Takes a shell that suits a plan.
     pub(super) fn take(&mut self, plan: &Plan) -> Option<OwnedFd> {
-        let suits = plan.suits_warm_shell() && self.like.as_ref()?.suits(plan);
+        let suits = plan.vessel.may_be_started() && self.like.as_ref()?.suits(plan);
         suits.then(|| self.waiting.pop()).flatten()
     }
 
     /// Makes this plan the one that shells are started for. Whether there are some to start.
     pub(super) fn follow(&mut self, plan: &Plan) -> bool {
-        if self.size == 0 || !plan.suits_warm_shell() {
+        if self.size == 0 || !plan.vessel.may_be_started() {
             return false;
         }
         if !self.like.as_ref().is_some_and(|like| like.suits(plan)) {
@@ -82,7 +82,7 @@ impl Like {
             program: plan.shell.program.clone(),
             name: plan.shell.name.clone(),
             cwd: plan.cwd.path.clone(),
-            snapshot: plan.snapshot.clone(),
+            rc_script: plan.rc_script.clone(),
             streams: plan.streams,
             quota: plan.quota,
             env: plan.env_of_shell(),
@@ -92,7 +92,7 @@ impl Like {
     fn suits(&self, plan: &Plan) -> bool {
         (&self.program, &self.name) == (&plan.shell.program, &plan.shell.name)
             && self.cwd == plan.cwd.path
-            && self.snapshot == plan.snapshot
+            && self.rc_script == plan.rc_script
             && (self.streams, self.quota) == (plan.streams, plan.quota)
             && plan.env.equals_but_for(RUN_VARIABLE, &self.env)
     }
@@ -113,7 +113,7 @@ impl Like {
             env: self.env.clone(),
             streams: self.streams,
             quota: self.quota,
-            snapshot: self.snapshot.clone(),
+            snapshot: self.rc_script.clone(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Strokes;
 use super::snapshots::{Slot, Snapshots, ends_of};
 use crate::event::{Event, Stream};
+use crate::output::view::View;
 use crate::output::{Piece, Source};
 use bashd_keeper::keeper::protocol::Query;
 use bashd_keeper::spool::SpoolReader;
@@ -95,7 +96,7 @@ impl Watch {
             let end = spool.readable_end();
             while progress.offset < end {
                 let upto = end.min(progress.offset + CHUNK);
-                let text = match spool.read(progress.offset..upto) {
+                let text = match View::of(spool).source().read(progress.offset..upto) {
                     Ok(pieces) => progress.decode(pieces),
                     Err(error) => format!("\n[bashd: output can't be read: {error}]\n"),
                 };

@@ -9,6 +9,7 @@ use super::state::Job;
 use super::{Jobs, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
+use crate::output::view::View;
 use crate::output::{Piece, Source};
 use bashd_keeper::spool::{Segment, SegmentedFile, SpoolReader};
 use bashd_keeper::text::{self, decode};
@@ -158,13 +159,14 @@ impl Reading {
         })
     }
 
-    pub(super) fn source(&self, stream: Stream) -> Option<&dyn Source> {
+    /// A stream as it may be shown.
+    pub(super) fn view(&self, stream: Stream) -> Option<View<'_>> {
         match self {
             Self::Live(_, readers) => {
                 let index = usize::from(stream == Stream::Err);
-                readers.get(index).map(|reader| reader as &dyn Source)
+                readers.get(index).map(|reader| View::of(reader))
             }
-            Self::Stored(file, _) => Some(file),
+            Self::Stored(file, _) => Some(View::of(file)),
         }
     }
 
@@ -209,12 +211,13 @@ impl Jobs {
     pub async fn output(&self, job: &Job, query: &OutputQuery) -> Result<JobOutput> {
         let reading = Reading::open(self, job, query.stream).await?;
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
-        let source = reading.source(query.stream).ok_or_else(|| {
+        let view = reading.view(query.stream).ok_or_else(|| {
             Error::new(
                 ErrorKind::Job,
                 "its streams are not apart: there is only one output",
             )
         })?;
+        let source = view.source();
         let total = source.len();
         let dropped = reading.dropped(query.stream);
         let most = query.most_bytes.max(1);

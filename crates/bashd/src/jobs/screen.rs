@@ -12,6 +12,7 @@ use super::{Jobs, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
 use crate::exec::{Keyboard, Strokes};
+use crate::output::view::View;
 use crate::output::{Piece, Source};
 use crate::screen::{Cursor, Screen, Size};
 use bashd_keeper::spool::SpoolReader;
@@ -116,7 +117,8 @@ impl JobTerminal {
             let end = spool.readable_end();
             if self.offset < end {
                 let upto = end.min(self.offset + CHUNK);
-                let pieces = spool.read(self.offset..upto).ok()?;
+                let view = View::of(spool);
+                let pieces = view.source().read(self.offset..upto).ok()?;
                 self.offset = upto;
                 return Some(kept(pieces));
             }
@@ -243,9 +245,10 @@ impl Look {
     /// Shows the screen what was written since the last look.
     fn catch_up(&mut self, reading: &Reading) -> Result<()> {
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
-        let Some(source) = reading.source(Stream::Out) else {
+        let Some(view) = reading.view(Stream::Out) else {
             return Ok(());
         };
+        let source = view.source();
         let end = match reading {
             Reading::Live(_, readers) => readers.first().map_or(0, SpoolReader::readable_end),
             Reading::Stored(..) => source.len(),

@@ -211,7 +211,8 @@ impl Jobs {
             };
             let mut reading = Reading::open(self, job, Stream::Out).await.ok()?;
             loop {
-                let source = reading.source(Stream::Out)?;
+                let view = reading.view(Stream::Out)?;
+                let source = view.source();
                 let upto = match &reading {
                     Reading::Live(_, readers) => readers.first()?.readable_end(),
                     Reading::Stored(..) => source.len(),

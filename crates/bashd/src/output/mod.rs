@@ -1,5 +1,6 @@
 //! From bytes to bounded text: the spool, the one lossy decoding, the one truncation algorithm.
 
+mod decoded;
 mod ends;
 #[cfg(test)]
 pub(crate) mod fixed;
@@ -9,6 +10,7 @@ pub mod line_limits;
 mod plain_line;
 pub(crate) mod rendered;
 pub(crate) mod terminal;
+pub(crate) mod view;
 mod walk;
 pub mod window;
 

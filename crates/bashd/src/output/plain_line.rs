@@ -15,7 +15,7 @@ pub(super) const ELLIPSIS: char = '…';
 pub(super) const LOOKED_AT: usize = 1024 * 1024;
 
 /// The most that is shown of a line, in bytes of text; none: all of it.
-pub(super) type Cap = Option<usize>;
+pub(crate) type Cap = Option<usize>;
 
 /// A line as text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

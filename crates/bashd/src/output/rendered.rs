@@ -1,77 +1,57 @@
-//! The window over rendered lines: what a person would see in a terminal, cut to size.
+//! A stream's lines as text: what a person would see in a terminal.
 //!
-//! Like [`super::window`], but lines are rendered first (escape sequences, `\r`, the cap on their
-//! length) and limits count the bytes of that. Newlines are never added or taken away, so that line
-//! numbers are those of the stream.
+//! Lines are rendered first (escape sequences, `\r`, the cap on their length), and limits count the
+//! bytes of that. Newlines are never added or taken away, so that line numbers are those of the
+//! stream.
 
+use super::Source;
 use super::ends::{self, End, Shown};
 use super::plain_line::{Cap, ELLIPSIS};
-use super::window::{Keep, Parts, Window};
-use super::{Capture, Extent, Omitted, Source};
+use super::window::{ShownPart, TextEnds};
 use std::io;
 
-/// Cuts the rendered lines of `source` to `window`.
-pub(crate) fn capture(
-    source: &dyn Source,
-    window: &Window,
+/// The rendered lines of a stream.
+pub(super) struct RenderedText<'a> {
+    source: &'a dyn Source,
+    bytes: u64,
     cap: Cap,
-    keep: &mut Keep<'_>,
-) -> io::Result<Capture> {
-    let (bytes, lines) = (source.len(), source.lines());
-    let end = ends::last_lines(source, bytes, cap, window.max)?;
-    if end.complete && end.text_bytes <= window.max {
-        let all = joined(&end);
-        if all.cut_lines > 0 {
-            keep();
+    /// What was read from its end, once that was done.
+    end: End,
+}
+
+impl<'a> RenderedText<'a> {
+    pub(super) fn new(source: &'a dyn Source, cap: Cap) -> Self {
+        Self {
+            source,
+            bytes: source.len(),
+            cap,
+            end: End::default(),
         }
-        return Ok(Capture {
-            extent: Extent {
-                lines: all.lines,
-                head: all.lines,
-                tail: 0,
-                bytes: all.text.len(),
-                cut_lines: all.cut_lines,
-                cut_bytes: all.cut,
-            },
-            text: all.text,
-            bytes,
-            lines,
-            omitted: None,
-        });
     }
-    let head = match window.head {
-        0 => Part::default(),
-        limit => prefix(&ends::first_lines(source, bytes, cap, limit)?, limit),
-    };
-    let tail = suffix(
-        &end,
-        window.tail.min(window.max.saturating_sub(window.head)),
-    );
-    let between = source.between(head.raw..bytes.saturating_sub(tail.raw));
-    let omitted = Omitted {
-        bytes: bytes.saturating_sub(head.raw + tail.raw + between.bytes),
-        lines: lines.saturating_sub(head.newlines + tail.newlines + between.lines),
-    };
-    let parts = Parts {
-        head: &head.text,
-        tail: &tail.text,
-        got: bytes,
-        omitted,
-    };
-    Ok(Capture {
-        text: window.arrange(&parts, keep()),
-        bytes,
-        lines,
-        omitted: Some(omitted),
-        extent: Extent {
-            lines: lines + u64::from(source.has_open_end()?),
-            head: head.lines,
-            tail: tail.lines,
-            bytes: head.text.len() + tail.text.len(),
-            cut_lines: head.cut_lines + tail.cut_lines,
-            cut_bytes: head.cut + tail.cut,
-        },
-    })
+}
+
+impl TextEnds for RenderedText<'_> {
+    fn whole(&mut self, limit: usize) -> io::Result<Option<ShownPart>> {
+        self.end = ends::last_lines(self.source, self.bytes, self.cap, limit)?;
+        let fits = self.end.complete && self.end.text_bytes <= limit;
+        Ok(fits.then(|| joined(&self.end)))
+    }
+
+    fn first(&mut self, limit: usize) -> io::Result<ShownPart> {
+        if limit == 0 {
+            return Ok(ShownPart::default());
+        }
+        let start = ends::first_lines(self.source, self.bytes, self.cap, limit)?;
+        Ok(prefix(&start, limit))
+    }
+
+    fn last(&mut self, limit: usize) -> io::Result<ShownPart> {
+        Ok(suffix(&self.end, limit))
+    }
+
+    fn size(&self, _limit: usize) -> u64 {
+        self.bytes
+    }
 }
 
 /// The last `limit` bytes of rendered text of a stream that may still grow behind `length`.
@@ -80,20 +60,10 @@ pub(crate) fn tail(source: &dyn Source, length: u64, limit: usize) -> io::Result
     Ok(suffix(&end, limit).text)
 }
 
-/// Lines put together.
-#[derive(Debug, Default)]
-struct Part {
-    text: String,
-    raw: u64,
-    lines: u64,
-    newlines: u64,
-    cut: u64,
-    cut_lines: u64,
-}
-
-impl Part {
+impl ShownPart {
     fn count(&mut self, shown: &Shown) {
         self.raw += shown.raw;
+        self.span += shown.raw;
         self.lines += 1;
         self.newlines += u64::from(shown.text.ends_with('\n'));
         self.cut += shown.cut;
@@ -103,6 +73,7 @@ impl Part {
     /// A line of which only this much is shown: its bytes count as they are shown.
     fn count_piece(&mut self, text: &str) {
         self.raw += text.len() as u64;
+        self.span += text.len() as u64;
         self.lines += u64::from(!text.is_empty());
         self.newlines += u64::from(text.ends_with('\n'));
     }
@@ -113,14 +84,15 @@ impl Part {
         if shown.cut > 0 && text.trim_end_matches('\n').ends_with(ELLIPSIS) {
             self.raw += shown.cut;
             self.raw -= ELLIPSIS.len_utf8() as u64;
+            self.span = self.raw;
             self.cut += shown.cut;
             self.cut_lines += 1;
         }
     }
 }
 
-fn joined(end: &End) -> Part {
-    let mut part = Part::default();
+fn joined(end: &End) -> ShownPart {
+    let mut part = ShownPart::default();
     for shown in &end.lines {
         part.text.push_str(&shown.text);
         part.count(shown);
@@ -129,8 +101,8 @@ fn joined(end: &End) -> Part {
 }
 
 /// The first `limit` bytes, or a little less where a character would be cut.
-fn prefix(end: &End, limit: usize) -> Part {
-    let mut part = Part::default();
+fn prefix(end: &End, limit: usize) -> ShownPart {
+    let mut part = ShownPart::default();
     for shown in &end.lines {
         let room = limit - part.text.len();
         if shown.text.len() <= room {
@@ -148,8 +120,8 @@ fn prefix(end: &End, limit: usize) -> Part {
 }
 
 /// The last `limit` bytes, or a little less where a character would be cut.
-fn suffix(end: &End, limit: usize) -> Part {
-    let mut part = Part::default();
+fn suffix(end: &End, limit: usize) -> ShownPart {
+    let mut part = ShownPart::default();
     let mut pieces: Vec<&str> = Vec::new();
     let mut room = limit;
     for shown in end.lines.iter().rev() {

@@ -1,13 +1,12 @@
 //! The one truncation algorithm: which part of a stream a reply shows.
 //!
-//! Limits count bytes of decoded text, because that is what a reply costs. Decoding never shortens,
-//! so one raw byte more than `max` decides whether a text is whole; of a longer one only its ends are
-//! read, and memory is bounded whatever the stream's length is. That one byte is also enough to keep
-//! characters whole at the edge of what was read: an incomplete one there has at most three bytes,
-//! counts as three when it is decoded, and so is always the one that no longer fits.
+//! Limits count bytes of text, because that is what a reply costs. A text that fits is shown whole; of
+//! a longer one only its ends are read, so memory is bounded whatever the stream's length is. What
+//! text a stream is, its reader says (`decoded`, `rendered`); where to cut it is decided here alone.
 
-use super::text;
-use super::walk::{self, Segment};
+use super::decoded::DecodedText;
+use super::plain_line::Cap;
+use super::rendered::RenderedText;
 use super::{Capture, Extent, Omitted, Source};
 use crate::artifact::{self, Kept};
 use bashd_keeper::template;
@@ -50,10 +49,6 @@ pub struct SettableHead {
     pub end_only: String,
 }
 
-/// Stores the output of the run that is being shown, if that is wanted and possible. A window that
-/// has to leave something out asks for it.
-pub(crate) type Keep<'a> = dyn FnMut() -> Option<Kept> + 'a;
-
 impl Window {
     /// Shows at most so many bytes of the start, where the profile lets that be set. The end keeps at least
     /// half of the room: that is where a command says how it went.
@@ -83,20 +78,21 @@ impl Window {
         "artifact",
     ];
 
-    /// Puts the shown parts into their arrangement.
-    pub(super) fn arrange(&self, parts: &Parts<'_>, kept: Option<Kept>) -> String {
+    /// What is said of a text that is too long.
+    fn words(&self, shown: &Windowed, kept: Option<Kept>) -> String {
+        let [head, tail] = &shown.ends;
         template::fill(
             &self.template,
             &[
-                ("head", parts.head),
-                ("head_lines", &ended(parts.head)),
-                ("tail", parts.tail),
-                ("got", &size_for_people(parts.got)),
+                ("head", &head.text),
+                ("head_lines", &ended(&head.text)),
+                ("tail", &tail.text),
+                ("got", &size_for_people(shown.got)),
                 ("max", &size_for_people(self.max as u64)),
-                ("omitted_bytes", &parts.omitted.bytes.to_string()),
-                ("omitted_lines", &parts.omitted.lines.to_string()),
-                ("elided_lines", &counted_lines(parts.omitted.lines)),
-                ("elided_size", &decimal_size(parts.omitted.bytes)),
+                ("omitted_bytes", &shown.omitted.bytes.to_string()),
+                ("omitted_lines", &shown.omitted.lines.to_string()),
+                ("elided_lines", &counted_lines(shown.omitted.lines)),
+                ("elided_size", &decimal_size(shown.omitted.bytes)),
                 ("artifact", &self.artifact_text(kept)),
             ],
         )
@@ -110,193 +106,145 @@ impl Window {
     }
 }
 
-/// What is shown of a text that is too long, and what is not.
-pub(super) struct Parts<'a> {
-    pub(super) head: &'a str,
-    pub(super) tail: &'a str,
-    /// How long it is in all.
-    pub(super) got: u64,
-    pub(super) omitted: Omitted,
-}
-
-/// A part of the stream as text, and what of the stream it is.
-#[derive(Debug, Default)]
-struct Shown {
-    text: String,
-    raw: u64,
-    lines: u64,
-}
-
-/// Cuts `source` to `window`.
+/// A stream as text that can be read from either end.
 ///
-/// What the source no longer has becomes a line in its place and counts as omitted. `{got}` is the
-/// decoded size where the whole had to be read to know it, else the size of the stream.
-pub(crate) fn capture(
+/// There are two: the bytes decoded as they are (`decoded`), and lines as a terminal would show them
+/// (`rendered`). Sizes are those of the text.
+pub(super) trait TextEnds {
+    /// Everything, if that is at most `limit` bytes.
+    fn whole(&mut self, limit: usize) -> io::Result<Option<ShownPart>>;
+
+    /// The longest start of at most `limit` bytes.
+    fn first(&mut self, limit: usize) -> io::Result<ShownPart>;
+
+    /// The longest end of at most `limit` bytes.
+    fn last(&mut self, limit: usize) -> io::Result<ShownPart>;
+
+    /// How long a text is that is more than `limit` bytes, as far as that is known.
+    fn size(&self, limit: usize) -> u64;
+}
+
+/// A part of a stream as text, and what of the stream it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ShownPart {
+    pub(super) text: String,
+    /// Bytes of the stream that are shown.
+    pub(super) raw: u64,
+    /// Bytes of the stream from its beginning to its end, also counting what is gone.
+    pub(super) span: u64,
+    /// Lines of the text, also counting parts of lines at its ends.
+    pub(super) lines: u64,
+    /// Newlines of the stream.
+    pub(super) newlines: u64,
+    /// Bytes of the stream behind the cuts of lines that are too long.
+    pub(super) cut: u64,
+    /// Such lines.
+    pub(super) cut_lines: u64,
+}
+
+/// A stream cut to its window, before it is put into words.
+#[derive(Debug)]
+pub(crate) struct Windowed {
+    /// Both ends; the first is everything where `is_whole`.
+    ends: [ShownPart; 2],
+    is_whole: bool,
+    /// How long the text is in all.
+    got: u64,
+    bytes: u64,
+    lines: u64,
+    all_lines: u64,
+    omitted: Omitted,
+}
+
+/// What text a stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextReader {
+    /// Its bytes, decoded.
+    Decoded,
+    /// Its lines as a terminal would show them, cut at so many bytes.
+    Rendered(Cap),
+}
+
+/// Cuts the text of a stream to a window.
+pub(crate) fn cut_text(
     source: &dyn Source,
     window: &Window,
-    keep: &mut Keep<'_>,
-) -> io::Result<Capture> {
-    let (bytes, lines) = (source.len(), source.lines());
-    let start = walk::forward(source, bytes, window.max)?;
-    let omitted_beside = |raw: u64, shown_lines: u64| Omitted {
-        bytes: bytes.saturating_sub(raw),
-        lines: lines.saturating_sub(shown_lines),
-    };
-    let size = cost(&start.segments);
-    if start.complete && size <= window.max {
-        let whole = render(&start.segments);
-        let omitted = omitted_beside(whole.raw, whole.lines);
-        let all_lines = lines + u64::from(source.has_open_end()?);
-        return Ok(Capture {
-            extent: Extent {
-                lines: all_lines,
-                head: all_lines,
-                bytes: whole.text.len(),
-                ..Extent::default()
-            },
-            text: whole.text,
-            bytes,
-            lines,
-            omitted: (omitted.bytes > 0).then_some(omitted),
-        });
+    reader: TextReader,
+) -> io::Result<Windowed> {
+    match reader {
+        TextReader::Decoded => cut(source, &mut DecodedText::new(source), window),
+        TextReader::Rendered(cap) => cut(source, &mut RenderedText::new(source, cap), window),
     }
-    let first = head_of(start.segments, window.head.min(window.max));
-    let tail_limit = window.tail.min(window.max.saturating_sub(window.head));
-    let last = tail_of(source, bytes, tail_limit)?;
-    let between = source.between(length(&first)..bytes.saturating_sub(length(&last)));
-    let (head, tail) = (render(&first), render(&last));
-    let omitted = omitted_beside(
-        head.raw + tail.raw + between.bytes,
-        head.lines + tail.lines + between.lines,
-    );
-    let got = if bytes > window.max as u64 {
-        bytes
+}
+
+/// The one truncation algorithm, over either kind of text.
+///
+/// What the source no longer has becomes a line in its place and counts as omitted.
+fn cut(source: &dyn Source, ends: &mut dyn TextEnds, window: &Window) -> io::Result<Windowed> {
+    let (bytes, lines) = (source.len(), source.lines());
+    let whole = ends.whole(window.max)?;
+    let is_whole = whole.is_some();
+    let [first, last] = match whole {
+        Some(whole) => [whole, ShownPart::default()],
+        None => {
+            let tail = window.tail.min(window.max.saturating_sub(window.head));
+            [ends.first(window.head.min(window.max))?, ends.last(tail)?]
+        }
+    };
+    let between = if is_whole {
+        Omitted::default()
     } else {
-        size as u64
+        source.between(first.span..bytes.saturating_sub(last.span))
     };
-    let parts = Parts {
-        head: &head.text,
-        tail: &tail.text,
-        got,
-        omitted,
-    };
-    Ok(Capture {
-        text: window.arrange(&parts, keep()),
+    Ok(Windowed {
+        is_whole,
+        got: ends.size(window.max),
         bytes,
         lines,
-        omitted: Some(omitted),
-        extent: Extent {
-            lines: lines + u64::from(source.has_open_end()?),
-            head: lines_in(&head.text),
-            tail: lines_in(&tail.text),
-            bytes: head.text.len() + tail.text.len(),
-            ..Extent::default()
+        all_lines: lines + u64::from(source.has_open_end()?),
+        omitted: Omitted {
+            bytes: bytes.saturating_sub(first.raw + last.raw + between.bytes),
+            lines: lines.saturating_sub(first.newlines + last.newlines + between.lines),
         },
+        ends: [first, last],
     })
 }
 
-/// Lines of a text, also counting parts of lines at its ends.
-fn lines_in(text: &str) -> u64 {
-    let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
-    newlines + u64::from(!text.is_empty() && !text.ends_with('\n'))
-}
+impl Windowed {
+    /// Whether something of the stream is not in the text, so that the whole should be kept.
+    pub(crate) fn leaves_out(&self) -> bool {
+        !self.is_whole || self.ends.iter().any(|part| part.cut_lines > 0)
+    }
 
-/// Bytes of the stream that the segments stand for.
-fn length(segments: &[Segment]) -> u64 {
-    let lengths = segments.iter().map(|segment| match segment {
-        Segment::Kept(bytes) => bytes.len() as u64,
-        Segment::Lost(bytes) => *bytes,
-    });
-    lengths.sum()
-}
-
-/// Bytes of text that the segments need at most.
-fn cost(segments: &[Segment]) -> usize {
-    segments
-        .iter()
-        .map(|segment| match segment {
-            Segment::Kept(bytes) => text::decoded_len(bytes),
-            Segment::Lost(bytes) => Segment::lost_cost(*bytes),
-        })
-        .sum()
-}
-
-/// The longest start of the segments whose text has at most `limit` bytes.
-fn head_of(segments: Vec<Segment>, limit: usize) -> Vec<Segment> {
-    let mut room = limit;
-    let mut head = Vec::new();
-    for segment in segments {
-        match segment {
-            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
-                room -= Segment::lost_cost(bytes);
-                head.push(segment);
-            }
-            Segment::Lost(_) => break,
-            Segment::Kept(mut bytes) => {
-                let cut = text::prefix(&bytes, room);
-                let is_cut = cut.raw < bytes.len();
-                room -= cut.text.len();
-                bytes.truncate(cut.raw);
-                head.push(Segment::Kept(bytes));
-                if is_cut {
-                    break;
-                }
-            }
+    /// Puts it into the window's words. `kept` is where the whole output is stored.
+    pub(crate) fn arrange(self, window: &Window, kept: Option<Kept>) -> Capture {
+        let [head, tail] = &self.ends;
+        let extent = Extent {
+            lines: self.all_lines,
+            head: if self.is_whole {
+                self.all_lines
+            } else {
+                head.lines
+            },
+            tail: tail.lines,
+            bytes: head.text.len() + tail.text.len(),
+            cut_lines: head.cut_lines + tail.cut_lines,
+            cut_bytes: head.cut + tail.cut,
+        };
+        let omitted = (!self.is_whole || self.omitted.bytes > 0).then_some(self.omitted);
+        Capture {
+            bytes: self.bytes,
+            lines: self.lines,
+            omitted,
+            extent,
+            text: if self.is_whole {
+                let [whole, _] = self.ends;
+                whole.text
+            } else {
+                window.words(&self, kept)
+            },
         }
     }
-    head
-}
-
-/// The longest end of the stream whose text has at most `limit` bytes.
-fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Segment>> {
-    if limit == 0 {
-        return Ok(Vec::new());
-    }
-    let end = walk::backward(source, length, limit)?;
-    let mut room = limit;
-    let mut tail = Vec::new();
-    for segment in end.segments.into_iter().rev() {
-        match segment {
-            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
-                room -= Segment::lost_cost(bytes);
-                tail.push(segment);
-            }
-            Segment::Lost(_) => break,
-            Segment::Kept(mut bytes) => {
-                let cut = text::suffix(&bytes, room);
-                let is_cut = cut.raw < bytes.len();
-                room -= cut.text.len();
-                bytes.drain(..bytes.len() - cut.raw);
-                tail.push(Segment::Kept(bytes));
-                if is_cut {
-                    break;
-                }
-            }
-        }
-    }
-    tail.reverse();
-    Ok(tail)
-}
-
-/// Makes the text of segments that are shown in full.
-fn render(segments: &[Segment]) -> Shown {
-    let mut shown = Shown::default();
-    for segment in segments {
-        match segment {
-            Segment::Kept(bytes) => {
-                shown.text.push_str(&text::decode(bytes));
-                shown.raw += bytes.len() as u64;
-                shown.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
-            }
-            Segment::Lost(bytes) => {
-                if !shown.text.is_empty() && !shown.text.ends_with('\n') {
-                    shown.text.push('\n');
-                }
-                shown.text.push_str(&Segment::lost_line(*bytes));
-            }
-        }
-    }
-    shown
 }
 
 /// A text of whole lines.

@@ -1,8 +1,8 @@
 //! A script that is the call of one program, and a shell that may become it.
 //!
-//! `bash -c /bin/true` does not start the program, it becomes it. A shell that has sourced a snapshot evaluates its script,
+//! `bash -c /bin/true` does not start the program, it becomes it. A shell that has sourced an rc script evaluates its script,
 //! and would fork first, which takes a third of a millisecond and shows in `SHLVL`, and when a signal ends the program. So
-//! it is told to `exec` where nothing that the snapshot set up could have a say in what the name means.
+//! it is told to `exec` where nothing that the rc script set up could have a say in what the name means.
 
 use super::resolve::Setting;
 use super::{OneProgram, Plan};
@@ -17,14 +17,14 @@ const ELF: &[u8] = b"\x7fELF";
 const TELLING: [&str; 2] = ["set -o xtrace", "set -o verbose"];
 
 impl Plan {
-    /// Has a shell that sources this snapshot become its program, if the snapshot leaves that alone.
-    pub(crate) fn become_program(&mut self, snapshot: &[u8]) {
+    /// Has a shell that sources this rc script become its program, if the script leaves that alone.
+    pub(super) fn become_program(&mut self, rc_script: &[u8]) {
         // What else a shell sources may have set a trap.
         let is_sourced_alone = self.env.get("BASH_ENV").is_none();
         if let Some(program) = &mut self.program {
             let path = &program.path;
             program.replaces_shell =
-                is_sourced_alone && leaves_alone(snapshot, path) && is_elf(path);
+                is_sourced_alone && leaves_alone(rc_script, path) && is_elf(path);
         }
     }
 }
@@ -55,9 +55,9 @@ fn program_of(script: &str) -> Option<&str> {
 }
 
 /// Whether neither a function nor an alias can have this name, and nobody would see how it was called.
-fn leaves_alone(snapshot: &[u8], program: &str) -> bool {
+fn leaves_alone(rc_script: &[u8], program: &str) -> bool {
     let mut troubling = TELLING.into_iter().chain([program]);
-    !troubling.any(|text| memchr::memmem::find(snapshot, text.as_bytes()).is_some())
+    !troubling.any(|text| memchr::memmem::find(rc_script, text.as_bytes()).is_some())
 }
 
 /// Whether the kernel will start it.

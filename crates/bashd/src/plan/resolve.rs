@@ -1,12 +1,13 @@
-//! From a request to its plan: decides everything that is still open.
+//! From a request to the draft of its plan: decides everything that needs no waiting.
 
 use super::client_environment::Guarded;
+use super::draft::{Draft, StartedShellUse};
 use super::environment::{Inheritance, Origin};
-use super::shell::{self, Place, Programs};
+use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, Directory, Plan, Shell, Streams, Variables, Warmth, directory, environment,
-    job, one_program, session, session_plan, steps, terminal,
+    ClientEnvironment, Directory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
+    directory, environment, job, one_program, session, session_plan, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -18,6 +19,7 @@ use crate::rewrite::Command;
 use crate::run_id::RunId;
 use crate::script::Shape;
 use bashd_keeper::resources;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a plan is made within: the engine's own state, and the run's name.
@@ -34,30 +36,22 @@ pub(crate) struct Setting<'a> {
     pub(crate) shape: Shape,
     pub(crate) programs: &'a Programs,
     pub(crate) inheritance: &'a Inheritance,
-    /// Whose processes it will be.
-    pub(crate) host: Host,
+    /// The client's terminals, where it runs the command itself.
+    pub(crate) client: Option<&'a TerminalHost>,
+    /// One pipe or two, where that is not the profile's to say.
+    pub(crate) streams: Option<Streams>,
+    /// Directories that the command's addresses need.
+    pub(crate) make_directories: &'a [PathBuf],
 }
 
-/// Who runs a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Host {
-    /// A keeper of ours.
-    Us,
-    /// The client, in a terminal of its own.
-    Client,
-}
-
-/// Decides everything that is still open: directory, environment, shell, limits, place.
-///
-/// Backends on other machines begin here: a plan that names one is carried out by another arm of
-/// `exec`.
-pub(crate) fn resolve(
+/// Decides directory, environment, shell, limits, place and vessel.
+pub(crate) fn draft(
     profile: &Arc<Profile>,
     request: &Request,
     command: &Command,
     accepted: &Accepted,
     setting: Setting<'_>,
-) -> Result<Plan> {
+) -> Result<Draft> {
     let Setting {
         config,
         surroundings,
@@ -92,10 +86,7 @@ pub(crate) fn resolve(
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
-    let client_env = match setting.host {
-        Host::Us => ClientEnvironment::default(),
-        Host::Client => ClientEnvironment::between(&surroundings.env, &env, guarded(wish)),
-    };
+    let client = client_terminal(wish, &env);
     let timeout = match accepted.ends {
         Ends::AtTimeout => accepted.timeout,
         Ends::AtJobLimit => config.jobs.max_time,
@@ -109,34 +100,49 @@ pub(crate) fn resolve(
     let (session, notes) = session_plan::or_notes(wish, text, &shell, &cwd);
     let session = session.and_then(|plan| plan.settled(accepted, lifted));
     let job = job::plan(profile, request, setting, &cwd.path, timeout);
-    Ok(Plan {
-        snapshot: None,
-        program: one_program::of(setting, command, script.as_deref()),
-        wants_snapshot: wants_snapshot(wish, &shell),
-        warmth: warmth(wish, &shell),
-        session,
-        notes,
-        job,
+    let session = session.map(|session| Vessel::Session(Box::new(session)));
+    let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
+    let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
+    let started_shell = started_shell_use(wish, &shell);
+    let plan = Plan {
+        place: Place::Here,
+        vessel: vessel.unwrap_or(Vessel::OwnShell),
         restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
-        stdin_open: request.stdin_open,
-        handover: accepted.handover,
+        program: one_program::of(setting, command, script.as_deref()),
         shell,
         script,
+        rc_script: None,
         cwd,
         env,
-        client_env,
         stdin: request.stdin.clone(),
+        stdin_open: request.stdin_open,
         streams: match terminal {
             Some(_) => Streams::Merged,
-            None => profile.output.streams,
+            None => setting.streams.unwrap_or(profile.output.streams),
         },
-        terminal,
-        notices: notice.into_iter().collect(),
         lines: command.lines,
-        make_directories: Vec::new(),
+        make_directories: setting.make_directories.to_vec(),
         limits,
         quota: config.quota,
+        handover: accepted.handover,
+        job,
         directory: config.runs_dir().join(id.as_str()),
+        notes,
+        notices: notice.into_iter().collect(),
+    };
+    Ok(Draft::new(plan, wants_rc_script, started_shell))
+}
+
+/// The client's terminal, where the client runs the command itself.
+fn client_terminal(wish: Wish<'_>, env: &Variables) -> Option<Vessel> {
+    let Setting {
+        client,
+        surroundings,
+        ..
+    } = wish.setting;
+    client.map(|host| {
+        let changes = ClientEnvironment::between(&surroundings.env, env, guarded(wish));
+        Vessel::ClientTerminal(host.clone(), changes)
     })
 }
 
@@ -160,7 +166,7 @@ fn shell_and_script(
     let programs = wish.setting.programs;
     Ok(match wish.setting.form {
         Form::AsWritten => {
-            let place = Place {
+            let place = ProgramSearch {
                 programs,
                 env,
                 cwd: &cwd.path,
@@ -174,7 +180,7 @@ fn shell_and_script(
             (shell, Some(text))
         }
         Form::Program { name, arguments } => {
-            let place = Place {
+            let place = ProgramSearch {
                 programs,
                 env,
                 cwd: &cwd.path,
@@ -184,7 +190,7 @@ fn shell_and_script(
         Form::Steps(list) => {
             scrub(env, &cwd.path);
             let script = steps::script(list, &cwd.path)?;
-            let place = Place {
+            let place = ProgramSearch {
                 programs,
                 env,
                 cwd: &cwd.path,
@@ -195,7 +201,7 @@ fn shell_and_script(
 }
 
 /// Whether the shell is one that could take over what the rc sets up, and should.
-fn wants_snapshot(wish: Wish<'_>, shell: &Shell) -> bool {
+fn wants_rc_script(wish: Wish<'_>, shell: &Shell) -> bool {
     let Wish {
         profile, setting, ..
     } = wish;
@@ -206,7 +212,7 @@ fn wants_snapshot(wish: Wish<'_>, shell: &Shell) -> bool {
 }
 
 /// Whether a shell that waits could run this as a new one would.
-fn warmth(wish: Wish<'_>, shell: &Shell) -> Warmth {
+fn started_shell_use(wish: Wish<'_>, shell: &Shell) -> StartedShellUse {
     let Wish {
         profile,
         request,
@@ -216,12 +222,12 @@ fn warmth(wish: Wish<'_>, shell: &Shell) -> Warmth {
     let is_plain = session::is_possible(shell) && shell.args == ["-c"];
     let is_as_written = matches!(setting.form, Form::AsWritten);
     if !profile.shell.warm || !is_plain || !is_as_written || !request.env.is_empty() {
-        return Warmth::Cold;
+        return StartedShellUse::Never;
     }
     match setting.shape {
-        Shape::Unsound => Warmth::Cold,
-        Shape::OneProgram => Warmth::WarmWithSnapshot,
-        Shape::Other => Warmth::Warm,
+        Shape::Unsound => StartedShellUse::Never,
+        Shape::OneProgram => StartedShellUse::WithRcScript,
+        Shape::Other => StartedShellUse::Always,
     }
 }
 

@@ -54,6 +54,8 @@ pub struct SessionPlan {
     pub is_asked_for: bool,
     /// Whether the command runs wherever the shell is, and not in a directory of the plan's.
     pub runs_where_it_is: bool,
+    /// Whether a call that must do without its session may use a shell that was started ahead.
+    pub(super) may_be_started: bool,
 }
 
 impl SessionPlan {
@@ -78,20 +80,20 @@ pub struct SessionKey {
     /// Words before every command.
     pub prefix: Option<String>,
     /// The script that the shell sources first.
-    pub snapshot: Option<PathBuf>,
+    pub rc_script: Option<PathBuf>,
     /// The shell's environment.
     pub env: Arc<Variables>,
 }
 
 impl SessionKey {
     /// Whether this is the same session, with a shell that was set up in another way.
-    pub(crate) fn differs_by_snapshot(&self, other: &Self) -> bool {
-        let snapshot = other.snapshot.clone();
+    pub(crate) fn differs_by_rc_script(&self, other: &Self) -> bool {
+        let rc_script = other.rc_script.clone();
         self.name == other.name
-            && self.snapshot != snapshot
+            && self.rc_script != rc_script
             && *other
                 == Self {
-                    snapshot,
+                    rc_script,
                     ..self.clone()
                 }
     }

@@ -82,11 +82,12 @@ fn plan_session(
     Ok(Some(SessionPlan {
         is_asked_for: request.session.is_some(),
         runs_where_it_is: request.cwd.is_none(),
+        may_be_started: false,
         key: SessionKey {
             name: name.to_owned(),
             program: shell.program.clone(),
             prefix: config.prefix.clone(),
-            snapshot: None,
+            rc_script: None,
             env,
         },
         home: surroundings.cwd.clone(),

@@ -74,13 +74,13 @@ impl Programs {
 
 /// Where a program is looked for.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ProgramSearch<'a> {
     pub(super) programs: &'a Programs,
     pub(super) env: &'a Variables,
     pub(super) cwd: &'a Path,
 }
 
-impl Place<'_> {
+impl ProgramSearch<'_> {
     fn find(self, program: &str) -> Option<PathBuf> {
         self.programs.find(program, self.env.get("PATH"), self.cwd)
     }
@@ -88,7 +88,7 @@ impl Place<'_> {
 
 /// The shell that calls of a profile get which say nothing else.
 pub fn shell_for(profile: &Profile, config: &Config, surroundings: &Surroundings) -> Result<Shell> {
-    let place = Place {
+    let place = ProgramSearch {
         programs: &Programs::default(),
         env: &surroundings.variables(),
         cwd: &surroundings.cwd,
@@ -101,7 +101,7 @@ pub(super) fn find(
     profile: &Profile,
     config: &Config,
     surroundings: &Surroundings,
-    place: Place<'_>,
+    place: ProgramSearch<'_>,
 ) -> Result<Shell> {
     match (profile.shell.choice, config.shell.as_deref()) {
         (ShellChoice::Configurable, Some(program)) => find_configured(program, place),
@@ -111,7 +111,7 @@ pub(super) fn find(
     }
 }
 
-fn find_configured(program: &str, place: Place<'_>) -> Result<Shell> {
+fn find_configured(program: &str, place: ProgramSearch<'_>) -> Result<Shell> {
     let found = place.find(program).ok_or_else(|| {
         let message = format!("no such shell: {program}");
         Error::new(ErrorKind::ShellConfigured, message).about(program)
@@ -123,7 +123,11 @@ fn find_configured(program: &str, place: Place<'_>) -> Result<Shell> {
     })
 }
 
-fn find_listed(profile: &Profile, surroundings: &Surroundings, place: Place<'_>) -> Result<Shell> {
+fn find_listed(
+    profile: &Profile,
+    surroundings: &Surroundings,
+    place: ProgramSearch<'_>,
+) -> Result<Shell> {
     let find = |program: &str| match program {
         ShellCandidate::OWN => own_shell(surroundings),
         _ => place.find(program),
@@ -147,7 +151,7 @@ fn own_shell(surroundings: &Surroundings) -> Option<PathBuf> {
 }
 
 /// The program itself, where a command runs without a shell.
-pub(super) fn none(name: &str, arguments: &[String], place: Place<'_>) -> Result<Shell> {
+pub(super) fn none(name: &str, arguments: &[String], place: ProgramSearch<'_>) -> Result<Shell> {
     let program = place.find(name).ok_or_else(|| {
         Error::new(ErrorKind::Shell, format!("no such program: {name}")).about(name)
     })?;
@@ -159,7 +163,7 @@ pub(super) fn none(name: &str, arguments: &[String], place: Place<'_>) -> Result
 }
 
 /// A bash that reads no file of its own before the script.
-pub(super) fn plain_bash(place: Place<'_>) -> Result<Shell> {
+pub(super) fn plain_bash(place: ProgramSearch<'_>) -> Result<Shell> {
     let found = place.find("bash");
     let program =
         found.ok_or_else(|| Error::new(ErrorKind::Shell, "no such shell: bash").about("bash"))?;

@@ -2,12 +2,12 @@
 
 use super::Profile;
 use super::rules::Minimize;
-use crate::artifact;
+use crate::artifact::{self, Kept};
 use crate::exec::{Exit, Run};
-use crate::minimize::{self, Settings, Subject};
+use crate::minimize::{self, Digest, Settings, Subject};
 use crate::output::in_memory::InMemory;
-use crate::output::window::Keep;
-use crate::output::{Captured, Piece, Source, text};
+use crate::output::view::View;
+use crate::output::{Captured, Source};
 use crate::plan::Plan;
 use std::fmt::Write as _;
 use std::io;
@@ -15,33 +15,27 @@ use std::io;
 /// Bytes of the longest footer.
 const LONGEST_FOOTER: usize = 64;
 
-/// What is shown in place of the raw output, and the filter that made it.
-pub(super) struct Minimized {
-    pub(super) captured: Captured,
-    pub(super) filter: String,
-}
-
-/// The digest within the profile's window; nothing where the raw output is to be shown.
-pub(super) fn minimized(
+/// The digest of a run's output; nothing where the raw output is to be shown.
+pub(crate) fn digest(
     profile: &Profile,
     plan: &Plan,
     run: &Run,
+    out: &View<'_>,
     settings: Option<&Settings>,
-    keep: &mut Keep<'_>,
-) -> io::Result<Option<Minimized>> {
+) -> io::Result<Option<Digest>> {
     let (Some(settings), Some(script)) = (settings, plan.script.as_deref()) else {
         return Ok(None);
     };
     // Whoever asks for certain lines wants those.
     let is_wanted = profile.output.minimize == Minimize::On
         && plan.lines.is_none()
-        && plan.terminal.is_none()
+        && plan.vessel.terminal().is_none()
         && run.err.is_none();
     let length = run.out.len();
     if !is_wanted || length < minimize::SHORTEST as u64 || length > settings.max_bytes as u64 {
         return Ok(None);
     }
-    let Some(raw) = whole_text(&run.out)? else {
+    let Some(raw) = out.whole_text()? else {
         return Ok(None);
     };
     let exit = match (run.exit, run.ended_by) {
@@ -53,25 +47,23 @@ pub(super) fn minimized(
         exit,
         text: &raw,
     };
-    let Ok(digest) = minimize::minimize(subject, settings) else {
-        return Ok(None);
-    };
-    if digest.text.len() + LONGEST_FOOTER >= raw.len() {
-        return Ok(None);
-    }
-    // The raw output is stored first. If it can't be, it is shown.
-    let Some(kept) = keep().filter(|kept| kept.dropped == 0) else {
-        return Ok(None);
-    };
-    let text = with_footer(digest.text, kept.id);
-    let mut captured = profile.output.capture(&InMemory(&text), None, keep)?;
+    let digest = minimize::minimize(subject, settings).ok();
+    Ok(digest.filter(|digest| digest.text.len() + LONGEST_FOOTER < raw.len()))
+}
+
+/// A digest within the profile's window, counted as the output that it stands for.
+pub(crate) fn in_window(
+    profile: &Profile,
+    run: &Run,
+    text: &str,
+    kept: Kept,
+) -> io::Result<Captured> {
+    let cut = profile.output.cut(&InMemory(text), None)?;
+    let mut captured = cut.arrange(Some(kept));
     if let Captured::One(shown) = &mut captured {
-        (shown.bytes, shown.lines) = (length, run.out.lines());
+        (shown.bytes, shown.lines) = (run.out.len(), run.out.lines());
     }
-    Ok(Some(Minimized {
-        captured,
-        filter: digest.filter,
-    }))
+    Ok(captured)
 }
 
 /// A digest, and where its raw output is.
@@ -82,16 +74,4 @@ pub(crate) fn with_footer(mut digest: String, id: u64) -> String {
     let address = artifact::address(id);
     let _ = writeln!(digest, "[raw output: {address}]");
     digest
-}
-
-/// All of a stream as text; nothing if some of it is gone.
-fn whole_text(source: &dyn Source) -> io::Result<Option<String>> {
-    let mut bytes = Vec::with_capacity(source.len() as usize);
-    for piece in source.read(0..source.len())? {
-        match piece {
-            Piece::Kept(more) => bytes.extend_from_slice(&more),
-            Piece::Dropped(_) => return Ok(None),
-        }
-    }
-    Ok(Some(text::decode(&bytes)))
 }

@@ -15,6 +15,7 @@ pub mod rules;
 pub mod schema;
 mod shape;
 pub mod texts;
+pub(crate) mod views;
 
 use crate::error::{Error, ErrorKind, Result};
 use parameters::{InputRules, Parameter, Sets, Tool};

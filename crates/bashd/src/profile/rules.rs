@@ -7,6 +7,7 @@ use crate::guard::safe_mode::SafeMode;
 use crate::jobs::EndLines;
 use crate::plan::{Limits, Overlap, Survivors};
 use crate::request::Request;
+pub(crate) use output::CutOutput;
 pub use output::{Artifacts, Minimize, OutputRules, Show, TextForm};
 use serde::Deserialize;
 pub use shell::{ShellCandidate, ShellChoice, ShellRules};

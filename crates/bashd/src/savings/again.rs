@@ -79,9 +79,9 @@ impl<'a> Again<'a> {
 
 /// What the profile shows of a text.
 fn in_window(profile: &Profile, text: &str, id: u64) -> Option<String> {
-    let mut keep = || Some(Kept { id, dropped: 0 });
-    let captured = profile.output.capture(&InMemory(text), None, &mut keep);
-    match captured.ok()? {
+    let kept = Kept { id, dropped: 0 };
+    let cut = profile.output.cut(&InMemory(text), None).ok()?;
+    match cut.arrange(Some(kept)) {
         Captured::One(capture) => Some(capture.text),
         Captured::Apart { .. } => None,
     }

@@ -51,7 +51,7 @@ pub(crate) async fn run_apart(
         request = request.stdin(bytes);
     }
     let run = engine
-        .execute(&request, Streams::Apart)
+        .run_unjudged(&request, Streams::Apart)
         .await
         .expect("a run");
     Ran {

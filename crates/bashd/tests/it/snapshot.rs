@@ -1,7 +1,7 @@
 //! What the user's rc file sets up is there in shells that never read it; bad rc files harm nothing.
 
 use crate::engine_under_test::{engine, engine_without_sessions};
-use bashd::snapshot::{Standing, standing};
+use bashd::rc::{Standing, standing};
 use bashd::{Call, CancellationToken, Engine, Reply, Request};
 use bashd_testkit::Home;
 use std::fs;

@@ -94,17 +94,14 @@ impl Sessions {
         }
     }
 
-    /// Runs a plan in its session, or in a shell of its own if it has none.
-    pub(crate) async fn run(
+    /// Runs a plan in its session, or in a shell of its own where the session can't be had.
+    pub(super) async fn run(
         &self,
-        plan: &Plan,
+        (plan, session): (&Plan, &SessionPlan),
         keepers: &Keepers,
         mut watch: Option<&mut Watch>,
         cancel: &CancellationToken,
     ) -> Result<Outcome, Failure> {
-        let Some(session) = &plan.session else {
-            return super::run(plan, keepers, watch, cancel).await;
-        };
         let taken = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
@@ -113,7 +110,7 @@ impl Sessions {
         let (seat, mut place) = match taken {
             Ok(taken) => taken,
             Err(aside) => {
-                let mut outcome = super::run(plan, keepers, watch, cancel).await?;
+                let mut outcome = super::run_alone(plan, keepers, watch, cancel).await?;
                 let notes = match &mut outcome {
                     Outcome::Ended(run) => &mut run.notes,
                     Outcome::HandedOver(job) => &mut job.notes,
@@ -206,7 +203,7 @@ impl Sessions {
 fn end_those_set_up_otherwise(seats: &HashMap<SessionKey, Arc<Seat>>, key: &SessionKey) -> bool {
     let others = seats
         .iter()
-        .filter(|(other, _)| other.differs_by_snapshot(key));
+        .filter(|(other, _)| other.differs_by_rc_script(key));
     let mut has_ended = false;
     for (_, mut place, _) in others.filter_map(|(_, seat)| seat.if_idle()) {
         *place = None;

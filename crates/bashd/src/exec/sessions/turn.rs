@@ -3,7 +3,7 @@
 use super::{Live, Place, Seat, SessionLimits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::connection::Connection;
-use crate::exec::conversation::{Call, Heard, Place as CallPlace};
+use crate::exec::conversation::{Call, Heard, KeeperUse};
 use crate::exec::keepers::{self, Keepers};
 use crate::exec::{
     EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, micros, open_stdin,
@@ -117,7 +117,7 @@ impl Turn {
         let Some(held) = &self.held else {
             return Err(lost().into());
         };
-        let mut call = Call::new(plan, &held.connection, watch, CallPlace::Session);
+        let mut call = Call::new(plan, &held.connection, watch, KeeperUse::Session);
         if call.watch.is_none() {
             call.form = Some(self.form);
             call.turn.begin();
@@ -283,7 +283,7 @@ async fn open(
         program: key.program.clone().into_os_string().into_vec(),
         env: Variables::clone(&key.env),
         directory: directory.into_os_string().into_vec(),
-        snapshot: key.snapshot.clone(),
+        snapshot: key.rc_script.clone(),
         idle_us: limits.idle.map_or(0, micros),
         restraint: plan.restraint.clone(),
     };

@@ -8,7 +8,7 @@ use super::{Host, NewTerminal, Patience, TerminalExit, TerminalOutput};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{ClientRun, EndedBy, Exit, Failure, Run, Watch};
-use crate::plan::Plan;
+use crate::plan::{ClientEnvironment, Plan};
 use std::convert::Infallible;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ const ONCE_SILENT: Duration = Duration::from_millis(250);
 /// Runs a plan in a terminal of the client. Dropping the future ends the program and releases it.
 pub(crate) async fn run(
     plan: &Plan,
-    host: &Host,
+    (host, changes): (&Host, &ClientEnvironment),
     watch: Option<&mut Watch>,
     cancel: &CancellationToken,
 ) -> Result<Run, Failure> {
@@ -33,7 +33,7 @@ pub(crate) async fn run(
         let text = format!("the client's terminal could not be had: {reason}");
         Failure::from(Error::new(ErrorKind::Spawn, text))
     };
-    let new = NewTerminal::of(plan).map_err(refused)?;
+    let new = NewTerminal::of(plan, changes).map_err(refused)?;
     let unwritable = |error| Error::io(ErrorKind::Io, "open a spool", error);
     let transcript = Transcript::open(plan).map_err(unwritable)?;
     let terminal = tokio::select! {

@@ -13,7 +13,7 @@ mod transcript;
 
 pub(crate) use follow::run;
 
-use crate::plan::Plan;
+use crate::plan::{ClientEnvironment, Plan};
 use crate::request::{OnTimeout, Request};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -107,7 +107,7 @@ const OUTPUT_BYTE_LIMIT: u64 = 1024 * 1024;
 
 impl NewTerminal {
     /// What a plan asks a client to start; an error names what its protocol can't say.
-    fn of(plan: &Plan) -> Result<Self, String> {
+    fn of(plan: &Plan, changes: &ClientEnvironment) -> Result<Self, String> {
         let text = |what: &std::ffi::OsStr| {
             let bytes = what.as_bytes();
             std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {
@@ -119,8 +119,8 @@ impl NewTerminal {
         let mut args = shell_args.collect::<Result<Vec<_>, _>>()?;
         args.extend(plan.script.clone());
         let mut command = text(plan.shell.program.as_os_str())?;
-        if !plan.client_env.unset.is_empty() {
-            let unset = plan.client_env.unset.iter();
+        if !changes.unset.is_empty() {
+            let unset = changes.unset.iter();
             let mut wrapped = Vec::new();
             for name in unset {
                 wrapped.extend(["-u".to_owned(), text(name)?]);
@@ -129,7 +129,7 @@ impl NewTerminal {
             wrapped.append(&mut args);
             args = wrapped;
         }
-        let set = plan.client_env.set.iter();
+        let set = changes.set.iter();
         Ok(Self {
             command,
             args,

@@ -209,8 +209,8 @@ pub(super) async fn result_text(profile: &Profile, jobs: &Jobs, job: &Job) -> St
     let ran_for = Duration::from_millis(job.ran_ms());
     let text = match &reading {
         Ok(reading) => reading
-            .source(Stream::Out)
-            .and_then(|source| of_job(profile, source, exit(job), job.ended_by, ran_for).ok()),
+            .view(Stream::Out)
+            .and_then(|view| of_job(profile, &view, exit(job), job.ended_by, ran_for).ok()),
         Err(error) => Some(error.to_string()),
     };
     text.unwrap_or_default()

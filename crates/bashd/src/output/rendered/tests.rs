@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::output::fixed::Fixed;
+use crate::output::window::{TextReader, Window, cut_text};
+use crate::output::{Capture, Extent};
 use proptest::prelude::*;
 
 fn window(max: usize, head: usize, tail: usize) -> Window {
@@ -16,7 +18,9 @@ fn window(max: usize, head: usize, tail: usize) -> Window {
 }
 
 fn shown(source: &dyn Source, window: &Window, cap: Cap) -> Capture {
-    capture(source, window, cap, &mut || None).unwrap()
+    cut_text(source, window, TextReader::Rendered(cap))
+        .unwrap()
+        .arrange(window, None)
 }
 
 /// What is shown of a stream, by its definition: every line rendered, all in one text.
@@ -104,17 +108,10 @@ fn a_head_window_is_a_setting() {
 #[test]
 fn long_lines_are_cut_and_counted_apart_from_the_window() {
     let text = format!("{}\nshort\n", "x".repeat(1000));
-    let mut kept = 0;
-    let capture = capture(
-        &Fixed::text(&text),
-        &window(5000, 0, 5000),
-        Some(768),
-        &mut || {
-            kept += 1;
-            None
-        },
-    )
-    .unwrap();
+    let (text, window) = (Fixed::text(&text), window(5000, 0, 5000));
+    let cut = cut_text(&text, &window, TextReader::Rendered(Some(768))).unwrap();
+    let kept = u64::from(cut.leaves_out());
+    let capture = cut.arrange(&window, None);
     assert_eq!(capture.text, format!("{}…\nshort\n", "x".repeat(765)));
     assert_eq!((capture.omitted, kept), (None, 1));
     assert_eq!(

@@ -17,7 +17,9 @@ fn window(max: usize, head: usize, tail: usize) -> Window {
 }
 
 fn cut(source: &dyn Source, window: &Window) -> Capture {
-    capture(source, window, &mut || None).unwrap()
+    cut_text(source, window, TextReader::Decoded)
+        .unwrap()
+        .arrange(window, None)
 }
 
 /// A character or a lost line of the whole stream, as the naive reading sees it.

@@ -41,7 +41,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         timeout: Duration::from_secs(profile.limits.timeout_s),
         requested_timeout: None,
         hidden: crate::output::line_limits::Hidden::default(),
-        captured: profile.output.capture(&out, err, &mut || None).unwrap(),
+        captured: profile.output.cut(&out, err).unwrap().arrange(None),
         written: Written::of(&out, err),
         dropped_bytes: 0,
         minimized_by: None,

@@ -1,9 +1,9 @@
 //! How a profile captures and shows output.
 
+use crate::artifact::Kept;
 use crate::output::joined::Joined;
-use crate::output::rendered;
-use crate::output::window::{self, Keep, Window};
-use crate::output::{Capture, Captured, Source};
+use crate::output::window::{self, TextReader, Window, Windowed};
+use crate::output::{Captured, Source};
 use crate::plan::Streams;
 use serde::Deserialize;
 use std::io;
@@ -82,29 +82,64 @@ pub enum Show {
 
 impl OutputRules {
     /// Cuts a run's streams to what the profile shows.
-    pub(crate) fn capture(
+    pub(crate) fn cut(
         &self,
         out: &dyn Source,
         err: Option<&dyn Source>,
-        keep: &mut Keep<'_>,
-    ) -> io::Result<Captured> {
-        Ok(match (self.show, err) {
+    ) -> io::Result<CutOutput<'_>> {
+        let cut = |source: &dyn Source| window::cut_text(source, &self.window, self.form());
+        let streams = match (self.show, err) {
             (Show::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
-                Captured::One(self.window_of(&joined, keep)?)
+                CutStreams::One(cut(&joined)?)
             }
-            (Show::Apart, Some(err)) => Captured::Apart {
-                out: self.window_of(out, keep)?,
-                err: self.window_of(err, keep)?,
-            },
-            (Show::Together | Show::Apart, None) => Captured::One(self.window_of(out, keep)?),
+            (Show::Apart, Some(err)) => CutStreams::Apart(cut(out)?, cut(err)?),
+            (Show::Together | Show::Apart, None) => CutStreams::One(cut(out)?),
+        };
+        Ok(CutOutput {
+            window: &self.window,
+            streams,
         })
     }
 
-    fn window_of(&self, source: &dyn Source, keep: &mut Keep<'_>) -> io::Result<Capture> {
+    fn form(&self) -> TextReader {
         match self.text {
-            TextForm::Decoded => window::capture(source, &self.window, keep),
-            TextForm::Rendered => rendered::capture(source, &self.window, self.line_bytes, keep),
+            TextForm::Decoded => TextReader::Decoded,
+            TextForm::Rendered => TextReader::Rendered(self.line_bytes),
+        }
+    }
+}
+
+/// A run's streams, cut to the profile's window.
+#[derive(Debug)]
+pub(crate) struct CutOutput<'a> {
+    window: &'a Window,
+    streams: CutStreams,
+}
+
+#[derive(Debug)]
+enum CutStreams {
+    One(Windowed),
+    Apart(Windowed, Windowed),
+}
+
+impl CutOutput<'_> {
+    /// Whether something of the streams is not shown, so that the whole should be kept.
+    pub(crate) fn leaves_out(&self) -> bool {
+        match &self.streams {
+            CutStreams::One(both) => both.leaves_out(),
+            CutStreams::Apart(out, err) => out.leaves_out() || err.leaves_out(),
+        }
+    }
+
+    /// Puts them into the window's words. `kept` is where the whole output is stored.
+    pub(crate) fn arrange(self, kept: Option<Kept>) -> Captured {
+        match self.streams {
+            CutStreams::One(both) => Captured::One(both.arrange(self.window, kept)),
+            CutStreams::Apart(out, err) => Captured::Apart {
+                out: out.arrange(self.window, kept),
+                err: err.arrange(self.window, kept),
+            },
         }
     }
 }

@@ -26,7 +26,11 @@ fn windowed(out: &str, max: usize, head: usize) -> Ran {
     run.profile.output.window.tail = max - head;
     run.profile.output.window.template = "{head}{tail}".to_owned();
     let source = Fixed::text(out);
-    let capture = run.profile.output.capture(&source, None, &mut || None);
+    let capture = run
+        .profile
+        .output
+        .cut(&source, None)
+        .map(|cut| cut.arrange(None));
     run.finished.captured = capture.unwrap();
     run.finished.written = Written::of(&source, None);
     run

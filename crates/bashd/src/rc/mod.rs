@@ -9,7 +9,7 @@ use crate::exec::{self, Exit, Keepers, Outcome};
 use crate::output::line_limits::LineLimits;
 use crate::output::{Piece, Source};
 use crate::plan::{
-    ClientEnvironment, Directory, Limits, Plan, Shell, Stdin, Streams, Survivors, Warmth,
+    Directory, Draft, Limits, Place, Plan, RcWish, Shell, Stdin, Streams, Survivors, Vessel,
 };
 use bashd_keeper::spool::prepare_runs_directory;
 use bashd_keeper::variables::Variables;
@@ -61,8 +61,16 @@ pub enum Standing {
     NotMade,
 }
 
-/// Where snapshots are kept, and the one that is being made.
-pub(crate) struct Snapshots {
+/// What the user's rc file left, as a script that shells source.
+#[derive(Debug)]
+pub(crate) struct RcScript {
+    pub(crate) path: PathBuf,
+    /// What it says, for a run that depends on it.
+    pub(crate) text: Option<Arc<[u8]>>,
+}
+
+/// Where rc scripts are kept, and the one that is being made.
+pub(crate) struct RcScripts {
     directory: PathBuf,
     making: tokio::sync::Mutex<()>,
     /// The one that was looked into last, by its file's state.
@@ -85,7 +93,7 @@ pub fn standing(directory: &Path, program: &Path, env: &Variables) -> Standing {
     origin.standing(directory)
 }
 
-impl Snapshots {
+impl RcScripts {
     pub(crate) fn new(directory: PathBuf) -> Self {
         Self {
             directory,
@@ -94,19 +102,49 @@ impl Snapshots {
         }
     }
 
-    /// Has a plan's shell take over what the rc sets up, where the plan wants that and it can be had.
-    pub(crate) async fn take_over(&self, plan: &mut Plan, keepers: &Keepers) {
-        if !plan.wants_snapshot || keepers.is_for_one_call() && !self.is_ready_for(plan) {
-            return;
+    /// What the rc left for the shell of a draft, where the draft wants that and it can be found out.
+    pub(crate) async fn get(&self, draft: &Draft, keepers: &Keepers) -> Option<RcScript> {
+        let wish = draft.rc_wish()?;
+        let source = Origin::of(&wish).filter(Origin::has_rc)?;
+        let path = match source.standing(&self.directory) {
+            Standing::Ready(path) => path,
+            Standing::Failed(_) => return None,
+            // A process that ends after its call would make it for nobody.
+            Standing::NoRc | Standing::NotMade if keepers.is_for_one_call() => return None,
+            Standing::NoRc | Standing::NotMade => self.make(&source, &wish, keepers).await?,
+        };
+        let text = draft.calls_one_program().then(|| self.text(&path).ok());
+        Some(RcScript {
+            text: text.flatten(),
+            path,
+        })
+    }
+
+    /// Makes the script, unless another call does so at the same time.
+    async fn make(
+        &self,
+        source: &Origin<'_>,
+        wish: &RcWish<'_>,
+        keepers: &Keepers,
+    ) -> Option<PathBuf> {
+        let _alone = self.making.lock().await;
+        // Whoever was before us may have made it.
+        match source.standing(&self.directory) {
+            Standing::Ready(path) => return Some(path),
+            Standing::Failed(_) => return None,
+            Standing::NoRc | Standing::NotMade => {}
         }
-        if let Some(snapshot) = self.get(plan, keepers).await {
-            if plan.program.is_some()
-                && let Ok(text) = self.text(&snapshot)
-            {
-                plan.become_program(&text);
-            }
-            plan.source(snapshot);
+        let path = source.path(&self.directory);
+        let written = match source.make(wish.like, keepers).await {
+            Ok(text) => write(&path, &text),
+            Err(reason) => Err(io::Error::other(reason)),
+        };
+        if let Err(error) = written {
+            let _ = write(&failure_of(&path), error.to_string().as_bytes());
+            return None;
         }
+        self.remove_others(&path);
+        Some(path)
     }
 
     /// What a snapshot says.
@@ -119,38 +157,6 @@ impl Snapshots {
         let text: Arc<[u8]> = fs::read(path)?.into();
         *read = Some((state, text.clone()));
         Ok(text)
-    }
-
-    fn is_ready_for(&self, plan: &Plan) -> bool {
-        let origin = Origin::of(plan).filter(Origin::has_rc);
-        origin.is_some_and(|origin| matches!(origin.standing(&self.directory), Standing::Ready(_)))
-    }
-
-    async fn get(&self, plan: &Plan, keepers: &Keepers) -> Option<PathBuf> {
-        let origin = Origin::of(plan).filter(Origin::has_rc)?;
-        match origin.standing(&self.directory) {
-            Standing::Ready(path) => return Some(path),
-            Standing::Failed(_) => return None,
-            Standing::NoRc | Standing::NotMade => {}
-        }
-        let _alone = self.making.lock().await;
-        // Whoever was before us may have made it.
-        match origin.standing(&self.directory) {
-            Standing::Ready(path) => return Some(path),
-            Standing::Failed(_) => return None,
-            Standing::NoRc | Standing::NotMade => {}
-        }
-        let path = origin.path(&self.directory);
-        let written = match origin.make(plan, keepers).await {
-            Ok(text) => write(&path, &text),
-            Err(reason) => Err(io::Error::other(reason)),
-        };
-        if let Err(error) = written {
-            let _ = write(&failure_of(&path), error.to_string().as_bytes());
-            return None;
-        }
-        self.remove_others(&path);
-        Some(path)
     }
 
     /// Removes snapshots of other states that are old enough for nobody to be starting with them.
@@ -173,12 +179,8 @@ impl Snapshots {
 }
 
 impl<'a> Origin<'a> {
-    fn of(plan: &'a Plan) -> Option<Self> {
-        let env = plan
-            .session
-            .as_ref()
-            .map_or(&plan.env, |session| &*session.key.env);
-        Self::new(&plan.shell.program, env)
+    fn of(wish: &RcWish<'a>) -> Option<Self> {
+        Self::new(&wish.shell.program, wish.env)
     }
 
     fn new(program: &'a Path, env: &'a Variables) -> Option<Self> {
@@ -218,7 +220,7 @@ impl<'a> Origin<'a> {
     async fn make(&self, like: &Plan, keepers: &Keepers) -> Result<Vec<u8>, String> {
         let plan = self.plan(like).map_err(|error| error.to_string())?;
         let never = CancellationToken::new();
-        let run = exec::run(&plan, keepers, None, &never).await;
+        let run = exec::run_alone(&plan, keepers, None, &never).await;
         let Outcome::Ended(run) = run.map_err(|failure| crate::Error::from(failure).to_string())?
         else {
             return Err("it became a job".to_owned());
@@ -253,37 +255,34 @@ impl<'a> Origin<'a> {
             survivors: Survivors::End,
         };
         Ok(Plan {
-            terminal: None,
+            place: Place::Here,
+            vessel: Vessel::OwnShell,
             restraint: None,
-            notices: Vec::new(),
             shell: Shell {
                 program: self.program.to_owned(),
                 name: "bash".into(),
                 args: args.map(Into::into).to_vec(),
             },
             script: Some(SCRIPT.to_owned()),
+            rc_script: None,
+            program: None,
             cwd: Directory {
                 path: like.cwd.path.clone(),
                 fd: like.cwd.fd.try_clone()?,
             },
             env,
-            client_env: ClientEnvironment::default(),
             stdin: Stdin::Null,
+            stdin_open: false,
             streams: Streams::Apart,
-            limits,
             lines: LineLimits::default(),
             make_directories: Vec::new(),
-            session: None,
-            snapshot: None,
-            program: None,
-            wants_snapshot: false,
-            warmth: Warmth::Cold,
-            notes: Vec::new(),
-            stdin_open: false,
+            limits,
+            quota: like.quota,
             handover: None,
             job: like.job.clone(),
-            quota: like.quota,
             directory: like.directory.clone(),
+            notes: Vec::new(),
+            notices: Vec::new(),
         })
     }
 }

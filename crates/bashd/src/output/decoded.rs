@@ -1,0 +1,164 @@
+//! A stream's bytes as text: decoded, and otherwise as they are.
+//!
+//! Decoding never shortens, so one raw byte more than a limit decides whether a text fits. That one
+//! byte is also enough to keep characters whole at the edge of what was read: an incomplete one there
+//! has at most three bytes, counts as three when it is decoded, and so is always the one that no
+//! longer fits.
+
+use super::walk::{self, Segment};
+use super::window::{ShownPart, TextEnds};
+use super::{Source, text};
+use std::io;
+
+/// The decoded text of a stream.
+pub(super) struct DecodedText<'a> {
+    source: &'a dyn Source,
+    bytes: u64,
+    /// What was read from its start, and how long that is as text.
+    start: Vec<Segment>,
+    size: usize,
+}
+
+impl<'a> DecodedText<'a> {
+    pub(super) fn new(source: &'a dyn Source) -> Self {
+        Self {
+            source,
+            bytes: source.len(),
+            start: Vec::new(),
+            size: 0,
+        }
+    }
+}
+
+impl TextEnds for DecodedText<'_> {
+    fn whole(&mut self, limit: usize) -> io::Result<Option<ShownPart>> {
+        let start = walk::forward(self.source, self.bytes, limit)?;
+        self.start = start.segments;
+        self.size = cost(&self.start);
+        let fits = start.complete && self.size <= limit;
+        Ok(fits.then(|| render(&self.start)))
+    }
+
+    fn first(&mut self, limit: usize) -> io::Result<ShownPart> {
+        let start = std::mem::take(&mut self.start);
+        Ok(render(&head_of(start, limit)))
+    }
+
+    fn last(&mut self, limit: usize) -> io::Result<ShownPart> {
+        Ok(render(&tail_of(self.source, self.bytes, limit)?))
+    }
+
+    fn size(&self, limit: usize) -> u64 {
+        if self.bytes > limit as u64 {
+            self.bytes
+        } else {
+            self.size as u64
+        }
+    }
+}
+
+/// Bytes of the stream that the segments stand for.
+fn length(segments: &[Segment]) -> u64 {
+    let lengths = segments.iter().map(|segment| match segment {
+        Segment::Kept(bytes) => bytes.len() as u64,
+        Segment::Lost(bytes) => *bytes,
+    });
+    lengths.sum()
+}
+
+/// Lines of a text, also counting parts of lines at its ends.
+fn lines_in(text: &str) -> u64 {
+    let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+    newlines + u64::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// Bytes of text that the segments need at most.
+fn cost(segments: &[Segment]) -> usize {
+    segments
+        .iter()
+        .map(|segment| match segment {
+            Segment::Kept(bytes) => text::decoded_len(bytes),
+            Segment::Lost(bytes) => Segment::lost_cost(*bytes),
+        })
+        .sum()
+}
+
+/// The longest start of the segments whose text has at most `limit` bytes.
+fn head_of(segments: Vec<Segment>, limit: usize) -> Vec<Segment> {
+    let mut room = limit;
+    let mut head = Vec::new();
+    for segment in segments {
+        match segment {
+            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
+                room -= Segment::lost_cost(bytes);
+                head.push(segment);
+            }
+            Segment::Lost(_) => break,
+            Segment::Kept(mut bytes) => {
+                let cut = text::prefix(&bytes, room);
+                let is_cut = cut.raw < bytes.len();
+                room -= cut.text.len();
+                bytes.truncate(cut.raw);
+                head.push(Segment::Kept(bytes));
+                if is_cut {
+                    break;
+                }
+            }
+        }
+    }
+    head
+}
+
+/// The longest end of the stream whose text has at most `limit` bytes.
+fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Segment>> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let end = walk::backward(source, length, limit)?;
+    let mut room = limit;
+    let mut tail = Vec::new();
+    for segment in end.segments.into_iter().rev() {
+        match segment {
+            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
+                room -= Segment::lost_cost(bytes);
+                tail.push(segment);
+            }
+            Segment::Lost(_) => break,
+            Segment::Kept(mut bytes) => {
+                let cut = text::suffix(&bytes, room);
+                let is_cut = cut.raw < bytes.len();
+                room -= cut.text.len();
+                bytes.drain(..bytes.len() - cut.raw);
+                tail.push(Segment::Kept(bytes));
+                if is_cut {
+                    break;
+                }
+            }
+        }
+    }
+    tail.reverse();
+    Ok(tail)
+}
+
+/// Makes the text of segments that are shown in full.
+fn render(segments: &[Segment]) -> ShownPart {
+    let mut shown = ShownPart::default();
+    for segment in segments {
+        match segment {
+            Segment::Kept(bytes) => {
+                shown.text.push_str(&text::decode(bytes));
+                shown.raw += bytes.len() as u64;
+                shown.newlines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            }
+            Segment::Lost(bytes) => {
+                if !shown.text.is_empty() && !shown.text.ends_with('\n') {
+                    shown.text.push('\n');
+                }
+                shown.text.push_str(&Segment::lost_line(*bytes));
+            }
+        }
+    }
+    shown.lines = lines_in(&shown.text);
+    shown.span = length(segments);
+    shown
+}

@@ -1,0 +1,88 @@
+//! A run's output as its profile reads it: one stack of readers for each stream, then the window.
+
+use super::Profile;
+use super::finished::ShownOutput;
+use super::rules::CutOutput;
+use crate::artifact::Kept;
+use crate::exec::Run;
+use crate::output::Source;
+use crate::output::line_limits::{Hidden, Limited, LineLimits};
+use crate::output::view::{View, count_hidden};
+use crate::plan::Plan;
+use std::io;
+
+/// The streams of a run as they may be shown.
+pub(crate) struct Views<'a> {
+    out: View<'a>,
+    err: Option<View<'a>>,
+}
+
+/// The streams of a run, cut to the profile's windows.
+pub(crate) struct CutViews<'a> {
+    cut: CutOutput<'a>,
+    /// What the call's line limits left out of each.
+    hidden: [Hidden; 2],
+}
+
+impl<'a> Views<'a> {
+    /// Those of a run.
+    pub(crate) fn of(profile: &Profile, plan: &Plan, run: &'a Run) -> io::Result<Self> {
+        let out = match plan.vessel.terminal() {
+            Some(size) => View::of_terminal(&run.out, size, profile.terminal.carriage_return)?,
+            None => View::of(&run.out),
+        };
+        let err = run
+            .err
+            .as_ref()
+            .filter(|_| plan.vessel.terminal().is_none());
+        Ok(Self {
+            out,
+            err: err.map(|err| View::of(err)),
+        })
+    }
+
+    /// stdout, or both streams merged.
+    pub(crate) fn out(&self) -> &View<'a> {
+        &self.out
+    }
+
+    /// What the profile's windows show of the lines that the call wants.
+    pub(crate) fn cut<'p>(
+        &self,
+        profile: &'p Profile,
+        lines: LineLimits,
+    ) -> io::Result<CutViews<'p>> {
+        let out = self.out.limited(lines)?;
+        let err = self
+            .err
+            .as_ref()
+            .map(|err| err.limited(lines))
+            .transpose()?;
+        let err_source = err.as_ref().map(|err| err as &dyn Source);
+        let of_err = err.as_ref().map_or(Hidden::default(), Limited::hidden);
+        Ok(CutViews {
+            cut: profile.output.cut(&out, err_source)?,
+            hidden: [out.hidden(), of_err],
+        })
+    }
+}
+
+impl CutViews<'_> {
+    /// Whether something is not shown, so that the whole should be kept.
+    pub(crate) fn leaves_out(&self) -> bool {
+        self.cut.leaves_out() || self.hidden.iter().any(|hidden| !hidden.is_nothing())
+    }
+
+    /// Puts them into the windows' words. `kept` is where the whole output is stored.
+    pub(crate) fn arrange(self, kept: Option<Kept>) -> ShownOutput {
+        let [out, err] = self.hidden;
+        let mut captured = self.cut.arrange(kept);
+        count_hidden(&mut captured, out, err);
+        ShownOutput {
+            captured,
+            hidden: out.and(err),
+            minimized_by: None,
+            kept,
+        }
+    }
+}

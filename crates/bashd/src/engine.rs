@@ -402,21 +402,20 @@ impl Shared {
         let digest = minimized::digest(profile, plan, run, views.out(), minimizer)?;
         // The raw output is stored before less than that is shown.
         let kept = digest.as_ref().and_then(|_| keep(Kind::BashOriginal));
-        let shown = match (digest, kept.filter(|kept| kept.dropped == 0)) {
-            (Some(digest), Some(kept)) => {
-                let text = minimized::with_footer(digest.text, kept.id);
-                ShownOutput {
-                    captured: minimized::in_window(profile, run, &text, kept)?,
-                    hidden: Hidden::default(),
-                    minimized_by: Some(digest.filter),
-                    kept: Some(kept),
-                }
+        let shown = if let Some(digest) = digest
+            && let Some(kept) = kept.filter(|kept| kept.dropped == 0)
+        {
+            let text = minimized::with_footer(digest.text, kept.id);
+            ShownOutput {
+                captured: minimized::in_window(profile, run, &text, kept)?,
+                hidden: Hidden::default(),
+                minimized_by: Some(digest.filter),
+                kept: Some(kept),
             }
-            _ => {
-                let cut = views.cut(profile, plan.lines)?;
-                let kept = kept.or_else(|| cut.leaves_out().then(|| keep(Kind::Bash)).flatten());
-                cut.arrange(kept)
-            }
+        } else {
+            let cut = views.cut(profile, plan.lines)?;
+            let kept = kept.or_else(|| cut.leaves_out().then(|| keep(Kind::Bash)).flatten());
+            cut.arrange(kept)
         };
         Ok(finished::finished(plan, run, accepted, shown))
     }

@@ -3,8 +3,8 @@
 use super::Strokes;
 use super::snapshots::{Slot, Snapshots, ends_of};
 use crate::event::{Event, Stream};
+use crate::output::Piece;
 use crate::output::view::View;
-use crate::output::{Piece, Source};
 use bashd_keeper::keeper::protocol::Query;
 use bashd_keeper::spool::SpoolReader;
 use bashd_keeper::text::Decoder;

@@ -211,13 +211,15 @@ impl Jobs {
             };
             let mut reading = Reading::open(self, job, Stream::Out).await.ok()?;
             loop {
-                let view = reading.view(Stream::Out)?;
-                let source = view.source();
-                let upto = match &reading {
-                    Reading::Live(_, readers) => readers.first()?.readable_end(),
-                    Reading::Stored(..) => source.len(),
+                let is_found = {
+                    let view = reading.view(Stream::Out)?;
+                    let upto = match &reading {
+                        Reading::Live(_, readers) => readers.first()?.readable_end(),
+                        Reading::Stored(..) => view.source().len(),
+                    };
+                    lines.read(view.source(), upto, &mut look).ok()?
                 };
-                if lines.read(source, upto, &mut look).ok()? || lines.rest(&mut look) {
+                if is_found || lines.rest(&mut look) {
                     return found;
                 }
                 match &mut reading {

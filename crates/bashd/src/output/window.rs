@@ -184,12 +184,11 @@ fn cut(source: &dyn Source, ends: &mut dyn TextEnds, window: &Window) -> io::Res
     let (bytes, lines) = (source.len(), source.lines());
     let whole = ends.whole(window.max)?;
     let is_whole = whole.is_some();
-    let [first, last] = match whole {
-        Some(whole) => [whole, ShownPart::default()],
-        None => {
-            let tail = window.tail.min(window.max.saturating_sub(window.head));
-            [ends.first(window.head.min(window.max))?, ends.last(tail)?]
-        }
+    let [first, last] = if let Some(whole) = whole {
+        [whole, ShownPart::default()]
+    } else {
+        let tail = window.tail.min(window.max.saturating_sub(window.head));
+        [ends.first(window.head.min(window.max))?, ends.last(tail)?]
     };
     let between = if is_whole {
         Omitted::default()

@@ -6,6 +6,7 @@
 //! once it runs, nobody sees here (`docs/guard.md` says what it can't see).
 
 mod approval;
+mod concern;
 mod gate;
 mod git;
 pub mod interceptor;
@@ -25,7 +26,6 @@ mod no_system_writes;
 mod options;
 mod paths;
 pub mod safe_mode;
-mod suspects;
 mod user_rule;
 
 pub use approval::{Answer, Approval, Approver};
@@ -33,6 +33,7 @@ pub use gate::{Gate, Judgement};
 pub use user_rule::{Decision, UserRule};
 
 use crate::script::{Bound, Command, Script, Span};
+use concern::Concern;
 
 /// What the rules say about a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,12 +95,8 @@ pub struct Rule {
 /// How a rule judges.
 #[derive(Debug)]
 enum Judge {
-    /// By each command of its own: the first that offends is to blame.
-    Each {
-        /// How the names begin that it is about. Commands that write a file are shown to every rule.
-        names: &'static [&'static str],
-        offends: fn(&Command) -> bool,
-    },
+    /// By each command of its own that it is about: the first that offends is to blame.
+    Each(&'static [Concern]),
     /// By the script as a whole.
     Whole(fn(&Script) -> Option<Span>),
 }
@@ -162,7 +159,7 @@ impl Guard {
         if !self.is_on() {
             return Verdict::Allow;
         }
-        let suspects: Vec<&Command> = suspects::of(script).collect();
+        let suspects: Vec<&Command> = concern::suspects(script).collect();
         let rules = self.rules.iter();
         let verdicts = rules.filter_map(|rule| rule.verdict(script, &suspects));
         let own = self
@@ -179,7 +176,9 @@ impl Guard {
 impl Rule {
     fn verdict(&self, script: &Script, suspects: &[&Command]) -> Option<Verdict> {
         let span = match self.judge {
-            Judge::Each { offends, .. } => {
+            Judge::Each(concerns) => {
+                let offends =
+                    |command: &Command| concerns.iter().any(|about| about.offends(command));
                 let mut suspects = suspects.iter();
                 suspects.find(|command| offends(command))?.span
             }

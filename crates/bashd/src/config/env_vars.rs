@@ -114,8 +114,6 @@ pub const SHELL_MINIMIZER_ONLY: &str = "BASHD_SHELL_MINIMIZER_ONLY";
 pub const SHELL_MINIMIZER_EXCEPT: &str = "BASHD_SHELL_MINIMIZER_EXCEPT";
 /// Overrides `shellMinimizer.maxCaptureBytes`.
 pub const SHELL_MINIMIZER_MAX_CAPTURE_BYTES: &str = "BASHD_SHELL_MINIMIZER_MAX_CAPTURE_BYTES";
-/// Overrides `shellMinimizer.sourceOutlineLevel`.
-pub const SHELL_MINIMIZER_SOURCE_OUTLINE_LEVEL: &str = "BASHD_SHELL_MINIMIZER_SOURCE_OUTLINE_LEVEL";
 
 /// The variable of a key: capitals after `BASHD_`, where a dot or a hump becomes an underscore.
 pub fn for_key(key: &str) -> String {

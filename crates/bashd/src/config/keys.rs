@@ -1,4 +1,4 @@
-//! The table of configuration keys: name, variable, what a value must be, whether it acts yet.
+//! The table of configuration keys: name, variable, what a value must be.
 //!
 //! What a key means is not here but in `config/default.toml`, which also shows the defaults. They
 //! stand here as well, because every start would otherwise parse that file; a test compares the two.
@@ -17,8 +17,6 @@ pub struct Key {
     pub kind: Kind,
     /// Its default, written as in a variable; empty means not set.
     pub default: &'static str,
-    /// Whether it acts yet.
-    pub effect: Effect,
 }
 
 impl Key {
@@ -73,16 +71,6 @@ impl Kind {
     }
 }
 
-/// Whether a key acts yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// It does what its description says.
-    Now,
-    /// It is accepted and shown; what it switches comes later.
-    NotYet,
-}
-
 /// Below a page, a spool could not even hold one write of a chatty command.
 const LEAST_SPOOL: u64 = 4 << 10;
 /// Above this, a size is a slip of the pen rather than a wish.
@@ -94,23 +82,12 @@ const MOST_DAYS: u64 = 36_500;
 /// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
 const MOST_COMMAND: u64 = 1 << 20;
 
-const fn now(name: &'static str, variable: &'static str, kind: Kind) -> Key {
+const fn key(name: &'static str, variable: &'static str, kind: Kind) -> Key {
     Key {
         name,
         variable,
         kind,
         default: "",
-        effect: Effect::Now,
-    }
-}
-
-const fn not_yet(name: &'static str, variable: &'static str, kind: Kind) -> Key {
-    Key {
-        name,
-        variable,
-        kind,
-        default: "",
-        effect: Effect::NotYet,
     }
 }
 
@@ -140,41 +117,41 @@ const LIMIT: Kind = Kind::Number {
 
 /// Every key, in the order of `config/default.toml`.
 pub const KEYS: &[Key] = &[
-    now("profile", env_vars::PROFILE, Kind::Text).or("default"),
-    now("profiles_dir", env_vars::PROFILES_DIR, Kind::Path),
-    now("shell", env_vars::SHELL, Kind::Text),
-    now("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
-    now(
+    key("profile", env_vars::PROFILE, Kind::Text).or("default"),
+    key("profiles_dir", env_vars::PROFILES_DIR, Kind::Path),
+    key("shell", env_vars::SHELL, Kind::Text),
+    key("prefix", env_vars::COMMAND_PREFIX, Kind::Text),
+    key(
         "snapshot",
         env_vars::SNAPSHOT,
         Kind::Choice(&["profile", "on", "off"]),
     )
     .or("profile"),
-    now(
+    key(
         "survivors",
         env_vars::SURVIVORS,
         Kind::Choice(&["profile", "keep", "end"]),
     )
     .or("profile"),
-    now(
+    key(
         "safe_mode",
         env_vars::SAFE_MODE,
         Kind::Choice(&["profile", "off", "compat", "strict"]),
     )
     .or("profile"),
-    now(
+    key(
         "head_bytes",
         env_vars::HEAD_BYTES,
         Kind::ProfileOrSize { max: MOST_SHOWN },
     )
     .or("profile"),
-    now(
+    key(
         "sessions.limit",
         env_vars::SESSIONS_LIMIT,
         Kind::Number { min: 0, max: 1000 },
     )
     .or("16"),
-    now(
+    key(
         "sessions.idle_seconds",
         env_vars::SESSIONS_IDLE_SECONDS,
         Kind::Number {
@@ -183,17 +160,17 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("1800"),
-    now(
+    key(
         "sessions.warm_shells",
         env_vars::SESSIONS_WARM_SHELLS,
         Kind::Number { min: 0, max: 32 },
     )
     .or("1"),
-    now("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
-    now("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
-    now("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
-    now("spool.ring_bytes", env_vars::SPOOL_RING_BYTES, SPOOL).or("56MiB"),
-    now(
+    key("guard.enable", env_vars::GUARD_ENABLE, Kind::List).or(""),
+    key("guard.disable", env_vars::GUARD_DISABLE, Kind::List).or(""),
+    key("spool.head_bytes", env_vars::SPOOL_HEAD_BYTES, SPOOL).or("8MiB"),
+    key("spool.ring_bytes", env_vars::SPOOL_RING_BYTES, SPOOL).or("56MiB"),
+    key(
         "spool.total_bytes",
         env_vars::SPOOL_TOTAL_BYTES,
         Kind::Size {
@@ -202,10 +179,10 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("10GiB"),
-    now("spool.max_age_days", env_vars::SPOOL_MAX_AGE_DAYS, DAYS).or("7"),
-    now("jobs.max", env_vars::JOBS_MAX, JOBS).or("1024"),
-    now("jobs.max_per_owner", env_vars::JOBS_MAX_PER_OWNER, JOBS).or("100"),
-    now(
+    key("spool.max_age_days", env_vars::SPOOL_MAX_AGE_DAYS, DAYS).or("7"),
+    key("jobs.max", env_vars::JOBS_MAX, JOBS).or("1024"),
+    key("jobs.max_per_owner", env_vars::JOBS_MAX_PER_OWNER, JOBS).or("100"),
+    key(
         "jobs.max_seconds",
         env_vars::JOBS_MAX_SECONDS,
         Kind::Number {
@@ -214,10 +191,10 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("86400"),
-    now("jobs.output_bytes", env_vars::JOBS_OUTPUT_BYTES, SPOOL).or("1GiB"),
-    now("limits.cpu_seconds", env_vars::LIMITS_CPU_SECONDS, LIMIT).or("0"),
-    now("limits.cpu_percent", env_vars::LIMITS_CPU_PERCENT, LIMIT).or("0"),
-    now(
+    key("jobs.output_bytes", env_vars::JOBS_OUTPUT_BYTES, SPOOL).or("1GiB"),
+    key("limits.cpu_seconds", env_vars::LIMITS_CPU_SECONDS, LIMIT).or("0"),
+    key("limits.cpu_percent", env_vars::LIMITS_CPU_PERCENT, LIMIT).or("0"),
+    key(
         "limits.memory_bytes",
         env_vars::LIMITS_MEMORY_BYTES,
         Kind::Size {
@@ -226,16 +203,16 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("0"),
-    now("limits.processes", env_vars::LIMITS_PROCESSES, LIMIT).or("0"),
-    now("limits.cgroup", env_vars::LIMITS_CGROUP, Kind::Text).or("auto"),
-    now("ledger.enabled", env_vars::LEDGER_ENABLED, Kind::Switch).or("true"),
-    now(
+    key("limits.processes", env_vars::LIMITS_PROCESSES, LIMIT).or("0"),
+    key("limits.cgroup", env_vars::LIMITS_CGROUP, Kind::Text).or("auto"),
+    key("ledger.enabled", env_vars::LEDGER_ENABLED, Kind::Switch).or("true"),
+    key(
         "ledger.retention_days",
         env_vars::LEDGER_RETENTION_DAYS,
         DAYS,
     )
     .or("180"),
-    now(
+    key(
         "ledger.max_command_bytes",
         env_vars::LEDGER_MAX_COMMAND_BYTES,
         Kind::Size {
@@ -244,32 +221,32 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("64KiB"),
-    now("urls.local_dir", env_vars::URLS_LOCAL_DIR, Kind::Path),
-    now("urls.skills_dir", env_vars::URLS_SKILLS_DIR, Kind::Path),
-    now("urls.agents_dir", env_vars::URLS_AGENTS_DIR, Kind::Path),
-    now("urls.memory_dir", env_vars::URLS_MEMORY_DIR, Kind::Path),
-    now("urls.rules_dir", env_vars::URLS_RULES_DIR, Kind::Path),
-    now("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
-    now(
+    key("urls.local_dir", env_vars::URLS_LOCAL_DIR, Kind::Path),
+    key("urls.skills_dir", env_vars::URLS_SKILLS_DIR, Kind::Path),
+    key("urls.agents_dir", env_vars::URLS_AGENTS_DIR, Kind::Path),
+    key("urls.memory_dir", env_vars::URLS_MEMORY_DIR, Kind::Path),
+    key("urls.rules_dir", env_vars::URLS_RULES_DIR, Kind::Path),
+    key("async.enabled", env_vars::ASYNC_ENABLED, Kind::Switch).or("false"),
+    key(
         "async.pollWaitDuration",
         env_vars::ASYNC_POLL_WAIT_DURATION,
         Kind::Choice(&["5s", "10s", "30s", "1m", "5m"]),
     )
     .or("30s"),
-    now("console.end_key", env_vars::CONSOLE_END_KEY, Kind::Text),
-    now(
+    key("console.end_key", env_vars::CONSOLE_END_KEY, Kind::Text),
+    key(
         "bash.virtualTerminal",
         env_vars::BASH_VIRTUAL_TERMINAL,
         Kind::Choice(&["off", "on"]),
     )
     .or("on"),
-    now(
+    key(
         "bash.autoBackground.enabled",
         env_vars::BASH_AUTO_BACKGROUND_ENABLED,
         Kind::Switch,
     )
     .or("false"),
-    now(
+    key(
         "bash.autoBackground.thresholdMs",
         env_vars::BASH_AUTO_BACKGROUND_THRESHOLD_MS,
         Kind::Number {
@@ -278,39 +255,39 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("60000"),
-    now(
+    key(
         "bashInterceptor.enabled",
         env_vars::BASH_INTERCEPTOR_ENABLED,
         Kind::ProfileOrSwitch,
     )
     .or("profile"),
-    now(
+    key(
         "bashInterceptor.patterns",
         env_vars::BASH_INTERCEPTOR_PATTERNS,
         Kind::Rules,
     ),
-    now(
+    key(
         "shellMinimizer.enabled",
         env_vars::SHELL_MINIMIZER_ENABLED,
         Kind::Switch,
     )
     .or("true"),
-    now(
+    key(
         "shellMinimizer.settingsPath",
         env_vars::SHELL_MINIMIZER_SETTINGS_PATH,
         Kind::Path,
     ),
-    now(
+    key(
         "shellMinimizer.only",
         env_vars::SHELL_MINIMIZER_ONLY,
         Kind::List,
     ),
-    now(
+    key(
         "shellMinimizer.except",
         env_vars::SHELL_MINIMIZER_EXCEPT,
         Kind::List,
     ),
-    now(
+    key(
         "shellMinimizer.maxCaptureBytes",
         env_vars::SHELL_MINIMIZER_MAX_CAPTURE_BYTES,
         Kind::Size {
@@ -319,12 +296,6 @@ pub const KEYS: &[Key] = &[
         },
     )
     .or("4MiB"),
-    not_yet(
-        "shellMinimizer.sourceOutlineLevel",
-        env_vars::SHELL_MINIMIZER_SOURCE_OUTLINE_LEVEL,
-        Kind::Choice(&["default", "aggressive"]),
-    )
-    .or("default"),
 ];
 
 /// Finds a key by its exact name.

@@ -1,6 +1,6 @@
 //! Where each value came from, and what was said that means nothing: the data of `config show`.
 
-use super::keys::{Effect, Key};
+use super::keys::Key;
 use super::value::Value;
 use std::fmt;
 use std::path::PathBuf;
@@ -25,13 +25,6 @@ pub struct Entry {
     pub value: Value,
     /// Who said so.
     pub origin: Origin,
-}
-
-impl Entry {
-    /// Whether the key acts yet.
-    pub fn effect(&self) -> Effect {
-        self.key.effect
-    }
 }
 
 /// Who gave a value.

@@ -5,7 +5,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::{Paint, Printer};
 use crate::settings::Settings;
-use bashd::config::{Origin, REFERENCE};
+use bashd::config::Origin;
 use serde_json::json;
 
 /// Prints every value and where it comes from, as TOML with comments or as JSON.
@@ -24,7 +24,7 @@ pub(crate) fn show(
 
 /// Prints the commented defaults.
 pub(crate) fn reference(printer: &Printer) -> Result<ExitStatus, Failure> {
-    printer.out(REFERENCE)?;
+    printer.out(&bashd::config::reference())?;
     Ok(ExitStatus::Success)
 }
 
@@ -74,7 +74,7 @@ fn show_json(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
             "value": entry.value,
             "layer": layer(&entry.origin),
             "origin": entry.origin.to_string(),
-            "variable": entry.key.variable,
+            "variable": entry.key.variable(),
         })
     });
     let warnings = settings.report.warnings.iter().map(|warning| {

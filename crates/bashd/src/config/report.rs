@@ -66,7 +66,7 @@ pub struct Warning {
     /// Who gave it.
     pub origin: Origin,
     /// What was probably meant.
-    pub nearest: Option<&'static str>,
+    pub nearest: Option<String>,
 }
 
 impl fmt::Display for Warning {
@@ -81,7 +81,7 @@ impl fmt::Display for Warning {
                 )?;
             }
         }
-        match self.nearest {
+        match &self.nearest {
             Some(name) => write!(formatter, "; did you mean {name}?"),
             None => Ok(()),
         }

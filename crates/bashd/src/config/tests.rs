@@ -77,7 +77,7 @@ fn the_reference_has_every_key_in_the_order_of_the_table() {
 fn the_reference_shows_the_defaults() {
     let file = ConfigFile {
         path: "reference".into(),
-        text: REFERENCE.to_owned(),
+        text: reference(),
     };
     let sources = Sources {
         file: Some(file),
@@ -96,7 +96,7 @@ fn the_reference_comments_every_key() {
     let mut group = String::new();
     let mut comment = String::new();
     let mut seen = Vec::new();
-    for line in REFERENCE.lines() {
+    for line in reference().lines() {
         if let Some(said) = line.strip_prefix('#') {
             comment.push_str(said);
         } else if let Some(name) = line.strip_prefix('[') {

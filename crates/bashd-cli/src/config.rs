@@ -5,7 +5,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::{Paint, Printer};
 use crate::settings::Settings;
-use bashd::config::{Effect, Origin, REFERENCE};
+use bashd::config::Origin;
 use serde_json::json;
 
 /// Prints every value and where it comes from, as TOML with comments or as JSON.
@@ -24,7 +24,7 @@ pub(crate) fn show(
 
 /// Prints the commented defaults.
 pub(crate) fn reference(printer: &Printer) -> Result<ExitStatus, Failure> {
-    printer.out(REFERENCE)?;
+    printer.out(&bashd::config::reference())?;
     Ok(ExitStatus::Success)
 }
 
@@ -50,11 +50,7 @@ fn show_toml(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
         .collect();
     let width = lines.iter().map(String::len).max().unwrap_or_default();
     for (line, entry) in lines.iter().zip(entries) {
-        let note = match entry.effect() {
-            Effect::Now => "",
-            Effect::NotYet => " (no effect yet)",
-        };
-        let comment = format!("# {}{note}", entry.origin);
+        let comment = format!("# {}", entry.origin);
         let comment = match entry.origin {
             Origin::Default => page.paint(Paint::Faint, &comment),
             _ => page.paint(Paint::Hint, &comment),
@@ -78,8 +74,7 @@ fn show_json(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
             "value": entry.value,
             "layer": layer(&entry.origin),
             "origin": entry.origin.to_string(),
-            "variable": entry.key.variable,
-            "effect": entry.effect(),
+            "variable": entry.key.variable(),
         })
     });
     let warnings = settings.report.warnings.iter().map(|warning| {

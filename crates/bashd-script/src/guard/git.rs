@@ -14,6 +14,10 @@ const WITH_VALUE: [&str; 8] = [
     "--attr-source",
 ];
 
+/// What git is called by, with its subcommand as a word of its own or in the name.
+pub(super) const NAMES: &[&str] = &[GIT, "git-*"];
+const GIT: &str = "git";
+
 /// A call of git.
 pub(super) struct GitCall<'a> {
     pub(super) subcommand: &'a str,
@@ -29,7 +33,7 @@ pub(super) fn call(command: &Command) -> Option<GitCall<'_>> {
             arguments: command.arguments(),
         });
     }
-    if name != "git" {
+    if name != GIT {
         return None;
     }
     let mut rest = command.arguments();

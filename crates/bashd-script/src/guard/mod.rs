@@ -5,6 +5,7 @@
 //! something against it, or not. It is a guardrail against slips, not a sandbox: what a program does
 //! once it runs, nobody sees here (`docs/guard.md` says what it can't see).
 
+mod concern;
 mod gate;
 mod git;
 pub mod interceptor;
@@ -24,13 +25,13 @@ mod no_system_writes;
 mod options;
 mod paths;
 pub mod safe_mode;
-mod suspects;
 mod user_rule;
 
 pub use gate::{Gate, Judgement};
 pub use user_rule::{Decision, UserRule};
 
 use crate::script::{Bound, Command, Script, Span};
+use concern::Concern;
 
 /// What the rules say about a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,12 +93,8 @@ pub struct Rule {
 /// How a rule judges.
 #[derive(Debug)]
 enum Judge {
-    /// By each command of its own: the first that offends is to blame.
-    Each {
-        /// How the names begin that it is about. Commands that write a file are shown to every rule.
-        names: &'static [&'static str],
-        offends: fn(&Command) -> bool,
-    },
+    /// By each command of its own that it is about: the first that offends is to blame.
+    Each(&'static [Concern]),
     /// By the script as a whole.
     Whole(fn(&Script) -> Option<Span>),
 }
@@ -160,7 +157,7 @@ impl Guard {
         if !self.is_on() {
             return Verdict::Allow;
         }
-        let suspects: Vec<&Command> = suspects::of(script).collect();
+        let suspects: Vec<&Command> = concern::suspects(script).collect();
         let rules = self.rules.iter();
         let verdicts = rules.filter_map(|rule| rule.verdict(script, &suspects));
         let own = self
@@ -177,7 +174,9 @@ impl Guard {
 impl Rule {
     fn verdict(&self, script: &Script, suspects: &[&Command]) -> Option<Verdict> {
         let span = match self.judge {
-            Judge::Each { offends, .. } => {
+            Judge::Each(concerns) => {
+                let offends =
+                    |command: &Command| concerns.iter().any(|about| about.offends(command));
                 let mut suspects = suspects.iter();
                 suspects.find(|command| offends(command))?.span
             }

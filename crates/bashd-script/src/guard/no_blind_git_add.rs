@@ -1,30 +1,22 @@
 //! `no_blind_git_add`: everything is staged, and with it what nobody meant to commit.
 
 use super::options::{has_short, is_long, operands};
-use super::{Judge, Rule, git, paths};
-use crate::script::{Command, Part, Word};
+use super::{Concern, Judge, Rule, paths};
+use crate::script::{Part, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_blind_git_add",
     denies: "git add of everything: -A, --all, ., *",
     message: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
-    judge: Judge::Each {
-        names: &["git"],
+    judge: Judge::Each(&[Concern::Git {
+        subcommands: &["add", "stage"],
         offends,
-    },
+    }]),
 };
 
-fn offends(command: &Command) -> bool {
-    let Some(call) = git::call(command) else {
-        return false;
-    };
-    if !matches!(call.subcommand, "add" | "stage") {
-        return false;
-    }
-    let options_end = call.arguments.iter().position(|word| word.is("--"));
-    let options = call
-        .arguments
-        .get(..options_end.unwrap_or(call.arguments.len()));
+fn offends(words: &[Word]) -> bool {
+    let options_end = words.iter().position(|word| word.is("--"));
+    let options = words.get(..options_end.unwrap_or(words.len()));
     let options = options.unwrap_or_default();
     let is_dry = |word: &Word| has_short(word, "n", "") || is_long(word, "dry-run", 1);
     if options.iter().any(is_dry) {
@@ -35,7 +27,7 @@ fn offends(command: &Command) -> bool {
             || is_long(word, "all", 1)
             || is_long(word, "no-ignore-removal", 11)
     };
-    let pathspecs: Vec<&Word> = operands(call.arguments).collect();
+    let pathspecs: Vec<&Word> = operands(words).collect();
     let only_exclusions = !pathspecs.is_empty() && pathspecs.iter().all(|word| is_exclusion(word));
     options.iter().any(is_all) || pathspecs.into_iter().any(is_everything) || only_exclusions
 }

@@ -2,24 +2,20 @@
 
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, Start, could_match, matches_all_names};
-use super::{Judge, Rule};
-use crate::script::{Command, Word};
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_dangerous_rm",
     denies: "rm -rf of /, a home directory, .git, . or a bare wildcard",
     message: "permission denied: this rm command could delete critical data (.git, home directory, or root). Specify the full path explicitly (no wildcards, ~, or $HOME)",
-    judge: Judge::Each {
+    judge: Judge::Each(&[Concern::Programs {
         names: &["rm", "grm"],
         offends,
-    },
+    }]),
 };
 
-fn offends(command: &Command) -> bool {
-    if !matches!(command.name(), Some("rm" | "grm")) {
-        return false;
-    }
-    let words = command.arguments();
+fn offends(words: &[Word]) -> bool {
     // Also after `--`: a file called `-f` is rarer than a slip.
     let is_recursive = |word: &Word| has_short(word, "rR", "") || is_long(word, "recursive", 1);
     let is_forced = |word: &Word| has_short(word, "f", "") || is_long(word, "force", 1);

@@ -1,25 +1,24 @@
 //! `no_dd_to_device`: dd overwrites a device.
 
 use super::no_system_writes::is_harmless_device;
-use super::{Judge, Rule};
-use crate::script::Command;
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_dd_to_device",
     denies: "dd of=/dev/…",
     message: "permission denied: dd to a device is not allowed. Write to a regular file",
-    judge: Judge::Each {
+    judge: Judge::Each(&[Concern::Programs {
         names: &["dd", "gdd"],
         offends,
-    },
+    }]),
 };
 
-fn offends(command: &Command) -> bool {
+fn offends(words: &[Word]) -> bool {
     let is_device = |text: &str| {
         let target = text.strip_prefix("of=").unwrap_or_default();
         target.starts_with("/dev/") && !is_harmless_device(target)
     };
-    let mut words = command.arguments().iter();
-    matches!(command.name(), Some("dd" | "gdd"))
-        && words.any(|word| is_device(word.known_beginning()))
+    let mut words = words.iter();
+    words.any(|word| is_device(word.known_beginning()))
 }

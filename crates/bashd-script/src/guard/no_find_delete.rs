@@ -1,24 +1,20 @@
 //! `no_find_delete`: find walks the whole system or a whole home, and deletes.
 
 use super::paths::Path;
-use super::{Judge, Rule};
-use crate::script::{Command, Word};
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_find_delete",
     denies: "find over / or a home directory with -delete or -exec rm",
     message: "permission denied: find with -delete over the root or a home directory is not allowed. Name a directory below it",
-    judge: Judge::Each {
+    judge: Judge::Each(&[Concern::Programs {
         names: &["find", "gfind"],
         offends,
-    },
+    }]),
 };
 
-fn offends(command: &Command) -> bool {
-    if !matches!(command.name(), Some("find" | "gfind")) {
-        return false;
-    }
-    let words = command.arguments();
+fn offends(words: &[Word]) -> bool {
     let is_option = |word: &&Word| matches!(word.known(), Some("-H" | "-L" | "-P"));
     let starts = words.iter().skip_while(is_option);
     let mut starts = starts.take_while(|word| !word.known_beginning().starts_with(['-', '(', '!']));

@@ -1,17 +1,17 @@
 //! `no_force_push`: history that others have is overwritten.
 
 use super::options::{has_short, is_long};
-use super::{Judge, Rule, git};
-use crate::script::{Command, Word};
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_force_push",
     denies: "git push with --force, -f, --mirror or a +refspec",
     message: "permission denied: git push --force is not allowed. Use --force-with-lease for safer force pushes, or push without force",
-    judge: Judge::Each {
-        names: &["git"],
+    judge: Judge::Each(&[Concern::Git {
+        subcommands: &["push", "send-pack"],
         offends,
-    },
+    }]),
 };
 
 /// Options whose value is the next word.
@@ -24,16 +24,10 @@ const WITH_VALUE: [&str; 6] = [
     "--recurse-submodules",
 ];
 
-fn offends(command: &Command) -> bool {
-    let Some(call) = git::call(command) else {
-        return false;
-    };
-    if !matches!(call.subcommand, "push" | "send-pack") {
-        return false;
-    }
+fn offends(words: &[Word]) -> bool {
     let mut is_forced = false;
     let mut options_end = false;
-    let mut words = call.arguments.iter();
+    let mut words = words.iter();
     while let Some(word) = words.next() {
         if options_end {
             is_forced |= is_forced_ref(word);

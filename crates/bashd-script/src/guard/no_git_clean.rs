@@ -1,28 +1,21 @@
 //! `no_git_clean`: files that git does not know are gone, with directories or ignored ones.
 
 use super::options::{has_short, is_long};
-use super::{Judge, Rule, git};
-use crate::script::{Command, Word};
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_git_clean",
     denies: "git clean -f with -d, -x or -X",
     message: "permission denied: git clean -fdx deletes untracked files for good. Look with git clean -n, then remove files by name",
-    judge: Judge::Each {
-        names: &["git"],
+    judge: Judge::Each(&[Concern::Git {
+        subcommands: &["clean"],
         offends,
-    },
+    }]),
 };
 
-fn offends(command: &Command) -> bool {
-    let Some(call) = git::call(command).filter(|call| call.subcommand == "clean") else {
-        return false;
-    };
-    let options: Vec<&Word> = call
-        .arguments
-        .iter()
-        .take_while(|word| !word.is("--"))
-        .collect();
+fn offends(words: &[Word]) -> bool {
+    let options: Vec<&Word> = words.iter().take_while(|word| !word.is("--")).collect();
     let has = |letters: &str| options.iter().any(|word| has_short(word, letters, "e"));
     let long = |name: &str| options.iter().any(|word| is_long(word, name, 1));
     let is_dry = has("n") || long("dry-run");

@@ -1,23 +1,20 @@
 //! `no_git_reset_hard`: work that is not committed is gone.
 
 use super::options::is_long;
-use super::{Judge, Rule, git};
-use crate::script::Command;
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_git_reset_hard",
     denies: "git reset --hard",
     message: "permission denied: git reset --hard discards uncommitted work. Use git stash, or git reset --keep",
-    judge: Judge::Each {
-        names: &["git"],
+    judge: Judge::Each(&[Concern::Git {
+        subcommands: &["reset"],
         offends,
-    },
+    }]),
 };
 
-fn offends(command: &Command) -> bool {
-    let is_hard = |call: git::GitCall<'_>| {
-        let options = call.arguments.iter().take_while(|word| !word.is("--"));
-        call.subcommand == "reset" && options.into_iter().any(|word| is_long(word, "hard", 1))
-    };
-    git::call(command).is_some_and(is_hard)
+fn offends(words: &[Word]) -> bool {
+    let mut options = words.iter().take_while(|word| !word.is("--"));
+    options.any(|word| is_long(word, "hard", 1))
 }

@@ -1,27 +1,23 @@
 //! `no_kill_all`: every process of the user is ended.
 
-use super::{Judge, Rule};
-use crate::script::{Command, Word};
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_kill_all",
     denies: "kill -9 -1, killall5",
     message: "permission denied: this would end every process of the user. Name the process",
-    judge: Judge::Each {
-        names: &["kill"],
-        offends,
-    },
+    judge: Judge::Each(&[
+        Concern::Programs {
+            names: &["kill"],
+            offends: |words| targets(words).iter().any(|word| word.is("-1")),
+        },
+        Concern::Programs {
+            names: &["killall5"],
+            offends: |_| true,
+        },
+    ]),
 };
-
-fn offends(command: &Command) -> bool {
-    match command.name() {
-        Some("killall5") => true,
-        Some("kill") => targets(command.arguments())
-            .iter()
-            .any(|word| word.is("-1")),
-        _ => false,
-    }
-}
 
 /// The words after the signal.
 fn targets(words: &[Word]) -> &[Word] {

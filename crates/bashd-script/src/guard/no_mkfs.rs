@@ -1,28 +1,32 @@
 //! `no_mkfs`: a new file system where an old one was.
 
-use super::{Judge, Rule};
-use crate::script::Command;
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_mkfs",
     denies: "mkfs, mkfs.*, mke2fs, mkswap, wipefs -a",
     message: "permission denied: making a file system destroys what is on the device",
-    judge: Judge::Each {
-        names: &["mkfs", "mke2fs", "mkswap", "wipefs"],
-        offends,
-    },
+    judge: Judge::Each(&[
+        Concern::Programs {
+            names: &["mkfs", "mkfs.*", "mke2fs", "mkswap"],
+            offends: |words| !words.is_empty() && !only_asks(words),
+        },
+        Concern::Programs {
+            names: &["wipefs"],
+            offends: |words| has(words, &["-a", "--all", "-af", "-fa"]) && !only_asks(words),
+        },
+    ]),
 };
 
-fn offends(command: &Command) -> bool {
-    let Some(name) = command.name() else {
-        return false;
-    };
-    let has = |options: &[&str]| {
-        let mut words = command.arguments().iter();
-        words.any(|word| word.known().is_some_and(|text| options.contains(&text)))
-    };
-    let only_asks = has(&["--help", "--version", "-V", "-h", "-n", "--no-act"]);
-    let wipes = name == "wipefs" && has(&["-a", "--all", "-af", "-fa"]);
-    let makes = name == "mkfs" || name.starts_with("mkfs.") || matches!(name, "mke2fs" | "mkswap");
-    (makes && !command.arguments().is_empty() || wipes) && !only_asks
+fn only_asks(words: &[Word]) -> bool {
+    has(
+        words,
+        &["--help", "--version", "-V", "-h", "-n", "--no-act"],
+    )
+}
+
+fn has(words: &[Word], options: &[&str]) -> bool {
+    let mut known = words.iter().filter_map(Word::known);
+    known.any(|text| options.contains(&text))
 }

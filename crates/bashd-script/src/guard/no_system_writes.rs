@@ -1,19 +1,28 @@
 //! `no_system_writes`: accounts, rights or whole disks are overwritten.
 
 use super::options::operands;
-use super::{Judge, Rule};
-use crate::script::{Command, Word};
+use super::{Concern, Judge, Rule};
+use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
     denies: "writes to /etc/passwd and its kin, and to block devices",
     message: "permission denied: writing to account files or block devices is not allowed",
-    judge: Judge::Each {
-        names: &[
-            "tee", "truncate", "shred", "sponge", "cp", "mv", "install", "ln", "sed", "perl",
-        ],
-        offends,
-    },
+    judge: Judge::Each(&[
+        Concern::Written(is_system),
+        Concern::Programs {
+            names: &["tee", "truncate", "shred", "sponge"],
+            offends: |words| operands(words).any(is_system),
+        },
+        Concern::Programs {
+            names: &["cp", "mv", "install", "ln"],
+            offends: puts_last,
+        },
+        Concern::Programs {
+            names: &["sed", "perl"],
+            offends: edits_in_place,
+        },
+    ]),
 };
 
 const FILES: [&str; 6] = [
@@ -42,28 +51,18 @@ pub(super) fn is_harmless_device(path: &str) -> bool {
             .any(|place| name.starts_with(place))
 }
 
-fn offends(command: &Command) -> bool {
-    let redirects = command.redirects.iter();
-    let mut targets = redirects.filter(|redirect| redirect.operator.writes());
-    if targets.any(|redirect| is_system(&redirect.target)) {
-        return true;
-    }
-    let words = command.arguments();
-    match command.name() {
-        Some("tee" | "truncate" | "shred" | "sponge") => operands(words).any(is_system),
-        Some("cp" | "mv" | "install" | "ln") => {
-            let many = operands(words).count() > 1;
-            many && operands(words).last().is_some_and(is_system)
-        }
-        Some("sed" | "perl") => {
-            let in_place = |word: &Word| {
-                let text = word.known_beginning();
-                text.starts_with("-i") || text.starts_with("--in-place") || text.starts_with("-pi")
-            };
-            words.iter().any(in_place) && operands(words).any(is_system)
-        }
-        _ => false,
-    }
+/// What they write is named last.
+fn puts_last(words: &[Word]) -> bool {
+    let many = operands(words).count() > 1;
+    many && operands(words).last().is_some_and(is_system)
+}
+
+fn edits_in_place(words: &[Word]) -> bool {
+    let in_place = |word: &Word| {
+        let text = word.known_beginning();
+        text.starts_with("-i") || text.starts_with("--in-place") || text.starts_with("-pi")
+    };
+    words.iter().any(in_place) && operands(words).any(is_system)
 }
 
 fn is_system(word: &Word) -> bool {

@@ -1,6 +1,6 @@
 //! Where each value came from, and what was said that means nothing: the data of `config show`.
 
-use super::keys::{Effect, Key};
+use super::keys::Key;
 use super::value::Value;
 use std::fmt;
 use std::path::PathBuf;
@@ -25,13 +25,6 @@ pub struct Entry {
     pub value: Value,
     /// Who said so.
     pub origin: Origin,
-}
-
-impl Entry {
-    /// Whether the key acts yet.
-    pub fn effect(&self) -> Effect {
-        self.key.effect
-    }
 }
 
 /// Who gave a value.
@@ -73,7 +66,7 @@ pub struct Warning {
     /// Who gave it.
     pub origin: Origin,
     /// What was probably meant.
-    pub nearest: Option<&'static str>,
+    pub nearest: Option<String>,
 }
 
 impl fmt::Display for Warning {
@@ -88,7 +81,7 @@ impl fmt::Display for Warning {
                 )?;
             }
         }
-        match self.nearest {
+        match &self.nearest {
             Some(name) => write!(formatter, "; did you mean {name}?"),
             None => Ok(()),
         }

@@ -2,8 +2,9 @@
 //!
 //! Nothing here touches the system: callers hand over the texts they found.
 
-use super::keys::{self, KEYS, Key};
+use super::keys::{self, Key};
 use super::report::{Entry, Origin, Report, Warning};
+use super::table::KEYS;
 use super::value::{Unfit, Value};
 use super::{Config, env_vars, rules};
 use crate::error::{Error, ErrorKind, Result};
@@ -12,9 +13,6 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
-
-/// The reference: every key with its meaning and its default.
-pub const REFERENCE: &str = include_str!("../../config/default.toml");
 
 /// What the layers say, weakest last in precedence: flags, variables, file, defaults.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +102,7 @@ impl Values {
         Ok(())
     }
 
-    fn warn(&mut self, unknown: &str, origin: Origin, nearest: Option<&'static str>) {
+    fn warn(&mut self, unknown: &str, origin: Origin, nearest: Option<String>) {
         self.warnings.push(Warning {
             unknown: unknown.to_owned(),
             origin,
@@ -152,7 +150,7 @@ impl Values {
                 (None, _) if keys::is_group(&name) => {
                     return Err(wrong_type(&name, &"a table of keys", "a single value", &at));
                 }
-                (None, _) => self.warn(&name, at, keys::nearest(&name)),
+                (None, _) => self.warn(&name, at, nearest_key(&name)),
             }
         }
         Ok(())
@@ -166,7 +164,7 @@ impl Values {
                 continue;
             }
             let origin = Origin::Variable(name.clone().into_owned());
-            match KEYS.iter().find(|key| key.variable == name) {
+            match keys::of_variable(&name) {
                 Some(key) => {
                     let read = match text.to_str() {
                         Some(text) => Value::from_text(key.kind, text),
@@ -191,7 +189,7 @@ impl Values {
             let name = name.trim();
             match keys::find(name) {
                 Some(key) => self.set(key, Value::from_text(key.kind, text), Origin::Flag)?,
-                None => self.warn(name, Origin::Flag, keys::nearest(name)),
+                None => self.warn(name, Origin::Flag, nearest_key(name)),
             }
         }
         Ok(())
@@ -285,11 +283,15 @@ impl Values {
     }
 }
 
-fn nearest_variable(name: &str) -> Option<&'static str> {
+fn nearest_key(name: &str) -> Option<String> {
+    keys::nearest(name).map(str::to_owned)
+}
+
+fn nearest_variable(name: &str) -> Option<String> {
     let as_key = name.strip_prefix(env_vars::PREFIX)?.to_ascii_lowercase();
     let dotted = as_key.replacen('_', ".", 1);
     let name = keys::nearest(&dotted).or_else(|| keys::nearest(&as_key))?;
-    keys::find(name).map(|key| key.variable)
+    keys::find(name).map(Key::variable)
 }
 
 fn fit(key: &Key, read: Result<Value, Unfit>, origin: &Origin) -> Result<Value> {

@@ -77,7 +77,7 @@ fn the_reference_has_every_key_in_the_order_of_the_table() {
 fn the_reference_shows_the_defaults() {
     let file = ConfigFile {
         path: "reference".into(),
-        text: REFERENCE.to_owned(),
+        text: reference(),
     };
     let sources = Sources {
         file: Some(file),
@@ -92,11 +92,11 @@ fn the_reference_shows_the_defaults() {
 }
 
 #[test]
-fn the_reference_comments_every_key_and_marks_those_without_effect() {
+fn the_reference_comments_every_key() {
     let mut group = String::new();
     let mut comment = String::new();
     let mut seen = Vec::new();
-    for line in REFERENCE.lines() {
+    for line in reference().lines() {
         if let Some(said) = line.strip_prefix('#') {
             comment.push_str(said);
         } else if let Some(name) = line.strip_prefix('[') {
@@ -104,19 +104,53 @@ fn the_reference_comments_every_key_and_marks_those_without_effect() {
         } else if let Some((name, _)) = line.split_once(" = ") {
             let key = find(&format!("{group}{name}")).unwrap();
             assert!(!comment.is_empty(), "{} has no comment", key.name);
-            let marked = comment.contains("No effect yet");
-            assert_eq!(
-                marked,
-                key.effect == Effect::NotYet,
-                "{}: {comment}",
-                key.name
-            );
             seen.push(key.name);
         } else {
             comment.clear();
         }
     }
     assert_eq!(seen.len(), KEYS.len());
+}
+
+/// A value that a key can take, and that is not its default.
+fn other_value(key: &Key) -> String {
+    let other = |words: &[&str]| {
+        let mut words = words.iter().filter(|word| **word != key.default);
+        words.next().unwrap().to_string()
+    };
+    match key.kind {
+        Kind::Switch | Kind::ProfileOrSwitch => other(&["true", "false"]),
+        Kind::Number { min, max } => other(&[&min.to_string(), &max.to_string()]),
+        Kind::Size { max, .. } | Kind::ProfileOrSize { max } => max.to_string(),
+        Kind::Text | Kind::Path => "elsewhere".to_owned(),
+        Kind::Choice(words) => other(words),
+        // The lists that name rules take no other word.
+        Kind::List => "no_mkfs".to_owned(),
+        Kind::Rules => r#"[{"pattern": "x", "tool": "y", "message": "z"}]"#.to_owned(),
+    }
+}
+
+#[test]
+fn every_key_has_an_effect() {
+    // The other key of its group says nothing without this one.
+    let base = "bash.autoBackground.enabled=true";
+    let configured = |flags: &[&str]| {
+        let mut sources = sources();
+        sources.flags = flags.iter().map(ToString::to_string).collect();
+        format!("{:?}", resolve(&sources).unwrap().0)
+    };
+    for key in KEYS {
+        let value = match key.name {
+            "bash.autoBackground.enabled" => "false".to_owned(),
+            _ => other_value(key),
+        };
+        assert_ne!(
+            configured(&[base]),
+            configured(&[base, &format!("{}={value}", key.name)]),
+            "`{}` lands nowhere in the configuration",
+            key.name
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,351 @@
+//! Every setting, a row each: its key, what its value must be, its default, and what it means.
+//!
+//! All else that is said of a key is made of its row: the variable, the reference, `config show`, what a slip
+//! was probably meant to be, and the table of `docs/config.md` (a test compares that one; `BASHD_BLESS=1` writes
+//! it anew). A new setting is a row here and the field of [`Config`](super::Config) that it lands in, without which
+//! a test fails.
+
+use super::keys::{Key, Kind};
+
+/// Below a page, a spool could not even hold one write of a chatty command.
+const LEAST_SPOOL: u64 = 4 << 10;
+/// Above this, a size is a slip of the pen rather than a wish.
+const MOST_SPOOL: u64 = 1 << 40;
+/// Above this, what is shown is no window any more.
+const MOST_SHOWN: u64 = 1 << 30;
+/// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
+const MOST_COMMAND: u64 = 1 << 20;
+/// A century: keeps arithmetic on dates far from its limits.
+const MOST_DAYS: u64 = 36_500;
+/// More jobs than this are more processes than a machine of today has.
+const MOST_JOBS: u64 = 100_000;
+/// A year: a job that is meant to run longer is a service.
+const MOST_JOB_SECONDS: u64 = 366 * 86_400;
+
+const SPOOL: Kind = size(LEAST_SPOOL, MOST_SPOOL);
+const DAYS: Kind = number(0, MOST_DAYS);
+const JOBS: Kind = number(1, MOST_JOBS);
+/// What a command may use up; none for 0. Above this nothing is limited.
+const LIMIT: Kind = number(0, MOST_JOB_SECONDS);
+
+const fn number(min: u64, max: u64) -> Kind {
+    Kind::Number { min, max }
+}
+
+const fn size(min: u64, max: u64) -> Kind {
+    Kind::Size { min, max }
+}
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        default,
+        meaning,
+    }
+}
+
+/// Every key, in the order in which all lists show them. Keys of one group stand together.
+pub const KEYS: &[Key] = &[
+    key(
+        "profile",
+        Kind::Text,
+        "default",
+        "the profile of calls that name none",
+    ),
+    key(
+        "profiles_dir",
+        Kind::Path,
+        "",
+        "directory of your own profiles, one `NAME.toml` each; empty: `profiles` beside `config.toml`",
+    ),
+    key(
+        "shell",
+        Kind::Text,
+        "",
+        "the shell for profiles that leave the choice open: a path, or a name looked up in `PATH`; empty: \
+         the profile's own list. Profiles whose document names a shell always start that one",
+    ),
+    key(
+        "prefix",
+        Kind::Text,
+        "",
+        "words put before every command, such as `nice -n 5`, in profiles that leave the shell open; empty: \
+         none",
+    ),
+    key(
+        "snapshot",
+        Kind::Choice(&["profile", "on", "off"]),
+        "profile",
+        "whether shells take over aliases, functions, options and `PATH` from `~/.bashrc`, which is read \
+         again when it changes: `on`, `off`, or as the `profile` says (docs/sessions.md)",
+    ),
+    key(
+        "survivors",
+        Kind::Choice(&["profile", "keep", "end"]),
+        "profile",
+        "processes that outlive a normal exit of their shell (`server &`): `keep` leaves them running and \
+         reports them, `end` ends them, or as the `profile` says",
+    ),
+    key(
+        "safe_mode",
+        Kind::Choice(&["profile", "off", "compat", "strict"]),
+        "profile",
+        "whether only commands that read may run: `off`, `compat` (thirteen prefixes, without a shell), \
+         `strict` (read-only, option by option), or as the `profile` says (docs/safe-mode.md)",
+    ),
+    key(
+        "head_bytes",
+        Kind::ProfileOrSize { max: MOST_SHOWN },
+        "profile",
+        "of an output too long to be shown whole, bytes of its start that are shown, at most half of the \
+         room; or as the `profile` says (8 KiB in `default`, 0 in `pi`). Profiles whose document says what is \
+         shown keep to it",
+    ),
+    key(
+        "sessions.limit",
+        number(0, 1000),
+        "16",
+        "sessions at a time, the longest unused makes room; 0: none, and every call has a shell of its own \
+         (docs/sessions.md)",
+    ),
+    key(
+        "sessions.idle_seconds",
+        number(0, 31_536_000),
+        "1800",
+        "seconds after which an unused session is ended; 0: never",
+    ),
+    key(
+        "sessions.warm_shells",
+        number(0, 32),
+        "1",
+        "started shells that wait for a call without a session, in servers and the console, each used once \
+         and replaced (docs/sessions.md); 0: none",
+    ),
+    key(
+        "guard.enable",
+        Kind::List,
+        "",
+        "rules that are on besides those of the profile (docs/guard.md)",
+    ),
+    key(
+        "guard.disable",
+        Kind::List,
+        "",
+        "rules that are off, whatever the profile says",
+    ),
+    key(
+        "spool.head_bytes",
+        SPOOL,
+        "8MiB",
+        "bytes kept from the start of a run's output, 4KiB to 1TiB",
+    ),
+    key(
+        "spool.ring_bytes",
+        SPOOL,
+        "56MiB",
+        "bytes kept from the end of a run's output, 4KiB to 1TiB",
+    ),
+    key(
+        "spool.total_bytes",
+        size(0, MOST_SPOOL),
+        "10GiB",
+        "bytes that stored output may take in all, the oldest goes first; 0: no limit",
+    ),
+    key(
+        "spool.max_age_days",
+        DAYS,
+        "7",
+        "days after which stored output is removed, that of ended jobs included; 0: never",
+    ),
+    key(
+        "jobs.max",
+        JOBS,
+        "1024",
+        "jobs that have not ended, in all, 1 to 100000",
+    ),
+    key(
+        "jobs.max_per_owner",
+        JOBS,
+        "100",
+        "jobs of one owner that have not ended, 1 to 100000",
+    ),
+    key(
+        "jobs.max_seconds",
+        number(1, MOST_JOB_SECONDS),
+        "86400",
+        "seconds after which a job is ended, whatever its call asked for; at most a year",
+    ),
+    key(
+        "jobs.output_bytes",
+        SPOOL,
+        "1GiB",
+        "bytes of a job's output that are kept from its beginning, 4KiB to 1TiB; after that, the last \
+         `spool.ring_bytes`",
+    ),
+    key(
+        "limits.cpu_seconds",
+        LIMIT,
+        "0",
+        "processor time of each process of a command, in seconds, then it is killed; 0: no limit",
+    ),
+    key(
+        "limits.cpu_percent",
+        LIMIT,
+        "0",
+        "share of the processors, 100 is one; only by a control group; 0: no limit",
+    ),
+    key(
+        "limits.memory_bytes",
+        size(0, MOST_SPOOL),
+        "0",
+        "memory, as in `\"2GiB\"`; 0: no limit",
+    ),
+    key(
+        "limits.processes",
+        LIMIT,
+        "0",
+        "processes at a time; 0: no limit",
+    ),
+    key(
+        "limits.cgroup",
+        Kind::Text,
+        "auto",
+        "where control groups (cgroup v2) are made: `auto` below or beside our own, `off`, or a directory. A \
+         group holds the limits for all processes of a command together; without one each process has them \
+         for itself, and the number of processes counts all of the user's, and not root's. `bashd doctor` and the \
+         reply's `limits` say which it is (docs/jobs.md)",
+    ),
+    key(
+        "ledger.enabled",
+        Kind::Switch,
+        "true",
+        "whether each call leaves one record (docs/ledger.md)",
+    ),
+    key(
+        "ledger.retention_days",
+        DAYS,
+        "180",
+        "days after its end that a month of records is kept; 0: for ever",
+    ),
+    key(
+        "ledger.max_command_bytes",
+        size(0, MOST_COMMAND),
+        "64KiB",
+        "longest command text in a record, at most 1MiB; a longer one is cut and marked",
+    ),
+    key(
+        "urls.local_dir",
+        Kind::Path,
+        "",
+        "root of `local://`, for files that need not exist yet; empty: `local` in the state directory",
+    ),
+    key(
+        "urls.skills_dir",
+        Kind::Path,
+        "",
+        "directory of skills, a directory with a SKILL.md each; empty: `skill://` stands for itself",
+    ),
+    key(
+        "urls.agents_dir",
+        Kind::Path,
+        "",
+        "directory of what agents wrote, ID.md each; empty: `agent://` is refused",
+    ),
+    key(
+        "urls.memory_dir",
+        Kind::Path,
+        "",
+        "root of `memory://root`; empty: `memory://` is refused",
+    ),
+    key(
+        "urls.rules_dir",
+        Kind::Path,
+        "",
+        "directory of rules, NAME.md each; empty: `rule://` is refused",
+    ),
+    key(
+        "async.enabled",
+        Kind::Switch,
+        "false",
+        "whether a call may ask to run in the background; a model is told of `async` only then",
+    ),
+    key(
+        "async.pollWaitDuration",
+        Kind::Choice(&["5s", "10s", "30s", "1m", "5m"]),
+        "30s",
+        "how long a poll of `pi`'s job tool waits for the first of its jobs to end: `5s`, `10s`, `30s`, `1m` \
+         or `5m`",
+    ),
+    key(
+        "console.end_key",
+        Kind::Text,
+        "",
+        "the key that ends a command at whose terminal you type in the console: a name such as `F12` or \
+         `C-]`, `Escape` for a single Esc, `Escape Escape` for two within half a second; empty: what the \
+         profile says (`pi`: a single Esc)",
+    ),
+    key(
+        "bash.virtualTerminal",
+        Kind::Choice(&["off", "on"]),
+        "on",
+        "whether a command that asks for a terminal gets one: `on` or `off`; `PI_NO_PTY=1` switches it off, \
+         too",
+    ),
+    key(
+        "bash.autoBackground.enabled",
+        Kind::Switch,
+        "false",
+        "whether a long-running call of `pi` becomes a background job",
+    ),
+    key(
+        "bash.autoBackground.thresholdMs",
+        number(0, 86_400_000),
+        "60000",
+        "milliseconds after which a long-running call does, at the latest a second before its timeout",
+    ),
+    key(
+        "bashInterceptor.enabled",
+        Kind::ProfileOrSwitch,
+        "profile",
+        "whether commands are turned back for which the caller has a better tool: `true`, `false`, or as the \
+         `profile` says (`pi` does, for callers that name their tools)",
+    ),
+    key(
+        "bashInterceptor.patterns",
+        Kind::Rules,
+        "",
+        "the interceptor's rules, tables with `pattern`, `tool`, `message` and optional `flags`; empty: its \
+         seven defaults",
+    ),
+    key(
+        "shellMinimizer.enabled",
+        Kind::Switch,
+        "true",
+        "whether the output of known tools is shortened, in the profiles that do (docs/minimizer.md)",
+    ),
+    key(
+        "shellMinimizer.settingsPath",
+        Kind::Path,
+        "",
+        "a TOML file with filters of your own; empty: none",
+    ),
+    key(
+        "shellMinimizer.only",
+        Kind::List,
+        "",
+        "only these programs' output is shortened; empty: every known one",
+    ),
+    key(
+        "shellMinimizer.except",
+        Kind::List,
+        "",
+        "programs whose output is never shortened, whatever `only` says",
+    ),
+    key(
+        "shellMinimizer.maxCaptureBytes",
+        size(1024, MOST_SPOOL),
+        "4MiB",
+        "output longer than this is never shortened; at least 1KiB",
+    ),
+];

@@ -65,7 +65,7 @@ pub use exec::terminal::{
 };
 pub use jobs::{Job, Jobs};
 pub use profile::Profile;
-pub use reply::{Denied, LeftBehind, LeftReason, Reply};
+pub use reply::{Denied, FieldType, LeftBehind, LeftReason, Nothing, Reply, ReplyField};
 pub use request::Request;
 pub use run_id::RunId;
 pub use tokio_util::sync::CancellationToken;

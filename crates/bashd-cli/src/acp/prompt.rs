@@ -168,11 +168,7 @@ impl Turn {
 
 /// The reply without what the client sees anyway: clients show this to people.
 fn raw_output(reply: &Reply) -> Value {
-    let mut raw = serde_json::to_value(reply).unwrap_or_default();
-    if let Some(fields) = raw.as_object_mut() {
-        fields.retain(|name, value| !value.is_null() && name != "text" && name != "result");
-    }
-    raw
+    serde_json::to_value(reply.without(&["text", "result"])).unwrap_or_default()
 }
 
 /// The command: all text of the prompt.

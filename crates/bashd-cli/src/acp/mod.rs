@@ -17,7 +17,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use crate::serve::lines::{self, Line, Outbox};
-use crate::serve::{self, Server, asking};
+use crate::serve::{self, Server};
 use crate::settings::Settings;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -124,8 +124,6 @@ pub(crate) fn acp(
 ) -> Result<ExitStatus, Failure> {
     let mut server = Server::start(&arguments.serving, settings)?;
     server.set_front_end("acp");
-    // Nobody has spoken for this engine before.
-    let _ = server.engine.ask(asking::approver());
     let shared = Arc::new(Shared {
         server,
         timeout: arguments.timeout,

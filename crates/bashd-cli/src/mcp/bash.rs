@@ -1,13 +1,13 @@
 //! The tool that runs commands: one call from its arguments to its result.
 
-use super::approval::Asked;
+use super::approval::CallClient;
 use super::handler::{Shared, is_stateless};
 use super::load::Load;
 use super::log::Log;
 use super::news::Change;
 use super::progress::Progress;
 use super::result;
-use crate::serve::Server;
+use crate::serve::{Server, asking};
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -15,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call may take to end when the client has left.
@@ -54,13 +55,14 @@ impl Calls<'_> {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.take().unwrap_or_default()).to_string();
-        let asked = Asked::of(&request, &arguments, &context, &self.shared.seal);
+        let client = CallClient::of(&request, &arguments, &context, &self.shared.seal);
         let stop = CancellationToken::new();
         let call = self
             .shared
             .server
             .call(arguments.clone())
             .cancel_by(stop.clone());
+        let call = asking::on_behalf_of(Arc::clone(&client) as _, call);
         let work = async {
             // Its place in the queue is given back when the command is over.
             let _turn = self.shared.turns.acquire().await.ok();
@@ -73,16 +75,11 @@ impl Calls<'_> {
                 None => Some(self.shared.server.engine.run(call).await),
             }
         };
-        let reply = until_stopped(
-            std::sync::Arc::clone(&asked).scope(work),
-            &stop,
-            &context.ct,
-            &self.load.closing,
-        );
+        let reply = until_stopped(work, &stop, &context.ct, &self.load.closing);
         let Some(reply) = Box::pin(reply).await else {
             return Err(ErrorData::internal_error("the client has left", None));
         };
-        if let Some(question) = asked.question(&arguments, &self.shared.seal) {
+        if let Some(question) = client.question(&arguments, &self.shared.seal) {
             return Ok(question.into());
         }
         if let Some(address) = &reply.artifact {

@@ -5,7 +5,7 @@
     reason = "clients of the handshake set the level of log messages"
 )]
 
-use super::approval::{self, Seal};
+use super::approval::Seal;
 use super::artifact;
 use super::bash::{self, Calls};
 use super::instructions;
@@ -75,8 +75,6 @@ pub(super) struct Shared {
 impl Shared {
     /// What is ready for clients.
     pub(super) fn new(server: Server) -> Arc<Self> {
-        // An engine has one approver for its life; whom it asks follows from the call.
-        let _ = server.engine.ask(approval::approver());
         let bash = bash::tool(&server);
         let job = job::tool(&server);
         let mut tools = vec![bash.clone()];

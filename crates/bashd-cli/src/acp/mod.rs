@@ -30,7 +30,6 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -138,8 +137,7 @@ pub(crate) fn acp(
         "docs/acp.md",
     );
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
-    let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
-    let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    let (input, output) = lines::stdio().map_err(failed)?;
     let (ended, signal) = serve::until_done(&engine, |stop| async move {
         let lines = lines::read(File::from(input));
         let (outbox, flushed) = lines::write(File::from(output));

@@ -23,12 +23,7 @@ const LEAVE: Duration = Duration::from_secs(1);
 
 /// The profile's tool as the protocol wants it.
 pub(super) fn tool(server: &Server) -> Tool {
-    let mut definition = server.tool();
-    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
-    let name = text(definition["name"].take());
-    let description = text(definition["description"].take());
-    let schema = result::object(definition["input_schema"].take());
-    Tool::new(name, description, schema)
+    defined(server.tool())
         .with_title("Run a shell command")
         .with_raw_output_schema(result::schema())
         .with_annotations(
@@ -38,6 +33,15 @@ pub(super) fn tool(server: &Server) -> Tool {
                 .idempotent(false)
                 .open_world(true),
         )
+}
+
+/// A profile's definition as the protocol wants it.
+pub(super) fn defined(mut definition: Value) -> Tool {
+    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    let name = text(definition["name"].take());
+    let description = text(definition["description"].take());
+    let schema = result::object(definition["input_schema"].take());
+    Tool::new(name, description, schema)
 }
 
 /// What a call needs.

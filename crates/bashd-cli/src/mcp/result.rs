@@ -21,12 +21,7 @@ const AROUND: usize = 1024;
 /// The result of a call: the reply's text, and its fields.
 pub(super) fn of(reply: Reply) -> CallToolResult {
     let fields = serde_json::to_value(reply.without(ELSEWHERE)).unwrap_or_default();
-    let content = vec![ContentBlock::text(reply.text)];
-    let mut answer = if reply.is_error {
-        CallToolResult::error(content)
-    } else {
-        CallToolResult::success(content)
-    };
+    let mut answer = of_text(reply.text, reply.is_error);
     answer.structured_content = Some(fields);
     if !reply.result.is_null() {
         let mut meta = JsonObject::new();
@@ -34,6 +29,16 @@ pub(super) fn of(reply: Reply) -> CallToolResult {
         answer.meta = Some(MetaObject(meta));
     }
     answer
+}
+
+/// A result of text alone.
+pub(super) fn of_text(text: String, is_error: bool) -> CallToolResult {
+    let content = vec![ContentBlock::text(text)];
+    if is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    }
 }
 
 /// The line that answers a call of a client with a handshake, without its newline.

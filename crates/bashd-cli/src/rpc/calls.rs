@@ -13,9 +13,6 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// Commands that run at once, for all clients together; each has about four descriptors here.
-pub(super) const RUN_AT_ONCE: usize = 128;
-
 /// Calls that a client may have under way, running or waiting.
 pub(super) const MOST_CALLS: usize = 4096;
 

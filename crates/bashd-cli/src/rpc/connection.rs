@@ -6,13 +6,12 @@
 
 use super::Host;
 use super::answer;
-use super::calls::{Calls, Kind, MOST_CALLS, NewCall, RUN_AT_ONCE};
+use super::calls::{Calls, Kind, MOST_CALLS, NewCall};
 use super::message::{self, Events, Message, Offers, Said, ToolCall};
 use super::requests::{Requests, Waiting};
-use crate::serve::asking;
 use crate::serve::lines::{self, Line, MOST_LINE_BYTES, Outbox};
+use crate::serve::{RUN_AT_ONCE, asking};
 use bashd::jobs::{JobNews, News, Tell};
-use bashd::profile::schema;
 use bashd::request::By;
 use bashd::{Call, CancellationToken};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -47,9 +46,10 @@ pub(super) struct Ends {
 impl Ends {
     /// stdin and stdout.
     pub(super) fn stdio() -> io::Result<Self> {
+        let (input, output) = lines::stdio()?;
         Ok(Self {
-            input: io::stdin().as_fd().try_clone_to_owned()?,
-            output: io::stdout().as_fd().try_clone_to_owned()?,
+            input,
+            output,
             socket: None,
         })
     }
@@ -375,14 +375,7 @@ impl Connection {
             return Ok(Some(server.tool()));
         };
         match self.host.profiles.get(name) {
-            Ok(profile) => {
-                let pwd = server.cwd.to_string_lossy();
-                Ok(Some(schema::definition(
-                    &profile,
-                    &pwd,
-                    server.engine.config(),
-                )))
-            }
+            Ok(profile) => Ok(Some(server.tool_of(&profile))),
             Err(_) => Err(format!("there is no profile `{name}`")),
         }
     }

@@ -51,7 +51,7 @@ pub(crate) fn rpc(
     server.set_front_end("rpc");
     let host = Host {
         profiles: Arc::new(profiles),
-        turns: Arc::new(Semaphore::new(calls::RUN_AT_ONCE)),
+        turns: Arc::new(Semaphore::new(serve::RUN_AT_ONCE)),
         server,
         linger: arguments.linger,
     };

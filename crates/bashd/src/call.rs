@@ -1,9 +1,11 @@
 //! One call as a front end makes it: an input, and the token that stops it.
 
 use crate::exec::terminal::{ClientTerminal, Host};
+use crate::approval::Approver;
 use crate::profile::Profile;
 use crate::profile::parameters::Sets;
 use crate::request::{self, OnTimeout, Refusal, RefusalKind, Request};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,17 @@ pub struct Call {
     input: Input,
     pub(crate) cancel: CancellationToken,
     pub(crate) terminal: Option<Host>,
+    pub(crate) approver: Option<OwnApprover>,
+}
+
+/// Who is asked, as part of a call.
+#[derive(Clone)]
+pub(crate) struct OwnApprover(pub(crate) Approver);
+
+impl fmt::Debug for OwnApprover {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("OwnApprover")
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -41,6 +54,7 @@ impl Call {
             input,
             cancel: CancellationToken::new(),
             terminal: None,
+            approver: None,
         }
     }
 
@@ -77,6 +91,13 @@ impl Call {
     #[must_use]
     pub fn in_terminal_of(mut self, client: Arc<dyn ClientTerminal>) -> Self {
         self.terminal = Some(Host(client));
+        self
+    }
+
+    /// Asks this approver where a rule wants approval, and not the engine's own.
+    #[must_use]
+    pub fn approved_by(mut self, approver: Approver) -> Self {
+        self.approver = Some(OwnApprover(approver));
         self
     }
 

@@ -203,7 +203,8 @@ impl Engine {
         Jobs::new(&self.0.config)
     }
 
-    /// Says who is asked when a rule wants approval; without anybody, such commands are denied.
+    /// Says who is asked when a rule wants approval; without anybody, such commands are denied. A
+    /// call that brings an approver of its own ([`Call::approved_by`]) asks that one.
     ///
     /// An engine asks one approver for its whole life: a second one is handed back.
     pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
@@ -287,7 +288,7 @@ impl Shared {
             request, command, ..
         } = &*expanded;
         let judgement = self.config.judge(profile, request, command);
-        self.permit(&judgement, command, &call.cancel).await?;
+        self.permit(&judgement, command, call).await?;
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
         }
@@ -425,7 +426,7 @@ impl Shared {
         &self,
         judgement: &Judgement,
         command: &Command,
-        cancel: &CancellationToken,
+        call: &Call,
     ) -> Result<(), Ending> {
         let objection = match &judgement.verdict {
             Verdict::Allow => return Ok(()),
@@ -433,10 +434,11 @@ impl Shared {
             Verdict::Ask(objection) => objection,
         };
         let approval = Approval::new(&command.to_run, objection.clone());
-        let answer = match self.approver.get() {
+        let own = call.approver.as_ref().map(|own| &own.0);
+        let answer = match own.or_else(|| self.approver.get()) {
             Some(ask) => tokio::select! {
                 answer = ask(approval) => answer,
-                () = cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
+                () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
             },
             None => Answer::Refused,
         };

@@ -64,7 +64,7 @@ pub use exec::terminal::{
 };
 pub use jobs::{Job, Jobs};
 pub use profile::Profile;
-pub use reply::{Denied, Reply};
+pub use reply::{Denied, FieldType, Nothing, Reply, ReplyField};
 pub use request::Request;
 pub use run_id::RunId;
 pub use running::Running;

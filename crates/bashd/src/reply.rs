@@ -3,63 +3,98 @@
 //! State is data here, never text: timed out, cancelled, signalled and denied are fields. `text` is
 //! what a model sees, in the profile's literal words. The JSON form (`bashd run --json`) is this
 //! struct, field by field; names and types are stable and documented in `docs/reply.md`.
+//!
+//! A field is added by its line in [`Reply`]. Protocols make their schemas from [`Reply::FIELDS`],
+//! and a test holds the docs to it.
+
+mod fields;
 
 use crate::guard::Judgement;
 use crate::plan::LimitsInForce;
 use bashd_keeper::left_behind::LeftBehind;
-use serde::Serialize;
+use fields::{Typed, list, reply};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// The finished answer to one call.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct Reply {
-    /// The reply as the model sees it.
-    pub text: String,
-    /// Whether the profile counts this reply as a tool error.
-    pub is_error: bool,
-    /// The profile's own structured result.
-    pub result: Value,
-    /// The output text that the profile shows (its window, without the texts around it).
-    pub output: String,
-    /// The command's exit status; null when it was killed by a signal or never ran.
-    pub exit_code: Option<i32>,
-    /// The signal that ended the shell, or null.
-    pub signal: Option<i32>,
-    /// Whether the deadline ended the command.
-    pub timed_out: bool,
-    /// Whether the caller ended the command.
-    pub cancelled: bool,
-    /// The rule that denied the command, or null.
-    pub denied: Option<Denied>,
-    /// Why bashd itself failed or the request was bad, or null.
-    pub error: Option<String>,
-    /// Bytes that the command wrote (both streams together).
-    pub output_bytes: u64,
-    /// Newlines that the command wrote (both streams together).
-    pub output_lines: u64,
-    /// Bytes on stderr where the streams are apart, else null.
-    pub stderr_bytes: Option<u64>,
-    /// Bytes that the command wrote and `output` does not show.
-    pub omitted_bytes: u64,
-    /// Newlines that the command wrote and `output` does not show.
-    pub omitted_lines: u64,
-    /// Bytes that the command wrote and the spool no longer holds, exactly.
-    pub dropped_bytes: u64,
-    /// From request to reply, in milliseconds.
-    pub wall_ms: u64,
-    /// Handle of the stored full output, or null.
-    pub artifact: Option<String>,
-    /// Handle of the background job, or null.
-    pub job: Option<String>,
-    /// Processes that outlived the call.
-    pub left_behind: Vec<LeftBehind>,
-    /// Why the session's shell is gone, or is another one than before; null while state is kept.
-    pub session_reset: Option<String>,
-    /// The client's terminal that the command ran in, or null.
-    pub terminal: Option<String>,
-    /// What the command may use up, and by which means that is held; null where nothing is limited.
-    pub limits: Option<LimitsInForce>,
+pub use fields::{FieldType, Nothing, ReplyField};
+
+reply! {
+    /// The finished answer to one call.
+    ///
+    /// A field is defined by its line here. The first line of its comment is what clients are told
+    /// about it.
+    #[derive(Debug, Clone, Default, Serialize)]
+    #[non_exhaustive]
+    pub struct Reply {
+        /// The reply as the model sees it.
+        pub text: String,
+        /// Whether the profile counts this reply as a tool error.
+        pub is_error: bool,
+        /// The profile's own structured result.
+        pub result: Value,
+        /// The output, cut to its window.
+        /// It is what the profile shows, without the texts around it.
+        pub output: String,
+        /// The command's exit status, where it has one.
+        /// It has none when it was killed by a signal or never ran.
+        pub exit_code: Option<i32>,
+        /// The signal that ended the shell.
+        pub signal: Option<i32>,
+        /// The deadline ended the command.
+        pub timed_out: bool,
+        /// The caller ended the command.
+        pub cancelled: bool,
+        /// The rule that denied the command; nothing ran.
+        pub denied: Option<Denied>,
+        /// Why bashd itself failed, or what was wrong with the request.
+        pub error: Option<String>,
+        /// Bytes that the command wrote, shown or not.
+        /// Both streams together.
+        pub output_bytes: u64,
+        /// Newlines that the command wrote, shown or not.
+        /// Both streams together.
+        pub output_lines: u64,
+        /// Bytes on stderr, where the streams are apart.
+        pub stderr_bytes: Option<u64>,
+        /// Bytes that the output leaves out.
+        pub omitted_bytes: u64,
+        /// Newlines that the output leaves out.
+        pub omitted_lines: u64,
+        /// Bytes that are no longer kept.
+        /// The spool has lost exactly so many of those that the command wrote.
+        pub dropped_bytes: u64,
+        /// From request to reply, in milliseconds.
+        pub wall_ms: u64,
+        /// Handle of the stored full output.
+        pub artifact: Option<String>,
+        /// Handle of the background job.
+        pub job: Option<String>,
+        /// Processes that outlived the call.
+        pub left_behind: Vec<LeftBehind>,
+        /// Why the session has lost its state.
+        /// Its shell is gone, or is another one than before.
+        pub session_reset: Option<String>,
+        /// The terminal of the client in which it ran.
+        pub terminal: Option<String>,
+        /// What the command may use up, and by which means that is held.
+        pub limits: Option<LimitsInForce>,
+    }
+}
+
+impl Reply {
+    /// The fields that hold something, but for those that the caller has a place of its own for:
+    /// clients pass this on to models, and a null costs tokens and says nothing.
+    pub fn without<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
+        let reply = self;
+        Rest { reply, elsewhere }
+    }
+}
+
+/// A reply without some of its fields.
+struct Rest<'a> {
+    reply: &'a Reply,
+    elsewhere: &'a [&'a str],
 }
 
 /// Which rule denied a command, and its message.

@@ -17,7 +17,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use crate::serve::lines::{self, Line, Outbox};
-use crate::serve::{self, Server, asking};
+use crate::serve::{self, Server};
 use crate::settings::Settings;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -30,7 +30,6 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -124,8 +123,6 @@ pub(crate) fn acp(
 ) -> Result<ExitStatus, Failure> {
     let mut server = Server::start(&arguments.serving, settings)?;
     server.set_front_end("acp");
-    // Nobody has spoken for this engine before.
-    let _ = server.engine.ask(asking::approver());
     let shared = Arc::new(Shared {
         server,
         timeout: arguments.timeout,
@@ -140,8 +137,7 @@ pub(crate) fn acp(
         "docs/acp.md",
     );
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
-    let input = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
-    let output = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    let (input, output) = lines::stdio().map_err(failed)?;
     let (ended, signal) = serve::until_done(&engine, |stop| async move {
         let lines = lines::read(File::from(input));
         let (outbox, flushed) = lines::write(File::from(output));

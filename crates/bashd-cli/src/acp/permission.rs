@@ -18,13 +18,13 @@ const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
 
 /// The client of one turn.
-pub(super) struct Asked {
+pub(super) struct TurnClient {
     pub(super) connection: ConnectionTo<Client>,
     pub(super) session: SessionId,
     pub(super) tool_call: ToolCallId,
 }
 
-impl CanBeAsked for Asked {
+impl CanBeAsked for TurnClient {
     /// A client that can't ask, answers something else or cancels the turn has not said yes.
     fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
         let options = vec![

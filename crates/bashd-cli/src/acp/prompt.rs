@@ -1,7 +1,7 @@
 //! One turn: a prompt's text as a command, and what the client sees of it.
 
 use super::Shared;
-use super::permission::Asked;
+use super::permission::TurnClient;
 use super::terminal::Terminals;
 use crate::serve::asking;
 use agent_client_protocol::v1::schema::{
@@ -76,12 +76,12 @@ impl Turn {
         let command = command(request)?;
         self.announce(&command);
         let call = self.call(command, cwd).cancel_by(token);
-        let client = Arc::new(Asked {
+        let client = Arc::new(TurnClient {
             connection: self.connection.clone(),
             session: self.session.clone(),
             tool_call: self.tool_call.clone(),
         });
-        asking::on_behalf_of(Some(client), self.follow(call)).await
+        self.follow(asking::on_behalf_of(client, call)).await
     }
 
     /// Runs a call, and shows the client what happens.
@@ -168,11 +168,7 @@ impl Turn {
 
 /// The reply without what the client sees anyway: clients show this to people.
 fn raw_output(reply: &Reply) -> Value {
-    let mut raw = serde_json::to_value(reply).unwrap_or_default();
-    if let Some(fields) = raw.as_object_mut() {
-        fields.retain(|name, value| !value.is_null() && name != "text" && name != "result");
-    }
-    raw
+    serde_json::to_value(reply.without(&["text", "result"])).unwrap_or_default()
 }
 
 /// The command: all text of the prompt.

@@ -4,7 +4,8 @@
 //! needed, and call again with it; what they bring back is sealed and bound to the same arguments.
 
 use super::handler::is_stateless;
-use bashd::approval::{Answer, Approval, Approver};
+use crate::serve::asking::{CanBeAsked, PATIENCE};
+use bashd::approval::{Answer, Approval};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -13,22 +14,18 @@ use rmcp::model::{
 };
 use rmcp::service::{ElicitationMode, Peer, RequestContext};
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a user may think about it.
-const PATIENCE: Duration = Duration::from_mins(10);
+/// A question is taken back before nobody waits for its answer any more.
+const TAKEN_BACK: Duration = PATIENCE.saturating_sub(Duration::from_millis(100));
 
 /// The name of our question in a stateless answer.
 const QUESTION: &str = "approval";
 
-tokio::task_local! {
-    /// Who is asked in the call that this task makes.
-    static ASKED: Arc<Asked>;
-}
-
 /// Whom a call can ask.
-pub(super) struct Asked {
+pub(super) struct CallClient {
     way: Way,
     /// What was asked without an answer.
     open: Mutex<Option<Approval>>,
@@ -73,20 +70,7 @@ impl Seal {
     }
 }
 
-/// What an engine calls when a rule wants approval.
-pub(super) fn approver() -> Approver {
-    Arc::new(|approval| {
-        let asked = ASKED.try_with(Arc::clone).ok();
-        Box::pin(async move {
-            match asked {
-                Some(asked) => asked.ask(approval).await,
-                None => Answer::Refused,
-            }
-        })
-    })
-}
-
-impl Asked {
+impl CallClient {
     /// Whom the call of this request can ask.
     pub(super) fn of(
         request: &CallToolRequestParams,
@@ -110,11 +94,6 @@ impl Asked {
         })
     }
 
-    /// Runs something whose questions come here.
-    pub(super) async fn scope<F: Future>(self: Arc<Self>, future: F) -> F::Output {
-        ASKED.scope(self, future).await
-    }
-
     /// The answer that asks a stateless client, if there is an open question.
     pub(super) fn question(&self, arguments: &str, seal: &Seal) -> Option<InputRequiredResult> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,24 +105,29 @@ impl Asked {
         result.input_requests = Some(requests);
         Some(result)
     }
+}
 
-    async fn ask(&self, approval: Approval) -> Answer {
-        match &self.way {
-            Way::Approved(command) if *command == approval.command => Answer::Approved,
-            Way::Approved(_) | Way::Nobody => Answer::Refused,
-            Way::Now(peer) => {
-                let asked = peer.create_elicitation_with_timeout(form(&approval), Some(PATIENCE));
-                match asked.await.map(|result| result.action) {
-                    Ok(ElicitationAction::Accept) => Answer::Approved,
-                    _ => Answer::Refused,
+impl CanBeAsked for CallClient {
+    fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+        Box::pin(async move {
+            match &self.way {
+                Way::Approved(command) if *command == approval.command => Answer::Approved,
+                Way::Approved(_) | Way::Nobody => Answer::Refused,
+                Way::Now(peer) => {
+                    let form = form(&approval);
+                    let asked = peer.create_elicitation_with_timeout(form, Some(TAKEN_BACK));
+                    match asked.await.map(|result| result.action) {
+                        Ok(ElicitationAction::Accept) => Answer::Approved,
+                        _ => Answer::Refused,
+                    }
+                }
+                Way::Later => {
+                    let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+                    *open = Some(approval);
+                    Answer::Refused
                 }
             }
-            Way::Later => {
-                let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-                *open = Some(approval);
-                Answer::Refused
-            }
-        }
+        })
     }
 }
 

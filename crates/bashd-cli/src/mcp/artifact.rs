@@ -2,7 +2,7 @@
 
 use super::result;
 use bashd::artifact::{self, Excerpt, Grep, Range, Selection, Store};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -72,10 +72,8 @@ pub(super) fn tool() -> Tool {
 
 /// Answers one call. Reads files, and searches them: not for the runtime's own thread.
 pub(super) fn answer(store: &Store, arguments: JsonObject) -> CallToolResult {
-    read(store, arguments).unwrap_or_else(|complaint| {
-        let text = format!("Error: {complaint}");
-        CallToolResult::error(vec![ContentBlock::text(text)])
-    })
+    read(store, arguments)
+        .unwrap_or_else(|complaint| result::of_text(format!("Error: {complaint}"), true))
 }
 
 fn read(store: &Store, arguments: JsonObject) -> Result<CallToolResult, String> {
@@ -92,7 +90,7 @@ fn read(store: &Store, arguments: JsonObject) -> Result<CallToolResult, String> 
         (false, false) => text.clone(),
     };
     store.note_read(id, shown.len());
-    let mut result = CallToolResult::success(vec![ContentBlock::text(shown)]);
+    let mut result = result::of_text(shown, false);
     result.structured_content = Some(json!({
         "id": about.address,
         "text": text,

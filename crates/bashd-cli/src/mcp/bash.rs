@@ -1,13 +1,13 @@
 //! The tool that runs commands: one call from its arguments to its result.
 
-use super::approval::Asked;
+use super::approval::CallClient;
 use super::handler::{Shared, is_stateless};
 use super::load::Load;
 use super::log::Log;
 use super::news::Change;
 use super::progress::Progress;
 use super::result;
-use crate::serve::Server;
+use crate::serve::{Server, asking};
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -15,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call may take to end when the client has left.
@@ -22,12 +23,7 @@ const LEAVE: Duration = Duration::from_secs(1);
 
 /// The profile's tool as the protocol wants it.
 pub(super) fn tool(server: &Server) -> Tool {
-    let mut definition = server.tool();
-    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
-    let name = text(definition["name"].take());
-    let description = text(definition["description"].take());
-    let schema = result::object(definition["input_schema"].take());
-    Tool::new(name, description, schema)
+    defined(server.tool())
         .with_title("Run a shell command")
         .with_raw_output_schema(result::schema())
         .with_annotations(
@@ -37,6 +33,15 @@ pub(super) fn tool(server: &Server) -> Tool {
                 .idempotent(false)
                 .open_world(true),
         )
+}
+
+/// A profile's definition as the protocol wants it.
+pub(super) fn defined(mut definition: Value) -> Tool {
+    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    let name = text(definition["name"].take());
+    let description = text(definition["description"].take());
+    let schema = result::object(definition["input_schema"].take());
+    Tool::new(name, description, schema)
 }
 
 /// What a call needs.
@@ -54,13 +59,14 @@ impl Calls<'_> {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.take().unwrap_or_default()).to_string();
-        let asked = Asked::of(&request, &arguments, &context, &self.shared.seal);
+        let client = CallClient::of(&request, &arguments, &context, &self.shared.seal);
         let stop = CancellationToken::new();
         let call = self
             .shared
             .server
             .call(arguments.clone())
             .cancel_by(stop.clone());
+        let call = asking::on_behalf_of(Arc::clone(&client) as _, call);
         let work = async {
             // Its place in the queue is given back when the command is over.
             let _turn = self.shared.turns.acquire().await.ok();
@@ -73,16 +79,11 @@ impl Calls<'_> {
                 None => Some(self.shared.server.engine.run(call).await),
             }
         };
-        let reply = until_stopped(
-            std::sync::Arc::clone(&asked).scope(work),
-            &stop,
-            &context.ct,
-            &self.load.closing,
-        );
+        let reply = until_stopped(work, &stop, &context.ct, &self.load.closing);
         let Some(reply) = Box::pin(reply).await else {
             return Err(ErrorData::internal_error("the client has left", None));
         };
-        if let Some(question) = asked.question(&arguments, &self.shared.seal) {
+        if let Some(question) = client.question(&arguments, &self.shared.seal) {
             return Ok(question.into());
         }
         if let Some(address) = &reply.artifact {

@@ -5,7 +5,7 @@
     reason = "clients of the handshake set the level of log messages"
 )]
 
-use super::approval::{self, Seal};
+use super::approval::Seal;
 use super::artifact;
 use super::bash::{self, Calls};
 use super::instructions;
@@ -14,7 +14,7 @@ use super::load::Load;
 use super::log::Log;
 use super::news::{self, News, Subscriptions};
 use super::resources;
-use crate::serve::Server;
+use crate::serve::{RUN_AT_ONCE, Server};
 use bashd::artifact::Store;
 use bashd::profile::rules::Artifacts;
 use rmcp::model::{
@@ -57,9 +57,6 @@ pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
         .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// Commands that run at the same time; further ones wait for their turn.
-const AT_ONCE: usize = 128;
-
 /// What all clients of a server share.
 pub(super) struct Shared {
     pub(super) server: Server,
@@ -75,8 +72,6 @@ pub(super) struct Shared {
 impl Shared {
     /// What is ready for clients.
     pub(super) fn new(server: Server) -> Arc<Self> {
-        // An engine has one approver for its life; whom it asks follows from the call.
-        let _ = server.engine.ask(approval::approver());
         let bash = bash::tool(&server);
         let job = job::tool(&server);
         let mut tools = vec![bash.clone()];
@@ -91,7 +86,7 @@ impl Shared {
             news: News::new(),
             server,
             seal: Seal::new(),
-            turns: Semaphore::new(AT_ONCE),
+            turns: Semaphore::new(RUN_AT_ONCE),
         })
     }
 }

@@ -5,6 +5,7 @@
 use super::access::Access;
 use super::handler::{Handler, Shared};
 use super::load::Load;
+use super::message::LONGEST;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
 use anyhow::Context;
@@ -28,9 +29,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Where the protocol is spoken.
 const PATH: &str = "/mcp";
-
-/// Bytes of a message at most, as on stdin.
-const LONGEST: usize = 16 * 1024 * 1024;
 
 /// Connections at the same time; further ones wait to be accepted.
 const CONNECTIONS: usize = 256;

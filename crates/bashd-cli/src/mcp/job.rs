@@ -1,7 +1,9 @@
 //! The tool that looks after jobs, and jobs as resources.
 
+use super::bash::defined;
 use super::load::Load;
 use super::progress::Progress;
+use super::resources;
 use super::result;
 use crate::serve::Server;
 use bashd::CancellationToken;
@@ -9,7 +11,7 @@ use bashd::jobs::{Job, OutputQuery, Whose};
 use bashd::profile::schema;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, ReadResourceResult, Resource,
+    CallToolRequestParams, CallToolResult, ErrorData, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
@@ -23,13 +25,9 @@ const TAIL: u64 = 64 * 1024;
 
 /// The profile's tool, if it has one.
 pub(super) fn tool(server: &Server) -> Option<Tool> {
-    let mut definition = schema::job_definition(&server.profile, server.engine.config())?;
-    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
-    let name = text(definition["name"].take());
-    let description = text(definition["description"].take());
-    let input = result::object(definition["input_schema"].take());
+    let definition = schema::job_definition(&server.profile, server.engine.config())?;
     let output = json!({"type": "object", "description": "What the action found, as data"});
-    let tool = Tool::new(name, description, input)
+    let tool = defined(definition)
         .with_title("Look after background jobs")
         .with_raw_output_schema(result::object(output).into())
         .with_annotations(
@@ -65,12 +63,7 @@ pub(super) async fn answer(
             }
         }
     };
-    let told = vec![ContentBlock::text(reply.text)];
-    let mut answer = if reply.is_error {
-        CallToolResult::error(told)
-    } else {
-        CallToolResult::success(told)
-    };
+    let mut answer = result::of_text(reply.text, reply.is_error);
     answer.structured_content = Some(match reply.result {
         Value::Object(fields) => Value::Object(fields),
         other => json!({"result": other}),
@@ -111,9 +104,7 @@ pub(super) async fn read(
     let name = uri.strip_prefix(SCHEME)?;
     let jobs = server.engine.jobs();
     let Ok(job) = jobs.find(Whose::Owner(server.owner()), name) else {
-        let text = format!("there is no {uri}");
-        let data = json!({"uri": uri});
-        return Some(Err(ErrorData::resource_not_found(text, Some(data))));
+        return Some(Err(resources::missing(uri)));
     };
     let query = OutputQuery::tail(u64::MAX).at_most(TAIL);
     let output = match jobs.output(&job, &query).await {

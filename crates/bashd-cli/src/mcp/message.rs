@@ -9,6 +9,9 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 
+/// Bytes of a message at most, by whichever way it comes.
+pub(super) const LONGEST: usize = 16 * 1024 * 1024;
+
 /// A call of a tool, and nothing else beside it: what has more is left to rmcp.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -76,9 +76,8 @@ impl Progress {
 
 /// The last bytes of a text, from a character's start.
 fn end_of(text: &str) -> &str {
-    let start = text.len().saturating_sub(BYTES);
-    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at));
-    start.and_then(|at| text.get(at..)).unwrap_or_default()
+    let start = text.ceil_char_boundary(text.len().saturating_sub(BYTES));
+    text.get(start..).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -54,17 +54,19 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![artifact, job::template()])
 }
 
+/// Nothing has this address.
+pub(super) fn missing(uri: &str) -> ErrorData {
+    let text = format!("there is no {uri}");
+    ErrorData::resource_not_found(text, Some(json!({"uri": uri})))
+}
+
 /// Reads one. Reads files: not for the runtime's own thread.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let missing = || {
-        let text = format!("there is no {uri}");
-        ErrorData::resource_not_found(text, Some(json!({"uri": uri})))
-    };
     let id = uri
         .starts_with(artifact::SCHEME)
         .then(|| artifact::parse_id(uri));
-    let id = id.flatten().ok_or_else(missing)?;
-    let stored = store.open(id).map_err(|_| missing())?;
+    let id = id.flatten().ok_or_else(|| missing(uri))?;
+    let stored = store.open(id).map_err(|_| missing(uri))?;
     let excerpt = stored
         .excerpt(&Selection::default(), LIMIT)
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;

@@ -3,28 +3,25 @@
 //! Two forms of the same: rmcp's own, and the whole answer as a line. The line is written from the reply at once;
 //! rmcp's would be a tree of it first, and take several times as long.
 
-use bashd::plan::LimitsInForce;
-use bashd::{Denied, LeftBehind, Reply};
+use bashd::{FieldType, Nothing, Reply, ReplyField};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, RequestId};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Where the profile's own structured result stands in `_meta`: models have no use for it twice.
 const RESULT: &str = "bashd/result";
 
+/// The fields of a reply that have places of their own in the protocol.
+const ELSEWHERE: &[&str] = &["text", "is_error", "result"];
+
 /// Bytes that an answer usually has beside its text and its output.
 const AROUND: usize = 1024;
 
 /// The result of a call: the reply's text, and its fields.
 pub(super) fn of(reply: Reply) -> CallToolResult {
-    let fields = serde_json::to_value(Structured(&reply)).unwrap_or_default();
-    let content = vec![ContentBlock::text(reply.text)];
-    let mut answer = if reply.is_error {
-        CallToolResult::error(content)
-    } else {
-        CallToolResult::success(content)
-    };
+    let fields = serde_json::to_value(reply.without(ELSEWHERE)).unwrap_or_default();
+    let mut answer = of_text(reply.text, reply.is_error);
     answer.structured_content = Some(fields);
     if !reply.result.is_null() {
         let mut meta = JsonObject::new();
@@ -32,6 +29,16 @@ pub(super) fn of(reply: Reply) -> CallToolResult {
         answer.meta = Some(MetaObject(meta));
     }
     answer
+}
+
+/// A result of text alone.
+pub(super) fn of_text(text: String, is_error: bool) -> CallToolResult {
+    let content = vec![ContentBlock::text(text)];
+    if is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
+    }
 }
 
 /// The line that answers a call of a client with a handshake, without its newline.
@@ -47,7 +54,7 @@ pub(super) fn line(id: &RequestId, reply: &Reply) -> Option<Vec<u8>> {
                 kind: "text",
                 text: &reply.text,
             }],
-            structured_content: Structured(reply),
+            structured_content: reply.without(ELSEWHERE),
             is_error: reply.is_error,
             meta,
         },
@@ -58,17 +65,17 @@ pub(super) fn line(id: &RequestId, reply: &Reply) -> Option<Vec<u8>> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Answer<'a, S> {
     jsonrpc: &'static str,
     id: &'a RequestId,
-    result: Answered<'a>,
+    result: Answered<'a, S>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answered<'a> {
+struct Answered<'a, S> {
     content: [Text<'a>; 1],
-    structured_content: Structured<'a>,
+    structured_content: S,
     is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Meta<'a>>,
@@ -87,111 +94,54 @@ struct Meta<'a> {
     result: &'a Value,
 }
 
-/// What of a reply stands in `structuredContent`.
-struct Structured<'a>(&'a Reply);
-
-impl Serialize for Structured<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Fields::serialize(self.0, serializer)
-    }
-}
-
-/// The fields of a reply, but for those that have places of their own in the protocol. What is null in a
-/// reply is left out: clients pass this object on to models, and a null costs tokens and says nothing.
-#[derive(Serialize)]
-#[serde(remote = "Reply")]
-struct Fields {
-    output: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signal: Option<i32>,
-    timed_out: bool,
-    cancelled: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    denied: Option<Denied>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    output_bytes: u64,
-    output_lines: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stderr_bytes: Option<u64>,
-    omitted_bytes: u64,
-    omitted_lines: u64,
-    dropped_bytes: u64,
-    wall_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    artifact: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    job: Option<String>,
-    left_behind: Vec<LeftBehind>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_reset: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    terminal: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limits: Option<LimitsInForce>,
-}
-
 /// What `structuredContent` holds.
 pub(super) fn schema() -> Arc<JsonObject> {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    let flag = |about: &str| json!({"type": "boolean", "description": about});
-    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
-    let number = |about: &str| json!({"type": "integer", "description": about});
-    let left_behind = json!({
-        "type": "array",
-        "description": "Processes that outlived the call",
-        "items": {
-            "type": "object",
-            "properties": {
-                "pid": number("Its process id"),
-                "command": text("Its command line"),
-                "age_ms": count("Milliseconds since it started"),
-                "reason": {"type": "string", "enum": ["survivor", "not_permitted", "unkillable"]},
-            },
-            "required": ["pid", "command", "age_ms", "reason"],
-        },
-    });
-    let denied = json!({
+    let mut fields = Reply::FIELDS.to_vec();
+    fields.retain(|field| !ELSEWHERE.contains(&field.name));
+    for field in &mut fields {
+        // As `Reply::without` writes them.
+        if field.without == Nothing::Null {
+            field.without = Nothing::Absent;
+        }
+    }
+    Arc::new(object(of_object(&fields)))
+}
+
+fn of_object(fields: &[ReplyField]) -> Value {
+    let property = |field: &ReplyField| (field.name.to_owned(), property(field));
+    let required = fields
+        .iter()
+        .filter(|field| field.without != Nothing::Absent)
+        .map(|field| field.name);
+    json!({
         "type": "object",
-        "description": "The rule that denied the command; nothing ran",
-        "properties": {
-            "rule": text("Its name"),
-            "message": text("What it says"),
-            "suggested_tool": text("The tool to use instead"),
-        },
-        "required": ["rule", "message"],
-    });
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "output": text("The output, cut to its window"),
-            "exit_code": number("The command's exit status; absent when there is none"),
-            "signal": number("The signal that ended the shell"),
-            "timed_out": flag("The deadline ended the command"),
-            "cancelled": flag("The caller ended the command"),
-            "denied": denied,
-            "error": text("Why bashd itself failed, or what was wrong with the request"),
-            "output_bytes": count("Bytes that the command wrote, shown or not"),
-            "output_lines": count("Newlines that the command wrote, shown or not"),
-            "stderr_bytes": count("Bytes on stderr, where the streams are apart"),
-            "dropped_bytes": count("Bytes that are no longer kept"),
-            "wall_ms": count("From request to reply, in milliseconds"),
-            "artifact": text("Handle of the stored full output"),
-            "job": text("Handle of the background job"),
-            "left_behind": left_behind,
-            "omitted_bytes": count("Bytes that the output leaves out"),
-            "omitted_lines": count("Newlines that the output leaves out"),
-            "session_reset": text("Why the session has lost its state"),
-            "terminal": text("The terminal of the client in which it ran"),
-        },
-        "required": [
-            "output", "timed_out", "cancelled", "output_bytes", "output_lines", "dropped_bytes",
-            "wall_ms", "left_behind",
-        ],
-    });
-    Arc::new(object(schema))
+        "properties": fields.iter().map(property).collect::<JsonObject>(),
+        "required": required.collect::<Vec<_>>(),
+    })
+}
+
+fn property(field: &ReplyField) -> Value {
+    let mut property = of_type(field.holds);
+    property["description"] = json!(field.about());
+    if field.without == Nothing::Null {
+        property["type"] = json!([property["type"], "null"]);
+        if let Some(words) = property.get_mut("enum").and_then(Value::as_array_mut) {
+            words.push(Value::Null);
+        }
+    }
+    property
+}
+
+fn of_type(holds: FieldType) -> Value {
+    match holds {
+        FieldType::Text => json!({"type": "string"}),
+        FieldType::Flag => json!({"type": "boolean"}),
+        FieldType::Integer => json!({"type": "integer"}),
+        FieldType::Count => json!({"type": "integer", "minimum": 0}),
+        FieldType::OneOf(words) => json!({"type": "string", "enum": words}),
+        FieldType::List(of) => json!({"type": "array", "items": of_type(*of)}),
+        FieldType::Object(fields) => of_object(fields),
+    }
 }
 
 /// The members of a JSON object.
@@ -266,10 +216,72 @@ mod tests {
             let names: Vec<String> = expected.keys().cloned().collect();
             expected.retain(|_, value| !value.is_null());
             assert_eq!(Some(Value::Object(expected)), of(reply).structured_content);
-            let listed = include_str!("result.rs");
-            for name in names {
-                assert!(listed.contains(&format!("\n    {name}: ")), "{name}");
+            let schema = schema();
+            let listed = schema["properties"].as_object().unwrap();
+            assert_eq!(names, listed.keys().cloned().collect::<Vec<_>>());
+        }
+    }
+
+    /// Asserts that a value is as its schema says.
+    fn assert_fits(value: &Value, schema: &Value) {
+        let name = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        let said = &schema["type"];
+        let is_said = said == name
+            || said
+                .as_array()
+                .is_some_and(|any| any.contains(&json!(name)));
+        assert!(is_said, "{value}: {schema}");
+        if let Value::Object(members) = value {
+            for required in schema["required"].as_array().unwrap() {
+                assert!(
+                    members.contains_key(required.as_str().unwrap()),
+                    "{required}"
+                );
+            }
+            for (name, member) in members {
+                assert_fits(member, &schema["properties"][name]);
             }
         }
+        for item in value.as_array().into_iter().flatten() {
+            assert_fits(item, &schema["items"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_answered_is_as_the_schema_says() {
+        let schema = Value::Object((*schema()).clone());
+        for mut reply in replies().await {
+            let left = json!({"pid": 1, "command": "x", "age_ms": 1, "reason": "survivor"});
+            reply.left_behind = serde_json::from_value(json!([left])).unwrap();
+            let limits = json!({"kind": "rlimits", "out_of_memory": false});
+            reply.limits = Some(serde_json::from_value(limits).unwrap());
+            let answer = of(reply).structured_content.unwrap();
+            assert_fits(&answer, &schema);
+        }
+    }
+
+    #[test]
+    fn types_and_what_may_be_missing_are_in_the_schema() {
+        let schema = schema();
+        let (members, required) = (&schema["properties"], &schema["required"]);
+        let is_required = |name: &str| required.as_array().unwrap().contains(&json!(name));
+        let about = "From request to reply, in milliseconds";
+        let count = json!({"type": "integer", "minimum": 0, "description": about});
+        assert_eq!(members["wall_ms"], count);
+        assert!(is_required("wall_ms") && is_required("omitted_bytes"));
+        assert_eq!(members["exit_code"]["type"], "integer");
+        assert!(!is_required("exit_code") && !is_required("limits"));
+        assert_eq!(members["denied"]["required"], json!(["rule", "message"]));
+        let left = &members["left_behind"]["items"];
+        assert_eq!(left["properties"]["job"]["type"], json!(["string", "null"]));
+        let words = json!(["survivor", "not_permitted", "unkillable"]);
+        assert_eq!(left["properties"]["reason"]["enum"], words);
     }
 }

@@ -4,7 +4,7 @@
 //! too long, and an id that is in use.
 
 use super::load::Load;
-use super::message;
+use super::message::{self, LONGEST};
 use super::outlet::Outlet;
 use crate::serve::stdio::{Reader, Writer};
 use rmcp::RoleServer;
@@ -20,9 +20,6 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-
-/// Bytes of a message at most.
-const LONGEST: usize = 16 * 1024 * 1024;
 
 /// A line buffer that grew larger than this for one message is let go.
 const KEPT: usize = 256 * 1024;

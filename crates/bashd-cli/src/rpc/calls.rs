@@ -5,7 +5,6 @@
 
 use super::answer;
 use super::message::Events;
-use crate::serve::asking::{self, CanBeAsked};
 use crate::serve::lines::Outbox;
 use bashd::{Call, CancellationToken, Engine, Event, Reply};
 use serde_json::Value;
@@ -13,9 +12,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-
-/// Commands that run at once, for all clients together; each has about four descriptors here.
-pub(super) const RUN_AT_ONCE: usize = 128;
 
 /// Calls that a client may have under way, running or waiting.
 pub(super) const MOST_CALLS: usize = 4096;
@@ -45,13 +41,11 @@ impl Kind {
 }
 
 /// What is known of a call before it runs.
-pub(super) struct Asked {
+pub(super) struct NewCall {
     pub(super) id: Option<Value>,
     pub(super) kind: Kind,
     pub(super) call: Call,
     pub(super) events: Events,
-    /// Who is asked where a rule wants approval.
-    pub(super) asks: Option<Arc<dyn CanBeAsked>>,
     /// Bytes of its line.
     pub(super) bytes: usize,
 }
@@ -91,28 +85,28 @@ impl Calls {
     }
 
     /// Starts a call, or says why not.
-    pub(super) fn start(&mut self, asked: Asked) -> Result<(), String> {
-        if self.under_way.len() >= MOST_CALLS || self.bytes + asked.bytes > MOST_WAITING_BYTES {
+    pub(super) fn start(&mut self, new: NewCall) -> Result<(), String> {
+        if self.under_way.len() >= MOST_CALLS || self.bytes + new.bytes > MOST_WAITING_BYTES {
             return Err("too many calls at once: wait for some to end".into());
         }
         let has_id = |id: &Value| {
             let mut calls = self.under_way.values();
             calls.any(|call| call.id.as_ref() == Some(id))
         };
-        if let Some(id) = asked.id.as_ref().filter(|id| has_id(id)) {
+        if let Some(id) = new.id.as_ref().filter(|id| has_id(id)) {
             return Err(format!("a call with the id {id} is under way"));
         }
         let cancel = CancellationToken::new();
         let number = self.next;
         self.next += 1;
-        self.bytes += asked.bytes;
+        self.bytes += new.bytes;
         self.under_way.insert(
             number,
             UnderWay {
-                id: asked.id.clone(),
-                kind: asked.kind,
+                id: new.id.clone(),
+                kind: new.kind,
                 cancel: cancel.clone(),
-                bytes: asked.bytes,
+                bytes: new.bytes,
             },
         );
         let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
@@ -120,13 +114,11 @@ impl Calls {
         self.running.spawn(async move {
             let turn = tokio::select! {
                 biased;
-                turn = turn_of(asked.kind, turns) => turn,
+                turn = turn_of(new.kind, turns) => turn,
                 // One that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
-            let client = asked.asks.clone();
-            let call = carry_out(&engine, &outbox, asked, cancel, turn);
-            asking::on_behalf_of(client, call).await;
+            carry_out(&engine, &outbox, new, cancel, turn).await;
             Ended(number)
         });
         Ok(())
@@ -189,17 +181,17 @@ async fn turn_of(kind: Kind, turns: Arc<Semaphore>) -> Option<OwnedSemaphorePerm
 async fn carry_out(
     engine: &Engine,
     outbox: &Outbox,
-    asked: Asked,
+    new: NewCall,
     cancel: CancellationToken,
     turn: Option<OwnedSemaphorePermit>,
 ) {
-    let Asked {
+    let NewCall {
         id,
         kind,
         call,
         events,
         ..
-    } = asked;
+    } = new;
     let call = call.cancel_by(cancel);
     let reply = match events {
         _ if kind == Kind::Job => Some(engine.job(call).await),

@@ -6,13 +6,12 @@
 
 use super::Host;
 use super::answer;
-use super::calls::{Asked, Calls, Kind, MOST_CALLS, RUN_AT_ONCE};
+use super::calls::{Calls, Kind, MOST_CALLS, NewCall};
 use super::message::{self, Events, Message, Offers, Said, ToolCall};
 use super::requests::{Requests, Waiting};
-use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::{self, Line, MOST_LINE_BYTES, Outbox};
+use crate::serve::{RUN_AT_ONCE, asking};
 use bashd::jobs::{JobNews, News, Tell};
-use bashd::profile::schema;
 use bashd::request::By;
 use bashd::{Call, CancellationToken};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -47,9 +46,10 @@ pub(super) struct Ends {
 impl Ends {
     /// stdin and stdout.
     pub(super) fn stdio() -> io::Result<Self> {
+        let (input, output) = lines::stdio()?;
         Ok(Self {
-            input: io::stdin().as_fd().try_clone_to_owned()?,
-            output: io::stdout().as_fd().try_clone_to_owned()?,
+            input,
+            output,
             socket: None,
         })
     }
@@ -251,6 +251,13 @@ impl Connection {
     fn act(&mut self, message: Message, bytes: usize) -> Option<Value> {
         let Message { id, said } = message;
         let of = id.as_ref();
+        let new = |kind, call, events| NewCall {
+            id: id.clone(),
+            kind,
+            call,
+            events,
+            bytes,
+        };
         let (command, answer) = match said {
             Said::Hello(offers) => {
                 self.offers = offers;
@@ -259,39 +266,17 @@ impl Connection {
             }
             Said::Bash { command, events } => {
                 let call = self.bash(command, of);
-                let kind = Kind::Bash;
-                let asked = Asked {
-                    id: id.clone(),
-                    kind,
-                    call,
-                    events,
-                    asks: self.asks(of),
-                    bytes,
-                };
-                ("bash", self.start(asked))
+                ("bash", self.start(new(Kind::Bash, call, events)))
             }
             Said::Call(tool_call) => {
                 let events = tool_call.events;
-                let asked = self.tool_call(tool_call, of).map(|call| Asked {
-                    id: id.clone(),
-                    kind: Kind::Call,
-                    call,
-                    events,
-                    asks: self.asks(of),
-                    bytes,
-                });
-                ("call", asked.and_then(|asked| self.start(asked)))
+                let call = self.tool_call(tool_call, of);
+                let started = call.and_then(|call| self.start(new(Kind::Call, call, events)));
+                ("call", started)
             }
             Said::Job { arguments, profile } => {
-                let asked = Asked {
-                    id: id.clone(),
-                    kind: Kind::Job,
-                    call: self.plain_call(&arguments, profile),
-                    events: Events::Untold,
-                    asks: None,
-                    bytes,
-                };
-                ("job", self.start(asked))
+                let call = self.plain_call(&arguments, profile);
+                ("job", self.start(new(Kind::Job, call, Events::Untold)))
             }
             Said::AbortBash => {
                 self.calls.cancel_each(Kind::Bash);
@@ -324,8 +309,8 @@ impl Connection {
         server.engine.jobs().news(server.owner(), tell).ok()
     }
 
-    fn start(&mut self, asked: Asked) -> Result<Option<Value>, String> {
-        self.calls.start(asked).map(|()| None)
+    fn start(&mut self, call: NewCall) -> Result<Option<Value>, String> {
+        self.calls.start(call).map(|()| None)
     }
 
     /// A command as its user typed it: no other tool is suggested unless the command line says so.
@@ -334,7 +319,7 @@ impl Connection {
         request.command = command;
         request.interceptor = Some(request.interceptor == Some(true));
         request.by = By::Program;
-        let call = Call::from(request);
+        let call = self.asking(Call::from(request), id);
         if self.offers.terminal {
             call.in_terminal_of(self.client(id))
         } else {
@@ -351,7 +336,7 @@ impl Connection {
     }
 
     fn tool_call(&self, said: ToolCall, id: Option<&Value>) -> Result<Call, String> {
-        let call = self.plain_call(&said.arguments, said.profile);
+        let call = self.asking(self.plain_call(&said.arguments, said.profile), id);
         match (said.terminal, self.offers.terminal) {
             (Some(true), false) => Err("this client has offered no terminals: say hello".into()),
             (Some(true) | None, true) => Ok(call.in_terminal_of(self.client(id))),
@@ -359,8 +344,13 @@ impl Connection {
         }
     }
 
-    fn asks(&self, id: Option<&Value>) -> Option<Arc<dyn CanBeAsked>> {
-        self.offers.approve.then(|| self.client(id) as _)
+    /// The same call, which asks the client where it can be asked.
+    fn asking(&self, call: Call, id: Option<&Value>) -> Call {
+        if self.offers.approve {
+            asking::on_behalf_of(self.client(id), call)
+        } else {
+            call
+        }
     }
 
     fn client(&self, id: Option<&Value>) -> Arc<Requests> {
@@ -385,14 +375,7 @@ impl Connection {
             return Ok(Some(server.tool()));
         };
         match self.host.profiles.get(name) {
-            Ok(profile) => {
-                let pwd = server.cwd.to_string_lossy();
-                Ok(Some(schema::definition(
-                    &profile,
-                    &pwd,
-                    server.engine.config(),
-                )))
-            }
+            Ok(profile) => Ok(Some(server.tool_of(&profile))),
             Err(_) => Err(format!("there is no profile `{name}`")),
         }
     }

@@ -20,7 +20,7 @@ use crate::args::Rpc;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
 use crate::print::Printer;
-use crate::serve::{self, Server, asking};
+use crate::serve::{self, Server};
 use crate::settings::Settings;
 use bashd::profile::library::Library;
 use connection::Ends;
@@ -51,13 +51,11 @@ pub(crate) fn rpc(
     server.set_front_end("rpc");
     let host = Host {
         profiles: Arc::new(profiles),
-        turns: Arc::new(Semaphore::new(calls::RUN_AT_ONCE)),
+        turns: Arc::new(Semaphore::new(serve::RUN_AT_ONCE)),
         server,
         linger: arguments.linger,
     };
     let engine = host.server.engine.clone();
-    // The first to say so, since the engine is ours.
-    let _ = engine.ask(asking::approver());
     let (ended, signal) = if let Some(path) = &arguments.socket {
         let listening = socket::Listening::at(path)?;
         serve::until_done(&engine, |stop| socket::serve(host, listening, stop))?

@@ -1,47 +1,91 @@
 //! Whom a call asks where a rule wants approval: the client that made it.
 //!
-//! An engine has one approver for all its calls; a value of the call's own task says whose call it is.
+//! A protocol only puts the question into its own words and reads the answer ([`CanBeAsked`]). The
+//! call brings its client along; one that brings nobody is denied what a rule wants approval for.
 
-use bashd::approval::{Answer, Approval, Approver};
+use bashd::Call;
+use bashd::approval::{Answer, Approval};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a user may think about it.
-const PATIENCE: Duration = Duration::from_mins(10);
-
-tokio::task_local! {
-    /// Who is asked in the call that this task makes.
-    static CLIENT: Arc<dyn CanBeAsked>;
-}
+pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A client whose user can be asked.
 pub(crate) trait CanBeAsked: Send + Sync {
-    /// Asks whether the command may run.
+    /// Asks whether the command may run. Nobody waits for the answer longer than [`PATIENCE`].
     fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
 }
 
-/// Asks the client of the task; where there is none, the answer is no.
-pub(crate) fn approver() -> Approver {
-    Arc::new(|approval| {
-        let client = CLIENT.try_with(Arc::clone);
+/// The same call, which asks this client. No answer in time is a no.
+pub(crate) fn on_behalf_of(client: Arc<dyn CanBeAsked>, call: Call) -> Call {
+    call.approved_by(Arc::new(move |approval| {
+        let asked = Arc::clone(&client).ask(approval);
         Box::pin(async move {
-            let Ok(client) = client else {
-                return Answer::Refused;
-            };
-            let answer = tokio::time::timeout(PATIENCE, client.ask(approval)).await;
+            let answer = tokio::time::timeout(PATIENCE, asked).await;
             answer.unwrap_or(Answer::Refused)
         })
-    })
+    }))
 }
 
-/// Makes a call for a client, if it can be asked.
-pub(crate) async fn on_behalf_of<T>(
-    client: Option<Arc<dyn CanBeAsked>>,
-    call: impl Future<Output = T>,
-) -> T {
-    match client {
-        Some(client) => CLIENT.scope(client, call).await,
-        None => call.await,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bashd::config::{ConfigFile, Sources, resolve};
+    use bashd::{Engine, KeeperSource, NoKeeper, Reply, Request, Surroundings};
+
+    const RULE: &str = "[[rules]]\nname = 'asks'\ndecision = 'ask'\nmessage = 'really?'\n\
+        command = 'made-up'\nexamples.deny = ['made-up']\nexamples.allow = ['true']\n";
+
+    /// A user who always says this.
+    struct User(Answer);
+
+    impl CanBeAsked for User {
+        fn ask(self: Arc<Self>, _: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+            Box::pin(async move { self.0 })
+        }
+    }
+
+    /// The replies to calls that a rule wants approval for. None can run: there is no keeper.
+    async fn replies(clients: [Option<User>; 3]) -> Vec<Reply> {
+        let directory = tempfile::tempdir().unwrap();
+        let sources = Sources {
+            state_dir: directory.path().join("state"),
+            file: Some(ConfigFile {
+                path: directory.path().join("config.toml"),
+                text: RULE.to_owned(),
+            }),
+            ..Sources::default()
+        };
+        let surroundings = Surroundings {
+            cwd: directory.path().to_owned(),
+            env: Vec::new(),
+        };
+        let keeper = KeeperSource::Unavailable(NoKeeper::because("none"));
+        let config = resolve(&sources).unwrap().0;
+        let engine = Engine::new(config, surroundings, keeper).unwrap();
+        let mut replies = Vec::new();
+        for client in clients {
+            let call = Call::from(Request::new("made-up"));
+            let call = match client {
+                Some(client) => on_behalf_of(Arc::new(client), call),
+                None => call,
+            };
+            replies.push(engine.run(call).await);
+        }
+        replies
+    }
+
+    #[tokio::test]
+    async fn each_call_asks_its_own_client() {
+        let clients = [
+            Some(User(Answer::Approved)),
+            Some(User(Answer::Refused)),
+            None,
+        ];
+        let replies = replies(clients).await;
+        let denied: Vec<bool> = replies.iter().map(|reply| reply.denied.is_some()).collect();
+        assert_eq!(denied, [false, true, true]);
     }
 }

@@ -6,6 +6,7 @@
 
 use bashd::CancellationToken;
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use tokio::sync::{mpsc, oneshot};
 
 /// Bytes that a line may have. Anything longer is thrown away while it is read.
@@ -24,6 +25,13 @@ pub(crate) enum Line {
     Text(Vec<u8>),
     /// It was longer than a line may be.
     TooLong,
+}
+
+/// stdin and stdout, each as a descriptor of its own.
+pub(crate) fn stdio() -> io::Result<(OwnedFd, OwnedFd)> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok((input, output))
 }
 
 /// Reads lines until the input ends or nobody wants more.

@@ -28,6 +28,10 @@ use std::time::Duration;
 /// How long nobody has asked for anything when memory is given back.
 const QUIET: Duration = Duration::from_millis(500);
 
+/// Commands that run at once, for all clients of a server together; each has about four descriptors
+/// here. Further ones wait for their turn.
+pub(crate) const RUN_AT_ONCE: usize = 128;
+
 /// What a server stands on.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -91,8 +95,13 @@ impl Server {
 
     /// The profile's tool: `name`, `description`, `input_schema`.
     pub(crate) fn tool(&self) -> Value {
+        self.tool_of(&self.profile)
+    }
+
+    /// The same of another profile.
+    pub(crate) fn tool_of(&self, profile: &Profile) -> Value {
         let pwd = self.cwd.to_string_lossy();
-        schema::definition(&self.profile, &pwd, self.engine.config())
+        schema::definition(profile, &pwd, self.engine.config())
     }
 }
 

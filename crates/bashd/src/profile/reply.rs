@@ -78,9 +78,9 @@ pub struct Finished {
     pub written: Written,
     /// Bytes that the spool no longer holds.
     pub dropped_bytes: u64,
-    /// The whole output, if it was stored.
     /// The filter that shortened the output, if one did.
     pub(crate) minimized_by: Option<String>,
+    /// The whole output, if it was stored.
     pub(crate) artifact: Option<Kept>,
     /// Things to tell about the request or the run.
     pub notices: Vec<Notice>,
@@ -204,26 +204,7 @@ fn from_shaped(shaped: Shaped) -> Reply {
         text: shaped.text,
         is_error: shaped.is_error,
         result: shaped.result,
-        output: String::new(),
-        exit_code: None,
-        signal: None,
-        timed_out: false,
-        cancelled: false,
-        denied: None,
-        error: None,
-        output_bytes: 0,
-        output_lines: 0,
-        stderr_bytes: None,
-        omitted_bytes: 0,
-        omitted_lines: 0,
-        dropped_bytes: 0,
-        wall_ms: 0,
-        artifact: None,
-        job: None,
-        left_behind: Vec::new(),
-        session_reset: None,
-        terminal: None,
-        limits: None,
+        ..Reply::default()
     }
 }
 

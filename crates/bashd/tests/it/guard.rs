@@ -371,6 +371,24 @@ async fn an_approver_decides_and_a_denial_is_stricter() {
 }
 
 #[tokio::test]
+async fn a_call_asks_its_own_approver_first() {
+    let guarded = Guarded::with_config(ASKING, &[]);
+    let answering = |answer: Answer| {
+        Arc::new(move |_: Approval| {
+            Box::pin(async move { answer })
+                as std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>
+        })
+    };
+    assert!(guarded.engine.ask(answering(Answer::Approved)).is_ok());
+    let refused = Call::from(Request::new("rm x")).approved_by(answering(Answer::Refused));
+    let reply = guarded.run(refused).await;
+    assert_eq!(reply.denied.unwrap().rule, "ask-before-rm");
+    let reply = guarded.run(Request::new("rm x")).await;
+    assert_eq!((reply.denied, reply.exit_code), (None, Some(0)));
+    guarded.finish();
+}
+
+#[tokio::test]
 async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
     let guarded = Guarded::with_config(ASKING, &[]);
     let never = |_: Approval| {

@@ -1,6 +1,7 @@
 //! The detailed shape in `pi`'s words: order of the parts, every notice, every field.
 
 use super::*;
+use std::collections::BTreeSet;
 
 fn seconds(run: Ran) -> Ran {
     let mut run = run;
@@ -33,6 +34,21 @@ fn windowed(out: &str, max: usize, head: usize) -> Ran {
         .map(|cut| cut.arrange(None));
     run.finished.captured = capture.unwrap();
     run.finished.written = Written::of(&source, None);
+    run
+}
+
+/// A run of which limits that were asked for hide lines, before and after those that are shown.
+fn limited(before: u64, after: u64) -> Ran {
+    let mut run = windowed("3\n4\n", 51_200, 0);
+    let omitted = |lines| crate::output::Omitted {
+        bytes: 2 * lines,
+        lines,
+    };
+    run.finished.hidden.before = omitted(before);
+    run.finished.hidden.after = omitted(after);
+    if let Captured::One(capture) = &mut run.finished.captured {
+        run.finished.hidden.count_into(capture);
+    }
     run
 }
 
@@ -227,13 +243,7 @@ fn streaming_output_a_cut_line_is_no_cut_window() {
 
 #[test]
 fn limits_that_were_asked_for_are_no_limit_of_bytes() {
-    let mut run = windowed("3\n4\n", 51_200, 0);
-    let before = crate::output::Omitted { bytes: 4, lines: 2 };
-    run.finished.hidden.before = before;
-    if let Captured::One(capture) = &mut run.finished.captured {
-        run.finished.hidden.count_into(capture);
-    }
-    let reply = reply_of(&run);
+    let reply = reply_of(&limited(2, 0));
     assert!(
         reply.text.ends_with("\n\n[Showing lines 3-4 of 4]"),
         "{}",
@@ -267,4 +277,53 @@ fn what_was_asked_for_and_what_held_are_both_there() {
         reply_of(&run).result["details"].get("requestedTimeoutSeconds"),
         None
     );
+}
+
+/// Names of fields, and words that are values.
+fn words_of(value: &Value, words: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                words.insert(name.clone());
+                words_of(value, words);
+            }
+        }
+        Value::String(word) => {
+            words.insert(word.clone());
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_docs_name_every_field_of_the_result_and_no_other() {
+    let mut full = ran("pi", "", "").exit(3).notice(Notice::no_terminal("why"));
+    full.finished.requested_timeout = Some(5000.0);
+    full.finished.terminal = Some("terminal".to_owned());
+    let long_line = format!("{}\n", "x".repeat(1000));
+    let mut words = BTreeSet::new();
+    let runs = vec![
+        full,
+        ran("pi", "", "").ended_by(EndedBy::Timeout),
+        stored(windowed(&lines(100), 60, 0), 0),
+        stored(windowed(&lines(2000), 60, 24), 0),
+        stored(windowed(&long_line, 51_200, 0), 0),
+        limited(2, 0),
+        limited(0, 2),
+    ];
+    for run in &runs {
+        words_of(&reply_of(run).result, &mut words);
+    }
+    // Values that are no words of ours.
+    for value in ["why", "terminal", "7"] {
+        assert!(words.remove(value), "{value}");
+    }
+    let page = include_str!("../../../../../../docs/reply.md");
+    let begin = page.find("`pi`'s `details`").unwrap();
+    let paragraph = page.split_at(begin).1.split_once("\n\n").unwrap().0;
+    let code = paragraph.split('`').skip(1).step_by(2);
+    let named = code.flat_map(|code| code.split(|letter: char| !letter.is_alphanumeric()));
+    let named = named.filter(|word| !word.is_empty() && *word != "pi");
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
+    assert_eq!(named, words);
 }

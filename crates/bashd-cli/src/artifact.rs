@@ -212,9 +212,9 @@ fn unavailable(store: &Store, error: io::Error) -> Failure {
     match (is_missing, ids.as_slice()) {
         (false, _) => failure,
         (true, []) => failure.hint("nothing is stored"),
-        (true, [only]) => failure.hint(format!("there is only {only}")),
+        (true, [only]) => failure.hint(format!("only artifact {only} is stored")),
         (true, [first, .., last]) => failure.hint(format!(
-            "there are {} between {first} and {last}; `bashd artifact list` shows them",
+            "{} artifacts between {first} and {last} are stored; `bashd artifact list` shows them",
             ids.len()
         )),
     }

@@ -1,5 +1,6 @@
 //! Numbers and texts as people read them: short durations, short sizes, one line of bounded width.
 
+use std::fmt::Display;
 use unicode_width::UnicodeWidthChar;
 
 /// A duration in at most six columns: `8ms`, `1.2s`, `3m05s`, `2h03m`, `4d02h`.
@@ -28,6 +29,12 @@ pub(crate) fn size(bytes: u64) -> String {
     } else {
         format!("{}{unit}", tenths / 10)
     }
+}
+
+/// A number with its noun: `1 line`, `2 lines`. The plural of the noun ends in `s`.
+pub(crate) fn count<N: Copy + PartialEq + From<u8> + Display>(number: N, noun: &str) -> String {
+    let ending = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{ending}")
 }
 
 /// A text on one line: newlines shown as `↵`, nothing left that a terminal would act on.
@@ -100,6 +107,13 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
+    }
+
+    #[test]
+    fn counts_agree_with_their_noun() {
+        assert_eq!(count(0_usize, "line"), "0 lines");
+        assert_eq!(count(1_u64, "line"), "1 line");
+        assert_eq!(count(2_u64, "damaged line"), "2 damaged lines");
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub(crate) fn log(
     }
     page.finish()?;
     if records.damaged() > 0 {
-        let text = format!("{} damaged lines were passed over", records.damaged());
-        printer.warn(&text);
+        let lines = for_people::count(records.damaged(), "damaged line");
+        printer.warn(&format!("skipped {lines} of the ledger"));
     }
     if table.rows == 0 && !arguments.json {
         printer.remark(Paint::Hint, "log:", &nothing_found(arguments, settings));
@@ -75,11 +75,11 @@ fn json(record: &Record) -> Result<String, Failure> {
 fn nothing_found(arguments: &Log, settings: &Settings) -> String {
     let is_filtered = arguments.failed || arguments.since.is_some() || arguments.pattern.is_some();
     if is_filtered {
-        "no recorded call fits".to_owned()
+        "no recorded call matches".to_owned()
     } else if settings.config.ledger.enabled {
-        "no call was recorded yet".to_owned()
+        "no calls have been recorded yet".to_owned()
     } else {
-        "no call was recorded: `ledger.enabled` is false".to_owned()
+        "no calls are recorded: `ledger.enabled` is false".to_owned()
     }
 }
 
@@ -99,8 +99,8 @@ pub(crate) fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
             .and_then(|span| now.checked_sub(span.abs()))
     };
     understood.map(|zoned| zoned.timestamp()).map_err(|_| {
-        Failure::new(Kind::Usage, format!("--since does not understand {when:?}"))
-            .hint("give how long ago (90m, 2h, 3d), today, yesterday, or a date (2026-08-01)")
+        Failure::new(Kind::Usage, format!("--since can't use {when:?} as a time"))
+            .hint("give an age (90m, 2h, 3d), today, yesterday, or a date (2026-08-01)")
     })
 }
 

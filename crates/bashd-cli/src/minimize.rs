@@ -16,12 +16,13 @@ use std::path::{Path, PathBuf};
 
 /// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
 ///
-/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output that is not to be
-/// touched (short, a machine's format, the content of a file) comes out as it went in. Exit status 0 in every case.
+/// Without `--command`, it removes only what carries no facts: escapes, overwritten frames and
+/// repeats. Short output, machine formats and file contents come out unchanged. The exit status is 0
+/// in each case.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Minimize {
-    /// The command that printed it.
+    /// The command that printed the text.
     #[arg(
         long,
         value_name = "COMMAND",
@@ -29,13 +30,13 @@ pub(crate) struct Minimize {
         hide_default_value = true
     )]
     pub(crate) command: String,
-    /// The command's exit status. Known noise is left out only where it is 0.
+    /// The command's exit status. Known noise is left out only if it is 0.
     #[arg(long, value_name = "N")]
     pub(crate) exit: Option<i32>,
     /// Leave nothing out.
     #[arg(long)]
     pub(crate) lossless: bool,
-    /// Print one JSON object: text, filter, lines left out, or why it stays as it is.
+    /// Print one JSON object: text, filter, lines left out, or why the text is unchanged.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -46,11 +47,11 @@ pub(crate) struct Minimize {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum MinimizeAction {
-    /// Run the tests that a file of your own filters carries.
+    /// Run the tests in a file of your own filters.
     ///
-    /// Exit status 1 when one of them fails or the file is wrong.
+    /// Exits with status 1 when a test fails or the file is invalid.
     Test {
-        /// The file; the one of the setting `shellMinimizer.settingsPath` by default.
+        /// The file; by default the one that `shellMinimizer.settingsPath` names.
         file: Option<PathBuf>,
     },
 }
@@ -65,7 +66,7 @@ pub(crate) fn minimize(
     if let Some(MinimizeAction::Test { file }) = &arguments.action {
         let file = file.as_ref().or(minimizer.settings_path.as_ref());
         let file = file.ok_or_else(|| {
-            Failure::new(Kind::Usage, "there is no file of filters to test")
+            Failure::new(Kind::Usage, "there is no filter file to test")
                 .hint("name one, or set `shellMinimizer.settingsPath`")
         })?;
         return test(file, printer);

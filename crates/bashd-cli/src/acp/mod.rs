@@ -93,7 +93,7 @@ impl Shared {
             Error::invalid_params().data(json!(format!("there is no session {id}")))
         })?;
         if session.running.is_some() {
-            let reason = "a command of this session is running: cancel it first";
+            let reason = "a command is already running in this session: cancel it first";
             return Err(Error::invalid_request().data(json!(reason)));
         }
         let token = CancellationToken::new();
@@ -168,7 +168,7 @@ async fn serve_client(
         let text = match lines.recv().await? {
             // Both are answered as what can't be parsed; a mended text would be another command.
             Line::Text(bytes) => {
-                String::from_utf8(bytes).unwrap_or_else(|_| "a line that is no text".to_owned())
+                String::from_utf8(bytes).unwrap_or_else(|_| "a line that is not text".to_owned())
             }
             Line::TooLong => "a line that is too long".to_owned(),
         };

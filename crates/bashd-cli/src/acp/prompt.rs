@@ -104,7 +104,7 @@ impl Turn {
                 _ => {}
             }
         }
-        Err(Error::internal_error().data(json!("the call has no reply")))
+        Err(Error::internal_error().data(json!("the call ended without a reply")))
     }
 
     fn call(&self, command: String, cwd: PathBuf) -> Call {

@@ -59,7 +59,7 @@ fn unreadable(error: &serde_json::Error) -> Map<String, Value> {
     answer.insert("rule".to_owned(), "input".into());
     answer.insert(
         "message".to_owned(),
-        json!(format!("not a question: {error}")),
+        json!(format!("invalid input line: {error}")),
     );
     answer.insert("commands".to_owned(), json!([]));
     answer

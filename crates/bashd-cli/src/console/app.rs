@@ -68,7 +68,7 @@ impl App {
             over: Over::Nobody,
             watched: None,
             pager: None,
-            remark: "!command runs, /help explains".to_owned(),
+            remark: "!COMMAND runs a command, /help lists the rest".to_owned(),
             deed: None,
             is_leaving: false,
         }
@@ -256,7 +256,7 @@ impl App {
             KeyCode::Char('c') if control && self.runs.live.is_none() => {
                 self.remark.clear();
                 if self.prompt.text().is_empty() {
-                    "Ctrl-D leaves".clone_into(&mut self.remark);
+                    "Ctrl-D quits".clone_into(&mut self.remark);
                 }
                 self.prompt.set("");
             }
@@ -298,7 +298,7 @@ impl App {
     fn show_terminal(&mut self) {
         match &self.runs.live {
             Some(live) if live.has_terminal => self.over = Over::Own,
-            Some(_) => "it has no terminal".clone_into(&mut self.remark),
+            Some(_) => "the command has no terminal".clone_into(&mut self.remark),
             None => {}
         }
     }
@@ -335,12 +335,11 @@ impl App {
             prompt::Line::Call(arguments) => self.runs.call(&arguments, size),
             prompt::Line::Word(word, rest) => self.word(&word, &rest),
             prompt::Line::Text => {
-                "commands begin with !, words of the console with / (/help)"
-                    .clone_into(&mut self.remark);
+                "type !COMMAND to run a command, or /help".clone_into(&mut self.remark);
             }
         }
         if runs {
-            "Ctrl-T types at its terminal, Esc ends it".clone_into(&mut self.remark);
+            "Ctrl-T goes to its terminal, Esc ends it".clone_into(&mut self.remark);
         }
     }
 
@@ -373,7 +372,7 @@ impl App {
             }
             "help" => Pager::new("Help", help(&self.runs.end_key().label())),
             _ => {
-                self.remark = format!("there is no /{word}; /help lists what there is");
+                self.remark = format!("there is no /{word}; type /help for a list");
                 return;
             }
         };
@@ -387,26 +386,26 @@ impl App {
 }
 
 fn help(end_key: &str) -> Vec<render::Line> {
-    let ending = format!("Esc ends the running command; at a terminal, {end_key}");
+    let ending = format!("Esc ends the running command; in its terminal, {end_key} does");
     let lines = [
-        "!command      runs the command in a terminal, as you would; it is recorded",
-        "!!command     the same, kept out of what an agent is told",
-        "!cd DIR       changes the directory for what follows",
-        "{\"command\": … makes a call as an agent would: judged, cut and shown as its profile says",
-        "/runs         what runs and ran here",
-        "/jobs         the runs and jobs of all your bashd processes, as they go on; Enter opens one",
-        "/job NAME     opens one: its terminal, or its output",
-        "/send NAME T  answers it, with a line or with keys (C-c, Up, Enter)",
-        "/kill NAME    ends it",
-        "/artifact N   stored output",
-        "/log TEXT     what ran before, in any bashd, whose command contains the text",
-        "/quit         leaves; so does Ctrl-D",
+        "!command      runs a command in a terminal and records it",
+        "!!command     does the same, but agents are not told about it",
+        "!cd DIR       changes the directory for later commands",
+        "{\"command\": … makes a call as an agent would, with the rules and limits of the profile",
+        "/runs         lists what has run in this console",
+        "/jobs         follows the runs and jobs of all your bashd processes; Enter opens one",
+        "/job NAME     opens a job: its terminal or its output",
+        "/send NAME T  sends a job a line of text or keys (C-c, Up, Enter)",
+        "/kill NAME    ends a job",
+        "/artifact N   shows stored output",
+        "/log TEXT     lists past commands of any bashd that contain the text",
+        "/quit         quits, as does Ctrl-D",
         "",
-        "Tab completes paths, Up and Down recall lines, Alt-Enter begins another line",
-        "Ctrl-O shows all of the last output, or less of it",
-        "Ctrl-T types at the terminal of the running command, and back",
+        "Tab completes paths, Up and Down recall lines, Alt-Enter starts a new line",
+        "Ctrl-O shows the last output in full, and shortens it again",
+        "Ctrl-T goes to the terminal of the running command, and back",
         ending.as_str(),
-        "In a page: arrows, Space, b, g, G; q or Esc closes it",
+        "In a page, the arrows, Space, b, g and G scroll; q or Esc closes it",
     ];
     lines
         .map(|line| render::Line::new(Tone::Plain, line))

@@ -33,7 +33,7 @@ impl EndKey {
                 .map(Self::Key)
                 .ok_or_else(|| format!("`console.end_key`: there is no key `{name}`")),
             _ => Err(format!(
-                "`console.end_key` can't be {name:?}: a name such as F12 or C-], or Escape Escape"
+                "`console.end_key` can't be {name:?}: give a key like F12 or C-], or Escape Escape"
             )),
         }
     }

@@ -61,7 +61,7 @@ async fn list(jobs: &Jobs) -> Seen {
     let lines = all.iter().rev().map(line).collect();
     let targets: Vec<_> = all.iter().rev().map(|job| job.id.clone()).collect();
     if targets.is_empty() {
-        let nothing = "nothing has been running for longer than a second, and there is no job";
+        let nothing = "there are no jobs, and no command has been running for more than a second";
         return Seen {
             lines: vec![Line::new(Tone::Faint, nothing)],
             targets,

@@ -2,6 +2,7 @@
 
 use super::jobs;
 use super::overlay::Turn;
+use crate::for_people;
 use bashd::render::{Line, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::{Duration, Instant};
@@ -108,15 +109,15 @@ impl Pager {
 
     /// What can be done here.
     pub(super) fn footer(&self) -> String {
-        let count = self.lines.len();
+        let lines = for_people::count(self.lines.len(), "line");
         match (&self.follows, self.targets.is_empty()) {
             (Some(jobs::Page::List), false) => {
                 " ↑ ↓ choose · enter opens · s answers · x ends · q closes ".to_owned()
             }
             (Some(jobs::Page::Output(_)), _) => {
-                format!(" {count} lines · s answers · x ends · q closes ")
+                format!(" {lines} · s answers · x ends · q closes ")
             }
-            _ => format!(" {count} lines · q closes "),
+            _ => format!(" {lines} · q closes "),
         }
     }
 

@@ -206,7 +206,7 @@ impl Runs {
         };
         let lines: Vec<_> = self.shown.iter().rev().map(line).collect();
         if lines.is_empty() {
-            return vec![render::Line::new(Tone::Faint, "nothing ran here yet")];
+            return vec![render::Line::new(Tone::Faint, "nothing has run here yet")];
         }
         lines
     }

@@ -76,7 +76,7 @@ fn show(checks: &[Check], printer: &Printer) -> Result<(), Failure> {
     for check in checks {
         let (paint, word) = match check.verdict {
             Verdict::Good => (Paint::Good, "ok     "),
-            Verdict::Weaker => (Paint::Warning, "weaker "),
+            Verdict::Weaker => (Paint::Warning, "limited"),
             Verdict::Missing => (Paint::Bad, "MISSING"),
         };
         let verdict = page.paint(paint, word);

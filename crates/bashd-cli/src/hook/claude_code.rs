@@ -69,7 +69,7 @@ fn answer(event: &str, judge: &dyn Fn(&str) -> Result<Judgement, Failure>) -> An
         .is_some_and(|name| name != EVENT)
     {
         return Answer::Block(format!(
-            "bashd can only answer {EVENT} events: mend the hook's configuration"
+            "bashd can only answer {EVENT} events: fix the hook's configuration"
         ));
     }
     let Some(command) = event.tool_input.get("command").and_then(Value::as_str) else {

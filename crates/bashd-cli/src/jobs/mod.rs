@@ -11,6 +11,7 @@ use crate::args::{
 };
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::for_people;
 use crate::print::Printer;
 use crate::runtime;
 use crate::settings::Settings;
@@ -112,7 +113,10 @@ async fn list(
     if arguments.json {
         show::lines(&jobs, printer)?;
     } else if jobs.is_empty() && kept > 0 {
-        printer.note(&format!("no job runs; --all lists {kept} that ended"));
+        let ended = for_people::count(kept, "job");
+        printer.note(&format!(
+            "no jobs are running; --all lists {ended} that ended"
+        ));
     } else if jobs.is_empty() {
         printer.note("there are no jobs");
     } else {
@@ -120,7 +124,8 @@ async fn list(
     }
     let newer = desk.jobs.count_newer();
     if newer > 0 {
-        printer.note(&format!("jobs that only a newer bashd can read: {newer}"));
+        let unread = for_people::count(newer, "job");
+        printer.note(&format!("only a newer bashd can read {unread}"));
     }
     Ok(ExitStatus::Success)
 }
@@ -284,7 +289,7 @@ fn tell_end(
     if was_alive {
         printer.note(&format!("{alias} {ending}"));
     } else {
-        printer.note(&format!("{alias} was over already: it {ending}"));
+        printer.note(&format!("{alias} is not running: it {ending}"));
     }
     Ok(())
 }

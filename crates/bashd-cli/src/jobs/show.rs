@@ -102,20 +102,20 @@ pub(super) fn ending(job: &Job) -> String {
     };
     match job.state {
         State::Running => format!("has been running for {after}"),
-        State::WaitingForInput => format!("has been waiting for input, running for {after}"),
+        State::WaitingForInput => format!("is waiting for input, after running for {after}"),
         State::Survivors => match job.left_behind.as_slice() {
             [_] => "left a process running".to_owned(),
             all => format!("left {} processes running", all.len()),
         },
         State::Exited => format!("ended after {after}, {how}"),
         State::Killed => match job.ended_by {
-            Some(EndedBy::Timeout) => format!("was ended by its limit after {after}, {how}"),
+            Some(EndedBy::Timeout) => format!("timed out after {after}, {how}"),
             Some(EndedBy::Cancel) => format!("was ended after {after}, {how}"),
             None => format!("was killed after {after}, {how}"),
         },
         State::Lost => format!(
             "is lost: {}",
-            job.lost_because.unwrap_or("nobody knows why")
+            job.lost_because.unwrap_or("the reason is unknown")
         ),
     }
 }
@@ -139,7 +139,7 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
     );
     let mut rows = vec![
         ("job", called),
-        ("state", format!("it {}", ending(job))),
+        ("state", ending(job)),
         ("command", one_line(&job.command)),
         ("in", one_line(&job.cwd)),
         ("owner", one_line(&job.owner)),
@@ -153,7 +153,7 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
             .map(|waiting| ("asks", one_line(&waiting.prompt))),
     );
     if job.out_of_memory {
-        let text = "the kernel ended something of it for want of memory";
+        let text = "the kernel killed one of its processes because memory ran out";
         rows.push(("memory", text.to_owned()));
     }
     for left in &job.left_behind {

@@ -56,7 +56,7 @@ fn text(waited: &Waited) -> String {
     match (waited.met, &waited.by) {
         (Met::Yes, Some(by)) => format!("{alias}: {by}"),
         (Met::Yes, None) => format!("{alias} {state}"),
-        (Met::Ended, _) => format!("{alias} {state} before that"),
+        (Met::Ended, _) => format!("{alias} {state}, before the condition was met"),
         (Met::NotYet, _) => format!("{alias}: not yet, it {state}"),
     }
 }

@@ -47,13 +47,14 @@ impl Access {
             Some("") => return Err(Failure::new(Kind::Usage, "the token is empty")),
             Some(NONE) if is_here => Token::None,
             Some(NONE) => {
-                let message = format!("--token none is for loopback addresses, not for {address}");
+                let message =
+                    format!("--token none works only with loopback addresses, not with {address}");
                 return Err(Failure::new(Kind::Usage, message));
             }
             Some(token) => Token::Given(token.to_owned()),
             None if is_here => Token::Generated(random()?),
             None => {
-                let message = format!("{address} is not a loopback address, and there is no token");
+                let message = format!("{address} is not a loopback address, so it needs a token");
                 return Err(Failure::new(Kind::Usage, message)
                     .hint("give one: --token-file FILE, or --token TOKEN"));
             }
@@ -119,7 +120,7 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
 fn random() -> Result<String, Failure> {
     let mut bytes = [0; RANDOM];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .context("there is no randomness for a token")
+        .context("no token can be generated")
         .map_err(|chain| Failure::of(Kind::System, chain))?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -139,7 +140,7 @@ pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
         return Ok(SocketAddr::new(here, port));
     }
     text.parse()
-        .map_err(|_| "expected PORT, or an address such as 127.0.0.1:PORT".to_owned())
+        .map_err(|_| "expected PORT, or an address like 127.0.0.1:PORT".to_owned())
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub(super) async fn serve(
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(access.address)
         .await
-        .with_context(|| format!("{} can't be listened on", access.address))
+        .with_context(|| format!("can't listen on {}", access.address))
         .map_err(|chain| Failure::of(Kind::System, chain))?;
     let address = listener.local_addr().unwrap_or(access.address);
     printer.note(&format!("listening on http://{address}{PATH}"));

@@ -28,9 +28,9 @@ pub(super) fn tool(server: &Server) -> Option<Tool> {
     let name = text(definition["name"].take());
     let description = text(definition["description"].take());
     let input = result::object(definition["input_schema"].take());
-    let output = json!({"type": "object", "description": "What the action found, as data"});
+    let output = json!({"type": "object", "description": "The result of the action, as data"});
     let tool = Tool::new(name, description, input)
-        .with_title("Look after background jobs")
+        .with_title("Manage background jobs")
         .with_raw_output_schema(result::object(output).into())
         .with_annotations(
             ToolAnnotations::new()

@@ -1,5 +1,6 @@
 //! What a client hears while a command runs: how long, how much, and the end of its output.
 
+use crate::for_people;
 use bashd::Event;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use std::time::{Duration, Instant};
@@ -64,7 +65,8 @@ impl Progress {
         self.told = Some(Instant::now());
         self.told_bytes = self.bytes;
         let elapsed = self.begun.elapsed().as_secs_f64();
-        let mut message = format!("running for {elapsed:.1} s, {} bytes of output", self.bytes);
+        let bytes = for_people::count(self.bytes, "byte");
+        let mut message = format!("running for {elapsed:.1} s, {bytes} of output");
         let lines: Vec<&str> = self.tail.trim_end().lines().rev().take(LINES).collect();
         for line in lines.into_iter().rev() {
             message.push('\n');

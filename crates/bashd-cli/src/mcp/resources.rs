@@ -1,6 +1,7 @@
 //! What clients may read by address: stored output, and jobs.
 
 use super::job;
+use crate::for_people;
 use bashd::artifact::{self, Selection, Store, Summary};
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
@@ -22,7 +23,7 @@ pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesR
     let below = match cursor.map(str::parse) {
         None => u64::MAX,
         Some(Ok(number)) => number,
-        Some(Err(_)) => return Err(ErrorData::invalid_params("the cursor is not ours", None)),
+        Some(Err(_)) => return Err(ErrorData::invalid_params("the cursor is unknown", None)),
     };
     let mut ids = store.ids().unwrap_or_default();
     ids.sort_unstable();
@@ -39,7 +40,8 @@ pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesR
 }
 
 fn resource(summary: Summary) -> Resource {
-    let about = format!("Output of a command: {} lines", summary.lines);
+    let lines = for_people::count(summary.lines, "line");
+    let about = format!("Output of a command: {lines}");
     Resource::new(summary.address, format!("output {}", summary.id))
         .with_description(about)
         .with_mime_type("text/plain")
@@ -49,7 +51,7 @@ fn resource(summary: Summary) -> Resource {
 /// The forms of our addresses.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let artifact = ResourceTemplate::new("artifact://{id}", "stored output")
-        .with_description("The output of a command, whose reply names its address")
+        .with_description("The output of a command; its reply gives the address")
         .with_mime_type("text/plain");
     ListResourceTemplatesResult::with_all_items(vec![artifact, job::template()])
 }

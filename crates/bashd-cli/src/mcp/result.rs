@@ -158,7 +158,7 @@ pub(super) fn schema() -> Arc<JsonObject> {
         "description": "The rule that denied the command; nothing ran",
         "properties": {
             "rule": text("Its name"),
-            "message": text("What it says"),
+            "message": text("Its message"),
             "suggested_tool": text("The tool to use instead"),
         },
         "required": ["rule", "message"],
@@ -175,7 +175,7 @@ pub(super) fn schema() -> Arc<JsonObject> {
             "error": text("Why bashd itself failed, or what was wrong with the request"),
             "output_bytes": count("Bytes that the command wrote, shown or not"),
             "output_lines": count("Newlines that the command wrote, shown or not"),
-            "stderr_bytes": count("Bytes on stderr, where the streams are apart"),
+            "stderr_bytes": count("Bytes on stderr, if the streams are separate"),
             "dropped_bytes": count("Bytes that are no longer kept"),
             "wall_ms": count("From request to reply, in milliseconds"),
             "artifact": text("Handle of the stored full output"),
@@ -183,8 +183,8 @@ pub(super) fn schema() -> Arc<JsonObject> {
             "left_behind": left_behind,
             "omitted_bytes": count("Bytes that the output leaves out"),
             "omitted_lines": count("Newlines that the output leaves out"),
-            "session_reset": text("Why the session has lost its state"),
-            "terminal": text("The terminal of the client in which it ran"),
+            "session_reset": text("Why the session lost its state"),
+            "terminal": text("The client's terminal in which the command ran"),
         },
         "required": [
             "output", "timed_out", "cancelled", "output_bytes", "output_lines", "dropped_bytes",

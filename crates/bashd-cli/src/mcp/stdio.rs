@@ -153,7 +153,7 @@ impl Stdio {
         if is_message && id.is_none() && value.get("id").is_none() {
             return; // A notification that we do not know concerns us not.
         }
-        let text = "not a JSON-RPC 2.0 message of this protocol";
+        let text = "not a valid JSON-RPC 2.0 message of this protocol";
         self.answer_error(ErrorData::invalid_request(text, None), id);
     }
 
@@ -222,7 +222,7 @@ impl Transport<RoleServer> for Stdio {
                     return None;
                 }
                 Line::TooLong => {
-                    let text = format!("message of more than {LONGEST} bytes");
+                    let text = format!("the message has more than {LONGEST} bytes");
                     self.answer_error(ErrorData::new(ErrorCode::INVALID_REQUEST, text, None), None);
                 }
                 Line::Whole => {

@@ -100,7 +100,7 @@ impl Calls {
             calls.any(|call| call.id.as_ref() == Some(id))
         };
         if let Some(id) = asked.id.as_ref().filter(|id| has_id(id)) {
-            return Err(format!("a call with the id {id} is under way"));
+            return Err(format!("a call with the id {id} is already in progress"));
         }
         let cancel = CancellationToken::new();
         let number = self.next;
@@ -209,7 +209,7 @@ async fn carry_out(
     let response = match (kind, reply) {
         (Kind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply),
         (Kind::Call | Kind::Job, Some(reply)) => answer::full(id.as_ref(), kind.name(), &reply),
-        (_, None) => answer::failure(id.as_ref(), kind.name(), "the call has no reply"),
+        (_, None) => answer::failure(id.as_ref(), kind.name(), "the call ended without a reply"),
     };
     outbox.send(&response).await;
     // Kept until the client has taken the reply: one that does not read starts nothing more.

@@ -353,7 +353,9 @@ impl Connection {
     fn tool_call(&self, said: ToolCall, id: Option<&Value>) -> Result<Call, String> {
         let call = self.plain_call(&said.arguments, said.profile);
         match (said.terminal, self.offers.terminal) {
-            (Some(true), false) => Err("this client has offered no terminals: say hello".into()),
+            (Some(true), false) => {
+                Err("this client has not offered terminals: send `hello` first".into())
+            }
             (Some(true) | None, true) => Ok(call.in_terminal_of(self.client(id))),
             (Some(false), _) | (None, false) => Ok(call),
         }
@@ -375,7 +377,7 @@ impl Connection {
         if self.calls.cancel(target) {
             Ok(Some(Value::Null))
         } else {
-            Err(format!("no call with the id {target} is under way"))
+            Err(format!("no call with the id {target} is in progress"))
         }
     }
 

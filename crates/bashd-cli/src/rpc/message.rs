@@ -87,7 +87,7 @@ pub(super) fn read(line: &[u8]) -> Result<Message, Misunderstood> {
     let value: Value =
         serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
     let Value::Object(mut fields) = value else {
-        return Err(unreadable("a message is an object".into()));
+        return Err(unreadable("a message must be an object".into()));
     };
     let id = match fields.remove("id") {
         None | Some(Value::Null) => None,
@@ -236,7 +236,7 @@ mod tests {
     fn what_is_no_message_is_said_to_be_none() {
         for (line, command, reason) in [
             ("nonsense", "parse", "Failed to parse command: expected"),
-            ("[1]", "parse", "a message is an object"),
+            ("[1]", "parse", "a message must be an object"),
             ("{}", "parse", "`type` must be a string"),
             (r#"{"type":7}"#, "parse", "`type` must be a string"),
             (r#"{"id":{},"type":"bash"}"#, "parse", "`id` must be"),

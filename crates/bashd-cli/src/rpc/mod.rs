@@ -62,7 +62,11 @@ pub(crate) fn rpc(
         let listening = socket::Listening::at(path)?;
         serve::until_done(&engine, |stop| socket::serve(host, listening, stop))?
     } else {
-        serve::greet(printer, "requests, a JSON object a line,", "docs/rpc.md");
+        serve::greet(
+            printer,
+            "requests, one JSON object per line,",
+            "docs/rpc.md",
+        );
         let ends = Ends::stdio().map_err(|error| Failure::of(Kind::System, error.into()))?;
         serve::until_done(&engine, |stop| async move {
             connection::serve(host, ends, stop).await;

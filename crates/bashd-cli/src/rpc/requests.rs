@@ -55,7 +55,7 @@ impl Waiting {
                 }
                 Ok(())
             }
-            _ => Err(format!("no request had the id {id}")),
+            _ => Err(format!("there was no request with the id {id}")),
         }
     }
 
@@ -104,7 +104,7 @@ impl Requests {
             self.outbox.send(&request).await;
             let answer = answer.await.map_err(|_| gone())??;
             serde_json::from_value(answer)
-                .map_err(|error| format!("the client's answer to {method} is no answer: {error}"))
+                .map_err(|error| format!("the client's answer to {method} is invalid: {error}"))
         })
     }
 }

@@ -96,7 +96,7 @@ fn remove_stale(path: &Path) -> Result<(), Failure> {
             fs::remove_file(path).map_err(|error| Failure::of(Kind::System, error.into()))
         }
         _ => {
-            let message = format!("{shown} is served already");
+            let message = format!("{shown} is already in use by another server");
             Err(Failure::new(Kind::Usage, message).hint("connect to it, or choose another path"))
         }
     }
@@ -136,7 +136,7 @@ pub(super) async fn serve(
 fn admit(stream: &UnixStream, clients: usize) -> io::Result<()> {
     let ours = rustix::process::geteuid().as_raw();
     let refusal = if stream.peer_cred()?.uid() != ours {
-        "this socket is for another user"
+        "this socket belongs to another user"
     } else if clients >= MOST_CLIENTS {
         "too many clients"
     } else {

@@ -67,7 +67,7 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     }
     if let Some(name) = &arguments.session {
         let message =
-            format!("the session `{name}` would end with this call: bashd run ends after it");
+            format!("the session `{name}` would end with this call, after which bashd run exits");
         let hint = "sessions live in a server: bashd mcp or bashd rpc";
         return Err(Failure::new(Kind::Usage, message).hint(hint));
     }

@@ -1,4 +1,4 @@
-//! What the command line looks like; nothing here acts on it.
+//! The shape of the command line; nothing here acts on it.
 //!
 //! Help, man page and completions are made from these types, so their doc comments are read by
 //! users.
@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// The options of everywhere, whether they stand before the subcommand or after it.
+    /// The options that every subcommand takes, whether given before the subcommand or after it.
     pub(crate) fn everywhere(&self) -> Everywhere {
         let before = &self.everywhere;
         let Some(after) = self.subcommand.everywhere() else {
@@ -53,10 +53,10 @@ impl Cli {
     }
 }
 
-/// Options that stand before the subcommand or after it.
+/// Options that may be given before the subcommand or after it.
 ///
-/// They are not clap's global arguments: of a list that stands in both places, clap keeps only
-/// the second.
+/// They are not clap's global arguments: if a list is given in both places, clap keeps only the
+/// second.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Everywhere {
@@ -204,7 +204,7 @@ pub(crate) enum OnTimeoutName {
     Kill,
 }
 
-/// What decides before a command runs, besides the rules of profile and configuration.
+/// Options that decide whether a command may run, besides the rules of profile and configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Judging {
     /// Allow only commands that read, and test runners: compat checks prefixes, strict every option.
@@ -218,7 +218,7 @@ pub(crate) struct Judging {
     pub(crate) tools: Vec<String>,
 }
 
-/// The names of safe mode's readings.
+/// The names of safe mode's variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SafeModeName {
     Off,

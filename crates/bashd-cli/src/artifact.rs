@@ -133,7 +133,7 @@ pub(crate) fn remove(
 /// Writes the pieces of a selection as they come.
 struct Printing {
     page: Page,
-    /// There where JSON is printed.
+    /// Present if JSON is printed.
     decoder: Option<Decoder>,
     starts_line: bool,
     /// Bytes of output that were printed.
@@ -170,7 +170,7 @@ impl Printing {
         self.page.bytes(&text)
     }
 
-    /// Writes what is left; the answer is what went wrong, if anything did.
+    /// Writes what is left; fails if anything went wrong.
     fn finish(mut self) -> Option<Failure> {
         if self.failed.is_some() {
             return self.failed;

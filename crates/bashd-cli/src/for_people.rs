@@ -42,7 +42,7 @@ pub(crate) fn one_line(text: &str) -> String {
     one_line_keeping_blanks(text.trim_end())
 }
 
-/// The same with the blanks at its end, for what is marked column by column.
+/// Like [`one_line`], but keeps the blanks at the end, for text that is marked column by column.
 pub(crate) fn one_line_keeping_blanks(text: &str) -> String {
     let visible = |character: char| match character {
         '\n' => '↵',
@@ -53,12 +53,12 @@ pub(crate) fn one_line_keeping_blanks(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// Marks that turn the direction of text around, so that a line seems to say something else.
+/// Characters that reverse the direction of text, so that a line seems to say something else.
 fn is_invisible(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
-/// The text cut to so many columns, with `…` in place of what is missing.
+/// The text cut to this many columns, with `…` in place of what is missing.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let width = |character: char| character.width().unwrap_or_default();
     if text.chars().map(width).sum::<usize>() <= columns {

@@ -83,7 +83,7 @@ fn nothing_found(arguments: &Log, settings: &Settings) -> String {
     }
 }
 
-/// Understands a time, a date, a day's name or how long ago.
+/// Parses a time, a date, the name of a day, or an age.
 pub(crate) fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
     let at_midnight = |date: Date| date.to_zoned(now.time_zone().clone());
     let understood = if let Ok(time) = when.parse::<Timestamp>() {

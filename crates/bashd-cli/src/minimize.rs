@@ -56,7 +56,7 @@ pub(crate) enum MinimizeAction {
     },
 }
 
-/// Reads raw text and prints what is shown of it.
+/// Reads raw text and prints the minimized text.
 pub(crate) fn minimize(
     arguments: &Minimize,
     settings: &Settings,
@@ -118,7 +118,7 @@ pub(crate) fn minimize(
     Ok(ExitStatus::Success)
 }
 
-/// Runs the tests of a file of filters.
+/// Runs the tests in a filter file.
 fn test(path: &Path, printer: &Printer) -> Result<ExitStatus, Failure> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("{} can't be read", path.display()))

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::surroundings;
 use bashd::profile::schema;
 
-/// Prints the definition of the profile that was named, or of the configured one.
+/// Prints the definition of the named profile, or of the configured one.
 pub(crate) fn schema(
     arguments: &Schema,
     settings: &Settings,

@@ -14,7 +14,7 @@ use bashd::savings::{Row, Savings, savings};
 use clap::Args;
 use serde_json::json;
 
-/// The tokenizer that counts.
+/// The tokenizer that counts tokens.
 const TOKENIZER: &str = "o200k_base";
 
 /// Show what minimizing output saved, by command.

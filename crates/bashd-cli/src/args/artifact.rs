@@ -69,7 +69,7 @@ pub(crate) struct ArtifactRm {
     pub(super) everywhere: Everywhere,
 }
 
-/// Both ends of a range, each of which may be left open.
+/// Both ends of a range; either may be left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) first: Option<u64>,

@@ -23,7 +23,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// The options of everywhere, wherever they stand.
+    /// The options that every subcommand takes, wherever they are given.
     pub(super) fn everywhere(&self) -> &Everywhere {
         match &self.action {
             None => &self.everywhere,

@@ -1,9 +1,9 @@
-//! What a command may use up, on the command line of `run`.
+//! The options of `run` that limit a command's resources.
 
 use bashd::plan::Resources;
 use clap::Args;
 
-/// What a command may use up beside time; the configuration holds where nothing is said.
+/// Limits on a command's resources other than time; the configuration applies where none is given.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Limiting {
     /// Kill any process of the command that has used this many seconds of processor time.
@@ -18,7 +18,7 @@ pub(crate) struct Limiting {
 }
 
 impl Limiting {
-    /// As the library takes it.
+    /// The limits as the library takes them.
     pub(crate) fn resources(&self) -> Resources {
         let none = Resources::default();
         let cpu = self.cpu.map_or(none, |limit| none.cpu_seconds(limit));

@@ -36,7 +36,7 @@ pub(crate) struct Mcp {
     pub(super) everywhere: Everywhere,
 }
 
-/// What every server is told about the calls that it will make.
+/// Options of every server for the calls that it makes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Serving {
     /// Offer the tools of this profile; by default the configured one.

@@ -1,4 +1,4 @@
-//! What the console knows, and what a key does to it.
+//! The console's state, and what each key does.
 
 use super::complete::complete;
 use super::history;
@@ -16,13 +16,13 @@ use bashd::request::By;
 use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 use std::time::Instant;
 
-/// What is said while a command runs, and another is asked for.
+/// The remark when another command is asked for while one runs.
 const BUSY: &str = "A bash command is already running. Press Esc to cancel it first.";
 
-/// Rows of a page that are no lines of it: the border, and what is below.
+/// Rows of a page that hold no lines: the border, and what is below it.
 const FRAME: u16 = 2;
 
-/// The terminal of a job, or of another bashd's command, at which somebody looks.
+/// The terminal of a job, or of another bashd's command, that the user is watching.
 struct Watched {
     job: Box<Job>,
     terminal: Box<JobTerminal>,
@@ -36,11 +36,11 @@ enum Over {
     Own,
 }
 
-/// Something that was waited for.
+/// An event that the console waited for.
 pub(super) enum Happened {
-    /// The command that runs here told something.
+    /// The command that runs here sent an event.
     Own(Option<Event>),
-    /// A terminal at which somebody looks was written to; or it is over.
+    /// The watched terminal was written to; `None` when it is closed.
     Watched(Option<Vec<u8>>),
 }
 
@@ -74,7 +74,7 @@ impl App {
         }
     }
 
-    /// Does what takes time: to jobs, and to pages that follow them.
+    /// Does the work that takes time: on jobs, and on pages that follow them.
     pub(super) async fn attend(&mut self, size: (u16, u16)) {
         let jobs = self.runs.engine().jobs();
         if let Some(deed) = self.deed.take() {
@@ -96,7 +96,7 @@ impl App {
         }
     }
 
-    /// Shows a job; returns what is said about it.
+    /// Shows a job; returns the remark about it.
     fn show_opened(&mut self, opened: Opened, size: (u16, u16)) -> String {
         match opened {
             Opened::Terminal(job, terminal) => {
@@ -143,7 +143,7 @@ impl App {
         &self.runs
     }
 
-    /// Everything that ran, as lines of at most so many columns, and a call that is being written.
+    /// Everything that ran, as lines of at most this many columns, and the call that is being typed.
     pub(super) fn lines(&self, columns: usize) -> Vec<render::Line> {
         let text = self.prompt.text();
         let written = Some(text.trim_start()).filter(|text| text.starts_with('{'));
@@ -202,7 +202,7 @@ impl App {
         }
     }
 
-    /// Something was typed, pasted, turned or resized.
+    /// The user typed, pasted, turned the wheel or resized the window.
     pub(super) fn input(&mut self, event: &event::Event, size: (u16, u16)) {
         match event {
             event::Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, size),

@@ -1,4 +1,4 @@
-//! What the kernel offers: the means to hold a process tree and to end it.
+//! What the kernel offers to track a process tree and to end it.
 
 use super::check::Check;
 use crate::for_people;
@@ -132,7 +132,7 @@ pub(super) fn ptrace(_settings: &Settings) -> Check {
     }
 }
 
-/// A first process that reaps late leaves dead processes about, which are not leaks of ours.
+/// If process 1 reaps late, dead processes remain; they are not leaks of ours.
 pub(super) fn first_process(_settings: &Settings) -> Check {
     let name = "process 1";
     let program = fs::read_to_string("/proc/1/comm").unwrap_or_else(|_| "unknown".to_owned());

@@ -1,4 +1,4 @@
-//! Limits that this process, and so every command, lives under.
+//! Limits on this process, and so on every command.
 
 use super::check::Check;
 use crate::settings::Settings;
@@ -6,7 +6,7 @@ use bashd::plan::Resources;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
-/// A call holds about a dozen descriptors: this is enough for some fifty at once.
+/// A call holds about a dozen descriptors: this is enough for about fifty calls at once.
 const FEW_FILES: u64 = 1024;
 
 /// Below this, an ordinary build already runs out of processes.
@@ -15,7 +15,7 @@ const FEW_PROCESSES: u64 = 512;
 /// Pages that one full-grown pipe takes: 1 MiB.
 const PAGES_OF_A_PIPE: u64 = 256;
 
-/// By which means `limits.*` would be held.
+/// How `limits.*` would be enforced.
 pub(super) fn of_commands(settings: &Settings) -> Check {
     let name = "limits";
     let config = &settings.config;

@@ -1,4 +1,4 @@
-//! Where bashd's files are, and whether they can be there.
+//! Where bashd's files are, and whether they can be stored there.
 
 use super::check::Check;
 use crate::for_people;
@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use rustix::fs::{Access, Mode, OFlags};
 use std::path::Path;
 
-/// Less than this and a few floods of output fill the disk: one run's default quota, 16 times.
+/// With less free space, a few long outputs fill the disk: 16 times one run's default quota.
 const LITTLE_SPACE: u64 = 1 << 30;
 
 pub(super) fn state_directory(settings: &Settings) -> Check {

@@ -1,4 +1,4 @@
-//! Which shells are here. They are found and looked into, not started: `doctor` makes no process.
+//! Which shells exist. Their files are found and read, not started: `doctor` starts no process.
 
 use super::check::Check;
 use crate::settings::Settings;
@@ -50,7 +50,7 @@ pub(super) fn sh(_settings: &Settings) -> Check {
     }
 }
 
-/// What shells take over from the user's rc file.
+/// What shells load from the user's rc file.
 pub(super) fn snapshot(settings: &Settings) -> Check {
     const NAME: &str = "snapshot of ~/.bashrc";
     const TAKEN: &str = "shells of `pi` get its aliases, functions, options and PATH";

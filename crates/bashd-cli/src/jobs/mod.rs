@@ -23,7 +23,7 @@ use std::io::Read;
 /// Bytes that are printed at once.
 const AT_ONCE: u64 = 1024 * 1024;
 
-/// The jobs, and whose are meant where a short name is not unique: those of this command line.
+/// The jobs, and the owner whose jobs are meant if a short name is not unique.
 pub(super) struct Desk {
     pub(super) jobs: Jobs,
     owner: String,
@@ -36,7 +36,7 @@ impl Desk {
             .map_err(|error| Failure::new(Kind::Usage, error).hint("bashd jobs --all lists them"))
     }
 
-    /// Each once, however often and by which names it is named.
+    /// Each job once, however often and by whatever names it is given.
     fn find_all(&self, names: &[String]) -> Result<Vec<Job>, Failure> {
         let mut found: Vec<Job> = Vec::with_capacity(names.len());
         for name in names {
@@ -63,7 +63,7 @@ pub(crate) fn jobs(
     runtime.block_on(perform(arguments, &desk, printer))
 }
 
-/// Whose jobs those of the command line are.
+/// The owner of jobs that the command line starts.
 pub(crate) fn owner() -> String {
     format!("cli:{}", rustix::process::getuid().as_raw())
 }

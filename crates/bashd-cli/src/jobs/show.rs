@@ -8,7 +8,7 @@ use bashd::jobs::{Job, State};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Columns of a command or a last line where nobody says how wide the terminal is.
+/// Columns of a command or a last line if the width of the terminal is unknown.
 const WIDE: usize = 100;
 
 /// Columns of a name at most.
@@ -55,7 +55,7 @@ fn name(job: &Job) -> String {
 }
 
 fn row(page: &mut Page, job: &Job, width: usize) -> Result<(), Failure> {
-    /// Columns before the command, but for the name.
+    /// Columns before the command, without the name.
     const BEFORE: usize = 20 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
     let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
     let room = Printer::columns().map_or(WIDE, |columns| {
@@ -92,7 +92,7 @@ fn short_state(job: &Job) -> String {
     }
 }
 
-/// Where a job is, after its name.
+/// The state of a job, to be put after its name.
 pub(super) fn ending(job: &Job) -> String {
     let after = for_people::duration(job.ran_ms());
     let how = match (job.exit_code, job.signal) {

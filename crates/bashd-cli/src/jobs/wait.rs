@@ -9,7 +9,7 @@ use bashd::jobs::{Condition, Met, Quorum, WaitFor, Waited};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Waits, and says what came of it.
+/// Waits, and reports the result.
 pub(super) async fn wait(
     arguments: &JobsWait,
     desk: &Desk,
@@ -61,7 +61,7 @@ fn text(waited: &Waited) -> String {
     }
 }
 
-/// The job's own fields, and what came of the wait beside them.
+/// The job's own fields, and the result of the wait beside them.
 fn object(waited: &Waited) -> Result<Value, Failure> {
     let mut value = show::value(&waited.job)?;
     value["met"] = json!(waited.met);

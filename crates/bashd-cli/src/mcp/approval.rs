@@ -1,7 +1,8 @@
-//! Asking the client's user whether a command may run, where a rule says so.
+//! Asks the client's user whether a command may run, if a rule says so.
 //!
-//! With a handshake the server may ask while the call runs. Stateless clients are answered that input is
-//! needed, and call again with it; what they bring back is sealed and bound to the same arguments.
+//! With a handshake the server may ask while the call runs. A stateless client is told that input is
+//! needed, and calls again with it; the state that it brings back is sealed and bound to the same
+//! arguments.
 
 use super::handler::is_stateless;
 use bashd::guard::{Answer, Approval, Approver};
@@ -16,21 +17,21 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a user may think about it.
+/// How long a user may take to answer.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The name of our question in a stateless answer.
 const QUESTION: &str = "approval";
 
 tokio::task_local! {
-    /// Who is asked in the call that this task makes.
+    /// Whom the call of this task asks.
     static ASKED: Arc<Asked>;
 }
 
 /// Whom a call can ask.
 pub(super) struct Asked {
     way: Way,
-    /// What was asked without an answer.
+    /// The question that has no answer yet.
     open: Mutex<Option<Approval>>,
 }
 
@@ -45,8 +46,8 @@ enum Way {
     Nobody,
 }
 
-/// Seals what stateless clients carry between two calls. Its key is this process's own; `None` where the
-/// system has no randomness to make one of, and then nobody can be asked.
+/// Seals what stateless clients carry between two calls. Its key belongs to this process; `None` if the
+/// system has no randomness to make one, and then nobody can be asked.
 pub(super) struct Seal(Option<RequestStateCodec>);
 
 impl Seal {
@@ -73,7 +74,7 @@ impl Seal {
     }
 }
 
-/// What an engine calls when a rule wants approval.
+/// The function that an engine calls when a rule asks for approval.
 pub(super) fn approver() -> Approver {
     Arc::new(|approval| {
         let asked = ASKED.try_with(Arc::clone).ok();
@@ -87,7 +88,7 @@ pub(super) fn approver() -> Approver {
 }
 
 impl Asked {
-    /// Whom the call of this request can ask.
+    /// Finds whom the call of this request can ask.
     pub(super) fn of(
         request: &CallToolRequestParams,
         arguments: &str,
@@ -110,7 +111,7 @@ impl Asked {
         })
     }
 
-    /// Runs something whose questions come here.
+    /// Runs a future whose questions come here.
     pub(super) async fn scope<F: Future>(self: Arc<Self>, future: F) -> F::Output {
         ASKED.scope(self, future).await
     }
@@ -177,7 +178,7 @@ fn stateless(
     }
 }
 
-/// A question that is answered by accepting or declining: there is nothing to fill in.
+/// A question to accept or decline: there is nothing to fill in.
 fn form(approval: &Approval) -> ElicitRequestParams {
     let objection = &approval.objection;
     let message = format!(

@@ -16,7 +16,7 @@ const DESCRIPTION: &str = "\
 Reads the stored output of an earlier command, including what its reply did not show. Give the address \
 from the reply (artifact://3) and a part: lines, tail or grep. Returns at most 32 KiB at a time.";
 
-/// What a call may say.
+/// The arguments of a call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -70,7 +70,7 @@ pub(super) fn tool() -> Tool {
         )
 }
 
-/// Answers one call. Reads files, and searches them: not for the runtime's own thread.
+/// Answers one call. It reads and searches files, so it must not run on the runtime's own thread.
 pub(super) fn answer(store: &Store, arguments: JsonObject) -> CallToolResult {
     read(store, arguments).unwrap_or_else(|complaint| {
         let text = format!("Error: {complaint}");

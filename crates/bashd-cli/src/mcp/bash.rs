@@ -20,7 +20,7 @@ use std::time::Duration;
 /// How long a call may take to end when the client has left.
 const LEAVE: Duration = Duration::from_secs(1);
 
-/// The profile's tool as the protocol wants it.
+/// The profile's tool in the protocol's form.
 pub(super) fn tool(server: &Server) -> Tool {
     let mut definition = server.tool();
     let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
@@ -135,8 +135,8 @@ async fn until_stopped(
     }
 }
 
-/// Waits for the reply, and tells the client how it goes. A client that does not read its
-/// notifications holds up nothing but them.
+/// Waits for the reply, and reports progress to the client. A client that does not read its
+/// notifications delays only them.
 async fn telling(
     mut running: Running,
     mut progress: Progress,
@@ -160,7 +160,7 @@ async fn telling(
     }
 }
 
-/// Waits for a notification that is on its way; for ever, if there is none.
+/// Waits until a pending notification is sent; forever, if there is none.
 async fn told<F: Future + Unpin>(telling: &mut Option<F>) {
     match telling {
         Some(telling) => drop(telling.await),

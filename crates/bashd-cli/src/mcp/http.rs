@@ -1,6 +1,6 @@
 //! The Streamable HTTP transport: one path, a token before everything else.
 //!
-//! rmcp speaks the protocol, and checks Host and Origin; here is the listener, and who gets through to it.
+//! rmcp speaks the protocol, and checks Host and Origin; this file has the listener and the token check.
 
 use super::access::Access;
 use super::handler::{Handler, Shared};
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Where the protocol is spoken.
+/// The path of the protocol.
 const PATH: &str = "/mcp";
 
 /// Bytes of a message at most, as on stdin.

@@ -1,4 +1,4 @@
-//! What a model should know before its first call: a line for each thing that there is.
+//! What a model should know before its first call: one line for each feature of the server.
 
 use super::artifact;
 use rmcp::model::Tool;

@@ -1,4 +1,4 @@
-//! The tool that looks after jobs, and jobs as resources.
+//! The tool that manages jobs, and jobs as resources.
 
 use super::load::Load;
 use super::progress::Progress;
@@ -42,7 +42,7 @@ pub(super) fn tool(server: &Server) -> Option<Tool> {
     Some(tool)
 }
 
-/// Answers one call of the tool. Waiting for a job is told as progress; the job goes on without us.
+/// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need us.
 pub(super) async fn answer(
     server: &Server,
     load: &Load,
@@ -130,7 +130,7 @@ pub(super) async fn read(
     Some(Ok(result))
 }
 
-/// What of a job tells that it has changed; `None` where there is none of this address.
+/// The part of a job that shows whether it has changed; `None` if no job has this address.
 pub(super) fn mark(server: &Server, uri: &str) -> Option<(String, u64)> {
     let name = uri.strip_prefix(SCHEME)?;
     let job = server

@@ -15,10 +15,10 @@ const PAGE: usize = 100;
 /// Bytes of a resource that are returned at most; the tool reads further.
 const LIMIT: usize = 1024 * 1024;
 
-/// How long an artifact may be taken from a cache: what is stored never changes.
+/// How long clients may cache an artifact: stored output never changes.
 const FRESH_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The addresses of what is stored, newest first; the cursor is the number to go on below.
+/// The addresses of stored output, newest first; the cursor is the number to continue below.
 pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let below = match cursor.map(str::parse) {
         None => u64::MAX,
@@ -56,7 +56,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![artifact, job::template()])
 }
 
-/// Reads one. Reads files: not for the runtime's own thread.
+/// Reads one resource. It reads files, so it must not run on the runtime's own thread.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || {
         let text = format!("there is no {uri}");

@@ -1,7 +1,7 @@
 //! From a reply to a tool's result: text for the model, data for programs.
 //!
-//! Two forms of the same: rmcp's own, and the whole answer as a line. The line is written from the reply at once;
-//! rmcp's would be a tree of it first, and take several times as long.
+//! There are two forms: rmcp's own, and the whole answer as a line. The line is written directly from the
+//! reply; rmcp would build a tree first, which takes several times as long.
 
 use bashd::plan::LimitsInForce;
 use bashd::{Denied, LeftBehind, Reply};
@@ -10,10 +10,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Where the profile's own structured result stands in `_meta`: models have no use for it twice.
+/// The key of the profile's own structured result in `_meta`: models need not see it twice.
 const RESULT: &str = "bashd/result";
 
-/// Bytes that an answer usually has beside its text and its output.
+/// How many bytes an answer usually has besides its text and its output.
 const AROUND: usize = 1024;
 
 /// The result of a call: the reply's text, and its fields.
@@ -87,7 +87,7 @@ struct Meta<'a> {
     result: &'a Value,
 }
 
-/// What of a reply stands in `structuredContent`.
+/// The part of a reply that goes into `structuredContent`.
 struct Structured<'a>(&'a Reply);
 
 impl Serialize for Structured<'_> {
@@ -96,8 +96,8 @@ impl Serialize for Structured<'_> {
     }
 }
 
-/// The fields of a reply, but for those that have places of their own in the protocol. What is null in a
-/// reply is left out: clients pass this object on to models, and a null costs tokens and says nothing.
+/// The fields of a reply, except those that have their own place in the protocol. Null fields are left
+/// out: clients pass this object on to models, and a null costs tokens and says nothing.
 #[derive(Serialize)]
 #[serde(remote = "Reply")]
 struct Fields {

@@ -1,7 +1,7 @@
 //! The calls that run for one client.
 //!
-//! So many run at once, others wait their turn: every run has descriptors in this process. Those
-//! that wait are bounded by their number and by the bytes of their arguments.
+//! A limited number run at once, others wait their turn: every run has descriptors in this process.
+//! The number of waiting calls and the bytes of their arguments are limited too.
 
 use super::answer;
 use super::message::Events;
@@ -17,13 +17,13 @@ use tokio::task::JoinSet;
 /// Commands that run at once, for all clients together; each has about four descriptors here.
 pub(super) const RUN_AT_ONCE: usize = 128;
 
-/// Calls that a client may have under way, running or waiting.
+/// Calls that a client may have in progress, running or waiting.
 pub(super) const MOST_CALLS: usize = 4096;
 
-/// Bytes of arguments that may be under way.
+/// Bytes of arguments that calls in progress may have.
 const MOST_WAITING_BYTES: usize = 32 * 1024 * 1024;
 
-/// Which form the response has, and who may end it.
+/// The form of the response, and who may end the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The older document's; `abort_bash` ends it.
@@ -50,7 +50,7 @@ pub(super) struct Asked {
     pub(super) kind: Kind,
     pub(super) call: Call,
     pub(super) events: Events,
-    /// Who is asked where a rule wants approval.
+    /// Whom to ask if a rule wants approval.
     pub(super) asks: Option<Arc<dyn CanBeAsked>>,
     /// Bytes of its line.
     pub(super) bytes: usize,
@@ -90,7 +90,7 @@ impl Calls {
         }
     }
 
-    /// Starts a call, or says why not.
+    /// Starts a call; fails with the reason why not.
     pub(super) fn start(&mut self, asked: Asked) -> Result<(), String> {
         if self.under_way.len() >= MOST_CALLS || self.bytes + asked.bytes > MOST_WAITING_BYTES {
             return Err("too many calls at once: wait for some to end".into());
@@ -132,7 +132,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Waits until a call is over; for ever, if there is none.
+    /// Waits until a call is over; forever, if there is none.
     pub(super) async fn one_ended(&mut self) {
         match self.running.join_next().await {
             Some(ended) => self.forget(ended.ok()),
@@ -140,7 +140,7 @@ impl Calls {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no calls.
     pub(super) fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -157,7 +157,7 @@ impl Calls {
         self.bytes -= call.map_or(0, |call| call.bytes);
     }
 
-    /// Ends the call with this id; whether there was one.
+    /// Ends the call with this id; returns whether there was one.
     pub(super) fn cancel(&self, id: &Value) -> bool {
         let mut calls = self.under_way.values();
         let found = calls.find(|call| call.id.as_ref() == Some(id));
@@ -178,7 +178,7 @@ impl Calls {
     }
 }
 
-/// The right to run something, which who only looks after jobs does not need.
+/// Waits for the right to run a command; calls that only manage jobs need none.
 async fn turn_of(kind: Kind, turns: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     match kind {
         Kind::Bash | Kind::Call => turns.acquire_owned().await.ok(),

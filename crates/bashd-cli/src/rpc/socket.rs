@@ -1,7 +1,7 @@
 //! `bashd rpc --socket PATH`: many clients on a Unix socket, all of them of the same user.
 //!
-//! The socket is for its owner alone (0600) from the moment it exists, and each peer's user is asked
-//! of the kernel besides. A socket that a killed server left is replaced, one that somebody serves is not.
+//! Only its owner can use the socket (0600) from the moment it exists; the kernel also tells each peer's
+//! user. A socket that a killed server left behind is replaced; one that somebody serves is not.
 
 use super::Host;
 use super::answer;
@@ -26,7 +26,7 @@ const MOST_CLIENTS: usize = 64;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// Pause after a failed accept, which lacks descriptors or memory.
+/// Pause after an accept failed for lack of descriptors or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// A socket in the file system; dropping it takes it away.
@@ -34,7 +34,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Listening {
     listener: net::UnixListener,
     path: PathBuf,
-    /// Device and inode, by which we know it as ours.
+    /// Device and inode, which show that the socket is ours.
     is: (u64, u64),
 }
 

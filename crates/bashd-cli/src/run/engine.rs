@@ -23,9 +23,9 @@ pub(super) struct Ended {
     pub(super) reply: Reply,
     /// What people should know beside the reply.
     pub(super) warnings: Vec<String>,
-    /// The status that a signal to bashd itself asks for, if one ended the call.
+    /// The exit status for a signal to bashd itself, if one ended the call.
     pub(super) signal: Option<ExitStatus>,
-    /// Where what a person saw of it left the cursor.
+    /// Where the output that a person saw left the cursor.
     pub(super) cursor: Cursor,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Ended {
 pub(super) enum Watcher<'a> {
     /// Nobody: the output is never read as a whole.
     Nobody,
-    /// Somebody at a terminal, who sees every piece, and that time passes.
+    /// Somebody at a terminal, who sees every piece of output, and how long it takes.
     Person(Box<Live<'a>>),
 }
 

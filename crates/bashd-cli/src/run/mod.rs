@@ -1,7 +1,7 @@
 //! `bashd run`: one command from the command line to its reply.
 //!
-//! Here: what the command line asks for. `engine` makes the call, `live` shows it to a person while it
-//! runs, `show` prints its reply.
+//! This file reads what the command line asks for. `engine` makes the call, `live` shows it to a person
+//! while it runs, `show` prints its reply.
 
 mod engine;
 mod live;
@@ -107,7 +107,7 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     })
 }
 
-/// The command must be one argument: joining several would lose their quotes unsaid.
+/// The command must be one argument: joining several would silently lose their quotes.
 fn one_command(words: &[String]) -> Result<&str, Failure> {
     match words {
         [command] => Ok(command),
@@ -121,7 +121,7 @@ fn one_command(words: &[String]) -> Result<&str, Failure> {
     }
 }
 
-/// The file at a path, or bashd's own stdin. Nothing of it is read: it may have no end.
+/// The file at a path, or bashd's own stdin. It is not read here: it may be endless.
 fn open(path: &Path) -> Result<File, Failure> {
     let opened = if is_own_stdin(path) {
         let own = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);

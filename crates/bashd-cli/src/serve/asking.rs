@@ -1,17 +1,17 @@
-//! Whom a call asks where a rule wants approval: the client that made it.
+//! Whom a call asks if a rule wants approval: the client that made it.
 //!
-//! An engine has one approver for all its calls; a value of the call's own task says whose call it is.
+//! An engine has one approver for all its calls; a task-local value says which client made the call.
 
 use bashd::guard::{Answer, Approval, Approver};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a user may think about it.
+/// How long a user may take to answer.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 tokio::task_local! {
-    /// Who is asked in the call that this task makes.
+    /// Whom the call of this task asks.
     static CLIENT: Arc<dyn CanBeAsked>;
 }
 
@@ -21,7 +21,7 @@ pub(crate) trait CanBeAsked: Send + Sync {
     fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
 }
 
-/// Asks the client of the task; where there is none, the answer is no.
+/// Asks the client of the task; if there is none, the answer is no.
 pub(crate) fn approver() -> Approver {
     Arc::new(|approval| {
         let client = CLIENT.try_with(Arc::clone);

@@ -82,7 +82,7 @@ pub(crate) fn read(
         failed: None,
     };
     let result = artifact.select(&selection, &mut |item| printing.item(&item));
-    // In a command of ours the ledger tells of it.
+    // Inside one of our commands, the ledger records it.
     if !surroundings::is_in_a_run() {
         store.note_read(arguments.id, printing.printed);
     }

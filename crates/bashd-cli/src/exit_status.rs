@@ -48,7 +48,7 @@ impl ExitStatus {
         } else if reply.error.is_some() {
             Self::Failed
         } else if reply.job.is_some() {
-            // It goes on; how it ends is told by `bashd jobs`.
+            // The command continues; `bashd jobs` tells how it ends.
             Self::Success
         } else if reply.timed_out {
             Self::TimedOut

@@ -82,7 +82,7 @@ impl From<bashd::Error> for Failure {
             bashd::ErrorKind::Config => Kind::Config,
             _ => Kind::System,
         };
-        // The library's messages hold their cause already.
+        // The library's messages already contain their cause.
         Self::new(kind, error)
     }
 }

@@ -147,7 +147,7 @@ impl Table {
         const BEFORE: usize = 19 + 2 + 8 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
         let before = BEFORE + profile.chars().count().saturating_sub(8);
         match self.columns {
-            // A command needs some columns to be known again, even if its line then wraps.
+            // A command needs some columns to be recognized, even if its line then wraps.
             Some(columns) => for_people::cut(command, columns.saturating_sub(before).max(16)),
             None => command.to_owned(),
         }

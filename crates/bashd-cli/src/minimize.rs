@@ -75,7 +75,7 @@ pub(crate) fn minimize(
     for problem in problems {
         printer.warn(&problem);
     }
-    // Asked for by hand: what the settings leave out is about the output of calls.
+    // The user asked for it: the settings about what to leave out apply only to the output of calls.
     let user_filters = own.map(|own| own.user_filters).unwrap_or_default();
     let mut bytes = Vec::new();
     std::io::stdin()
@@ -109,7 +109,7 @@ pub(crate) fn minimize(
         };
         printer.out(&format!("{object}\n"))?;
     } else {
-        // What stays as it is stays so to the byte.
+        // Unchanged output stays the same to the byte.
         let shown = result.as_ref().map(|digest| digest.text.as_bytes());
         let mut page = printer.page();
         page.bytes(shown.unwrap_or(&bytes))?;

@@ -65,7 +65,7 @@ impl Printer {
 
     /// Writes text to stderr as it is.
     pub(crate) fn err(text: &str) {
-        // Who can't be told can't be told that either.
+        // There is no other way to report that stderr can't be written.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 

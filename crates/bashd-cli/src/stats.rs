@@ -47,7 +47,7 @@ pub(crate) fn stats(
         ..Filter::default()
     };
     let system = |chain| Failure::of(Kind::System, chain);
-    // Its vocabulary takes a moment to be read, so only here and only when something is to be counted.
+    // Loading its vocabulary takes a moment, so it is loaded here and only if there is something to count.
     let mut tokenizer = None;
     let mut failed = None;
     let mut count = |text: &str| {

@@ -124,7 +124,7 @@ pub(crate) fn acp(
 ) -> Result<ExitStatus, Failure> {
     let mut server = Server::start(&arguments.serving, settings)?;
     server.set_front_end("acp");
-    // Nobody has spoken for this engine before.
+    // The engine is new, so it has no approver yet.
     let _ = server.engine.ask(asking::approver());
     let shared = Arc::new(Shared {
         server,
@@ -166,7 +166,7 @@ async fn serve_client(
 ) -> Result<(), Error> {
     let incoming = futures::stream::unfold(lines, async |mut lines| {
         let text = match lines.recv().await? {
-            // Both are answered as what can't be parsed; a mended text would be another command.
+            // Both are answered as unparsable; a repaired text would be another command.
             Line::Text(bytes) => {
                 String::from_utf8(bytes).unwrap_or_else(|_| "a line that is not text".to_owned())
             }

@@ -28,7 +28,7 @@ pub(super) fn of_commands(settings: &Settings) -> Check {
         } else {
             "limits apply to each process alone; the limit on processes counts all of this user's"
         };
-        // Nobody misses what nobody wants.
+        // Without configured limits, nothing is missing.
         return if config.resources.is_unlimited() {
             Check::good(name, finding, consequence)
         } else {

@@ -246,7 +246,7 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
 }
 
 async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
-    // All at once: one that ignores TERM takes its grace, and keeps nobody else waiting.
+    // All at once: a job that ignores TERM takes its grace period, and must not delay the others.
     let ends = desk.find_all(&arguments.ids)?.into_iter().map(|job| {
         let (was_alive, jobs) = (job.state.is_alive(), desk.jobs.clone());
         (
@@ -265,7 +265,7 @@ async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(),
                 desk.jobs.acknowledge(&job);
                 tell_end(&job, was_alive, arguments, printer)?;
             }
-            // Others may have ended: each is told, and the last failure is ours.
+            // Others may have ended: each failure is printed, and the last one is returned.
             Err(error) => {
                 if let Some(earlier) = failure.replace(error) {
                     earlier.show(printer);

@@ -162,7 +162,7 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
             format!("{} {}", left.pid, one_line(&left.command)),
         ));
     }
-    // A job that has written nothing has no last line, and may ask without a word.
+    // A job that has written nothing has no last line, and may ask without a prompt.
     rows.retain(|(_, text)| !text.is_empty());
     for (title, text) in rows {
         let title = page.paint(Paint::Faint, &format!("{title:<14}"));

@@ -98,11 +98,11 @@ impl Calls<'_> {
         tokio::select! {
             biased;
             () = self.log.tell(&context, &reply, warnings) => {}
-            // Nobody passes it on to a client that asks for nothing more; the answer must not wait for that.
+            // It is not passed on to a client that asks for nothing more; the answer must not wait for it.
             () = self.load.closing.cancelled() => {}
         }
         let line = || result::line(&context.id, &reply);
-        // The id of a cancelled call may be another's already.
+        // The id of a cancelled call may already belong to another.
         if !is_stateless(&context)
             && !context.ct.is_cancelled()
             && self.load.answer_with(&context.id, line)
@@ -130,7 +130,7 @@ async fn until_stopped(
     stop.cancel();
     tokio::select! {
         reply = &mut work => reply,
-        // The keeper ends the tree also without us.
+        // The keeper ends the tree even without us.
         () = async { closing.cancelled().await; tokio::time::sleep(LEAVE).await } => None,
     }
 }

@@ -79,7 +79,7 @@ pub(super) async fn serve(
                 let connection = connection(stream, service.clone(), Arc::clone(&access), place);
                 tokio::spawn(connection);
             }
-            // A client that left at once, or no descriptor left: neither is the end.
+            // The client left at once, or there is no descriptor left: go on in both cases.
             Err(_) => tokio::time::sleep(EXHAUSTED_PAUSE).await,
         }
     }
@@ -120,7 +120,7 @@ async fn connection(
         let (service, access) = (service.clone(), Arc::clone(&access));
         async move { Ok::<_, Infallible>(answer(&service, &access, request).await) }
     });
-    // How a connection ends is its client's matter.
+    // How a connection ends is up to its client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), answering)

@@ -71,7 +71,7 @@ async fn on_stdio(server: Server, stop: CancellationToken) -> Result<(), Failure
     let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
     let running = match Box::pin(connecting).await {
         Ok(running) => running,
-        // Nobody was there, or somebody who left before he asked for anything.
+        // There was no client, or it left before it asked for anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return gave_up(&load);
         }

@@ -59,7 +59,7 @@ pub(super) async fn pass_on(shared: &Shared, context: &SubscriptionContext) {
             () = context.cancelled() => return,
         };
         for change in told {
-            // What the client did not ask for is refused by the sink, and that is no failure.
+            // The sink refuses what the client did not ask for; that is not a failure.
             let _ = match change {
                 Change::List => context.sink().notify_resource_list_changed().await,
                 Change::Resource(uri) => context.sink().notify_resource_updated(uri).await,

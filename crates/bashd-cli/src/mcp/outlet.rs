@@ -23,7 +23,7 @@ impl Outlet {
     /// Writes as much as possible without waiting, and leaves the rest in `line`. `false` if there is
     /// something left to wait for, even if only the flush; the task that waits finds failures.
     pub(super) fn write_now(&self, line: &mut Vec<u8>) -> bool {
-        // Nobody is to be woken: the task that waits will say so itself.
+        // No task needs to be woken: the one that waits asks for that itself.
         let mut context = Context::from_waker(Waker::noop());
         let mut write = self.lock();
         let mut write = Pin::new(&mut *write);

@@ -29,7 +29,7 @@ pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesR
     ids.sort_unstable();
     let mut ids = ids.into_iter().rev().filter(|id| *id < below);
     let page: Vec<u64> = ids.by_ref().take(PAGE).collect();
-    // What is removed meanwhile is not there.
+    // Output that was removed meanwhile is left out.
     let summaries = page
         .iter()
         .filter_map(|id| Some(store.open(*id).ok()?.summary()));

@@ -151,7 +151,7 @@ impl Stdio {
         let id: Option<RequestId> = id.and_then(|id| serde_json::from_value(id).ok());
         let is_message = value.get("method").is_some_and(Value::is_string);
         if is_message && id.is_none() && value.get("id").is_none() {
-            return; // A notification that we do not know concerns us not.
+            return; // Notifications that we do not know are ignored.
         }
         let text = "not a valid JSON-RPC 2.0 message of this protocol";
         self.answer_error(ErrorData::invalid_request(text, None), id);
@@ -169,7 +169,7 @@ impl Stdio {
 
     fn push_line(&self, mut line: Vec<u8>) -> Option<oneshot::Receiver<()>> {
         line.push(b'\n');
-        // What waits goes first. A task to write this one would be one more to wake.
+        // Waiting answers go first. Otherwise write at once: a task for it would be one more to wake.
         if self.load.is_all_written() && self.outlet.write_now(&mut line) {
             return None;
         }

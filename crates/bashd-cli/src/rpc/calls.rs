@@ -121,7 +121,7 @@ impl Calls {
             let turn = tokio::select! {
                 biased;
                 turn = turn_of(asked.kind, turns) => turn,
-                // One that is cancelled while it waits needs no turn: nothing runs.
+                // A call that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
             let client = asked.asks.clone();
@@ -212,7 +212,7 @@ async fn carry_out(
         (_, None) => answer::failure(id.as_ref(), kind.name(), "the call ended without a reply"),
     };
     outbox.send(&response).await;
-    // Kept until the client has taken the reply: one that does not read starts nothing more.
+    // Kept until the client has taken the reply: a client that does not read starts nothing more.
     drop(turn);
 }
 

@@ -77,7 +77,7 @@ impl Ends {
 impl Drop for Ends {
     fn drop(&mut self) {
         if let Some(socket) = &self.socket {
-            // The thread that reads it would wait for ever.
+            // The thread that reads it would wait forever.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
@@ -155,7 +155,7 @@ impl Connection {
     ) {
         let broken = self.outbox.broken.clone();
         let linger = self.host.linger;
-        // Whoever neither reads nor can say anything more is given up after a while.
+        // A client that neither reads nor can send anything more is given up after a while.
         let given_up = async || {
             when(|| ends.is_input_closed()).await;
             tokio::time::sleep(linger).await;

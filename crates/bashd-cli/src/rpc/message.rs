@@ -122,7 +122,7 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
             })
         }
         "bash" => {
-            // Known to clients of the older document, and about their own records.
+            // Clients of the older document send it; it concerns only their own records.
             fields.switch("excludeFromContext")?;
             Said::Bash {
                 command: fields.text("command")?.ok_or("`command` is missing")?,

@@ -56,7 +56,7 @@ pub(crate) fn rpc(
         linger: arguments.linger,
     };
     let engine = host.server.engine.clone();
-    // The first to say so, since the engine is ours.
+    // The engine is new, so it has no approver yet.
     let _ = engine.ask(asking::approver());
     let (ended, signal) = if let Some(path) = &arguments.socket {
         let listening = socket::Listening::at(path)?;

@@ -76,7 +76,7 @@ impl Drop for Listening {
 fn bind(path: &Path) -> Result<net::UnixListener, Errno> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    // Before it has a name: the name gets this mode, and nobody finds it with another.
+    // Set before the socket has a name, so that nobody finds it with another mode.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     rustix::net::listen(&socket, BACKLOG)?;
@@ -123,7 +123,7 @@ pub(super) async fn serve(
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
         };
-        // Who is turned away has been told, if he could be.
+        // A client that is turned away has been told, if possible.
         if let Ok(ends) = admit(&stream, clients.len()).and_then(|()| ends(stream)) {
             clients.spawn(connection::serve(host.clone(), ends, stop.clone()));
         }

@@ -54,7 +54,7 @@ pub(super) fn run(
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
     let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(one_call(&engine, call, watcher));
-    // The process ends after this: nothing needs to be taken apart that goes with it.
+    // The process ends after this, so nothing needs to be cleaned up.
     std::mem::forget((engine, runtime));
     ended.map_err(failed)
 }

@@ -51,7 +51,7 @@ impl<'a> Live<'a> {
     pub(super) fn output(&mut self, stream: Stream, text: &str) {
         self.hide();
         match stream {
-            // A terminal that is gone is no reason to end the command: its reply is recorded.
+            // If the terminal is gone, the command continues: its reply is recorded.
             Stream::Out => drop(self.printer.out(text)),
             Stream::Err => Printer::err(text),
         }

@@ -46,14 +46,14 @@ pub(crate) fn run(
         Form::Json | Form::Text => Watcher::Nobody,
     };
     let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
-    // Whoever should read the reply may not do so: nothing else would end us then.
+    // The reader of the reply may not read it: then nothing else would end us.
     bashd::signals::end_by_default();
     for warning in &ended.warnings {
         printer.warn(warning);
     }
     let status = ended.signal.unwrap_or_else(|| ExitStatus::of(&ended.reply));
     match show::reply(&ended.reply, form, ended.cursor, printer) {
-        // Whoever stopped reading still wants to know how the command ended.
+        // A caller that stopped reading still wants to know how the command ended.
         Err(failure) if failure.kind() != Kind::ReaderGone => Err(failure),
         _ => Ok(status),
     }

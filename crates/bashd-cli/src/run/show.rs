@@ -44,7 +44,7 @@ pub(super) fn reply(
                 .map_err(|error| Failure::of(Kind::System, error.into()))?;
             printer.out(&format!("{json}\n"))
         }
-        // Byte for byte what a model would get: whoever captures it must not find a newline more.
+        // Byte for byte what a model would get: captured output must not have an extra newline.
         Form::Text => printer.out(&reply.text),
         Form::Live => {
             printer.out(&whole_lines(added(&reply.text, &reply.output, cursor)))?;

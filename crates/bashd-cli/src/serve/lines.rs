@@ -159,7 +159,7 @@ pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, Cancell
                 break;
             }
             if let Some(written) = written {
-                // Whoever wanted to know may have gone.
+                // The receiver may be gone.
                 let _ = written.send(());
             }
         }

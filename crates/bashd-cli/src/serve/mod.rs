@@ -136,7 +136,7 @@ where
         tokio::spawn(async move { engine.tidy_up(QUIET).await });
         Ok(signals.heed(&token, serve(token.clone())).await)
     });
-    // Whatever still reads stdin in a thread of the runtime must not hold up the end.
+    // A thread of the runtime that still reads stdin must not delay the end.
     runtime.shutdown_background();
     ended.map_err(failed)
 }

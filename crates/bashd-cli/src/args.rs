@@ -58,7 +58,7 @@ impl Cli {
 /// They are not clap's global arguments: if a list is given in both places, clap keeps only the
 /// second.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Everywhere {
     /// Read this configuration file instead of the user's.
     #[arg(long, value_name = "FILE")]

@@ -188,7 +188,7 @@ pub(crate) struct JobsSend {
     /// Press a key by name: `Enter`, `Up`, `F1`, `C-c`, `M-x`, `S-Tab`; may be repeated.
     #[arg(long = "key", value_name = "KEY")]
     pub(crate) keys: Vec<String>,
-    /// Then close the input.
+    /// Close the input after that.
     #[arg(long)]
     pub(crate) close: bool,
     /// Send this signal to every process of the job, by name or number.

@@ -1,4 +1,4 @@
-//! What the command line looks like; nothing here acts on it.
+//! The shape of the command line; nothing here acts on it.
 //!
 //! Help, man page and completions are made from these types, so their doc comments are read by
 //! users.
@@ -22,8 +22,8 @@ use std::time::Duration;
 
 /// Runs shell commands for LLM agents.
 ///
-/// A call always returns, nothing is left running that was not asked to stay, and no output is
-/// lost unsaid.
+/// A call always returns, nothing keeps running unless it was asked to, and no output is lost
+/// without notice.
 #[derive(Debug, Parser)]
 #[command(
     name = "bashd",
@@ -39,7 +39,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// The options of everywhere, whether they stand before the subcommand or after it.
+    /// The options that every subcommand takes, whether given before the subcommand or after it.
     pub(crate) fn everywhere(&self) -> Everywhere {
         let before = &self.everywhere;
         let Some(after) = self.subcommand.everywhere() else {
@@ -53,12 +53,12 @@ impl Cli {
     }
 }
 
-/// Options that stand before the subcommand or after it.
+/// Options that may be given before the subcommand or after it.
 ///
-/// They are not clap's global arguments: of a list that stands in both places, clap keeps only
-/// the second.
+/// They are not clap's global arguments: if a list is given in both places, clap keeps only the
+/// second.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Everywhere {
     /// Read this configuration file instead of the user's.
     #[arg(long, value_name = "FILE")]
@@ -66,7 +66,7 @@ pub(crate) struct Everywhere {
     /// Override one configuration key; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Use colors; by default on a terminal, unless `NO_COLOR` is set.
+    /// When to use colors; by default on a terminal, unless `NO_COLOR` is set.
     #[arg(long, value_name = "WHEN")]
     pub(crate) color: Option<ColorWhen>,
 }
@@ -86,7 +86,7 @@ pub(crate) enum Subcommand {
     Check(Check),
     Rpc(Rpc),
     Acp(Acp),
-    /// Judge the commands of an agent that has a shell tool of its own.
+    /// Judge the commands of an agent that has its own shell tool.
     #[command(subcommand)]
     Hook(Hook),
     Jobs(Jobs),
@@ -94,7 +94,7 @@ pub(crate) enum Subcommand {
     Minimize(crate::minimize::Minimize),
     Stats(crate::stats::Stats),
     Console(Console),
-    /// Read stored output: what replies did not show whole.
+    /// List, read and remove output that replies did not show in full.
     #[command(subcommand)]
     Artifact(Artifact),
     Schema(Schema),
@@ -102,14 +102,14 @@ pub(crate) enum Subcommand {
     #[command(subcommand)]
     Config(Config),
     Doctor(Doctor),
-    /// Print the completions for a shell.
+    /// Print shell completions.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
     /// Print the manual page (`bashd man | man -l -`).
     Man {
-        /// The page of this subcommand.
+        /// Print the page of this subcommand instead.
         subcommand: Option<String>,
     },
 }
@@ -142,23 +142,23 @@ impl Subcommand {
 /// Run one command and print its reply.
 ///
 /// The exit status is the command's own; 124 when it timed out, 125 when bashd itself failed or
-/// the request is bad, 126 when a rule denied it, 130 on Ctrl-C, 128+N when signal N ended it.
+/// the request was invalid, 126 when a rule denied it, 130 on Ctrl-C, 128+N when signal N ended it.
 #[derive(Debug, Default, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "a flag is a switch, and a command line has many"
 )]
 pub(crate) struct Run {
-    /// Reply as this profile does; the configured one by default.
+    /// Use this profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
     /// Run the command in this directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Set a variable for the command; may be repeated.
+    /// Set an environment variable for the command; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable())]
     pub(crate) env: Vec<Variable>,
-    /// End the command after so many seconds, or let it go on as a job (--on-timeout).
+    /// End the command after this many seconds, or let it continue as a job (see --on-timeout).
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
     /// Take a model's JSON arguments instead of COMMAND; `-` reads them from stdin.
@@ -167,19 +167,19 @@ pub(crate) struct Run {
     /// Print one JSON object instead of the reply's text.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Not here: sessions live in a server.
+    /// Not available here: sessions need a server.
     #[arg(long, value_name = "NAME", hide = true)]
     pub(crate) session: Option<String>,
-    /// Let the command read this file; `-` is bashd's own stdin.
+    /// Give the command this file as stdin; `-` is bashd's own stdin.
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// Give the command a terminal, of the size of ours, or of 120 columns and 40 rows.
+    /// Run the command in a terminal of the same size as yours, or else of 120 columns and 40 rows.
     #[arg(long)]
     pub(crate) pty: bool,
-    /// Return at once; the command goes on as a job (`bashd jobs`), until --timeout if that is given.
+    /// Return at once; the command continues as a job (`bashd jobs`), until --timeout if that is given.
     #[arg(long)]
     pub(crate) background: bool,
-    /// What happens at the timeout: kill ends the command, background lets it go on as a job.
+    /// What to do at the timeout: kill ends the command, background lets it continue as a job.
     #[arg(long, value_name = "WHAT", default_value = "kill")]
     pub(crate) on_timeout: OnTimeoutName,
     /// Keep the command's stdin open for `bashd jobs send`.
@@ -204,21 +204,21 @@ pub(crate) enum OnTimeoutName {
     Kill,
 }
 
-/// What decides before a command runs, besides the rules of profile and configuration.
+/// Options that decide whether a command may run, besides the rules of profile and configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Judging {
-    /// Let only commands run that read: to the letter of a prefix list, or option by option.
+    /// Allow only commands that read, and test runners: compat checks prefixes, strict every option.
     #[arg(long, value_name = "MODE")]
     pub(crate) safe_mode: Option<SafeModeName>,
-    /// Turn commands back for which one of the caller's `--tools` does better.
+    /// Deny commands that one of the caller's `--tools` does better.
     #[arg(long)]
     pub(crate) interceptor: bool,
-    /// The caller's other tools, as in `read,search,edit`.
+    /// The caller's other tools, for example `read,search,edit`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
 }
 
-/// The names of safe mode's readings.
+/// The names of safe mode's variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SafeModeName {
     Off,
@@ -226,19 +226,19 @@ pub(crate) enum SafeModeName {
     Strict,
 }
 
-/// Say whether a command would be allowed to run; nothing runs.
+/// Tell whether a command would be allowed to run, without running it.
 ///
-/// Exits with status 0 if it would, with 126 if a rule denies it or asks for approval.
+/// Exits with status 0 if it would, and with 126 if a rule denies it or asks for approval.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Judge as this profile does; the configured one by default.
+    /// Judge by the rules of this profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
     /// The shell script to judge, as one argument; `-` reads JSON lines `{"id", "command", "tools"?}`
-    /// from stdin and answers each with one.
+    /// from stdin and answers each with one JSON line.
     pub(crate) command: String,
     #[command(flatten)]
     pub(crate) judging: Judging,
@@ -253,11 +253,11 @@ pub(crate) enum Hook {
 
 /// Answer a `PreToolUse` event of Claude Code on stdin.
 ///
-/// What is allowed is left to the agent's own permissions. Never fails open: what can't be judged is asked
-/// about or blocked (status 2).
+/// If the command is allowed, the agent's own permissions decide. The hook never fails open: if it
+/// can't judge a command, it asks the user or blocks the command (status 2).
 #[derive(Debug, Args)]
 pub(crate) struct ClaudeCode {
-    /// Judge as this profile does; the configured one by default.
+    /// Judge by the rules of this profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
     #[command(flatten)]
@@ -266,22 +266,22 @@ pub(crate) struct ClaudeCode {
     everywhere: Everywhere,
 }
 
-/// Show what ran before, newest first.
+/// Show past calls, newest first.
 #[derive(Debug, Args)]
 pub(crate) struct Log {
-    /// Print one JSON record a line instead of a table.
+    /// Print one JSON record per line instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only calls that did anything but exit with status 0.
+    /// Show only calls that did not exit with status 0.
     #[arg(long)]
     pub(crate) failed: bool,
-    /// Only calls since then: 90m, 2h, 3d, today, 2026-08-01, '2026-08-01 10:30'.
+    /// Show only calls since this time: 90m, 2h, 3d, today, 2026-08-01, '2026-08-01 10:30'.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// At most so many calls; 0 for all.
+    /// Show at most this many calls; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
-    /// Only commands that contain this text, in whatever case.
+    /// Show only commands that contain this text, ignoring case.
     pub(crate) pattern: Option<String>,
     #[command(flatten)]
     everywhere: Everywhere,
@@ -289,7 +289,7 @@ pub(crate) struct Log {
 
 /// Run commands at a terminal, watch them and step in.
 ///
-/// `!COMMAND` at its prompt runs a command, `/help` says what else there is.
+/// At its prompt, `!COMMAND` runs a command and `/help` lists what else you can do.
 #[derive(Debug, Args)]
 pub(crate) struct Console {
     #[command(flatten)]
@@ -299,10 +299,10 @@ pub(crate) struct Console {
 /// Print a profile's tool definition, ready for an LLM API.
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// The profile; the configured one by default.
+    /// The profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
-    /// Another tool of the profile's than the one that runs commands.
+    /// Print this tool of the profile instead of the one that runs commands.
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<SchemaTool>,
     #[command(flatten)]
@@ -332,9 +332,9 @@ pub(crate) struct Show {
     everywhere: Everywhere,
 }
 
-/// Say what this machine offers to bashd, and what follows.
+/// Check this machine for everything that bashd needs or can use.
 ///
-/// Exits with status 1 when something is missing that bashd needs.
+/// Exits with status 1 when something that bashd needs is missing.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Print one JSON object.

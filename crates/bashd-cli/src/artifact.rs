@@ -82,7 +82,7 @@ pub(crate) fn read(
         failed: None,
     };
     let result = artifact.select(&selection, &mut |item| printing.item(&item));
-    // In a command of ours the ledger tells of it.
+    // Inside one of our commands, the ledger records it.
     if !surroundings::is_in_a_run() {
         store.note_read(arguments.id, printing.printed);
     }
@@ -133,7 +133,7 @@ pub(crate) fn remove(
 /// Writes the pieces of a selection as they come.
 struct Printing {
     page: Page,
-    /// There where JSON is printed.
+    /// Present if JSON is printed.
     decoder: Option<Decoder>,
     starts_line: bool,
     /// Bytes of output that were printed.
@@ -170,7 +170,7 @@ impl Printing {
         self.page.bytes(&text)
     }
 
-    /// Writes what is left; the answer is what went wrong, if anything did.
+    /// Writes what is left; fails if anything went wrong.
     fn finish(mut self) -> Option<Failure> {
         if self.failed.is_some() {
             return self.failed;
@@ -212,9 +212,9 @@ fn unavailable(store: &Store, error: io::Error) -> Failure {
     match (is_missing, ids.as_slice()) {
         (false, _) => failure,
         (true, []) => failure.hint("nothing is stored"),
-        (true, [only]) => failure.hint(format!("there is only {only}")),
+        (true, [only]) => failure.hint(format!("only artifact {only} is stored")),
         (true, [first, .., last]) => failure.hint(format!(
-            "there are {} between {first} and {last}; `bashd artifact list` shows them",
+            "{} artifacts between {first} and {last} are stored; `bashd artifact list` shows them",
             ids.len()
         )),
     }

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 /// |---|---|
 /// | the command's own | `run`: it exited |
 /// | 0 | everything else: done |
-/// | 1 | `doctor`: something that bashd needs is missing; `jobs wait`, `jobs screen`: a job ended before what was waited for; `minimize test`: a filter fails its test |
+/// | 1 | `doctor`: something that bashd needs is missing; `jobs wait`, `jobs screen`: a job ended before the condition was met; `minimize test`: a filter fails its test |
 /// | 2 | `hook`: the tool call is blocked |
-/// | 124 | `run`: the deadline ended the command; `jobs wait`, `jobs screen`: not in that time |
-/// | 125 | bashd failed, or the request or the usage is bad |
+/// | 124 | `run`: the deadline ended the command; `jobs wait`, `jobs screen`: the condition was not met in time |
+/// | 125 | bashd failed, or the request or the usage was invalid |
 /// | 126 | `run`, `check`: a rule denied the command |
 /// | 130 | `run`: Ctrl-C ended the command |
 /// | 128+N | `run`: signal N ended the command |
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 pub(crate) enum ExitStatus {
     /// Done.
     Success,
-    /// `doctor`: something that bashd needs is missing; `jobs wait`: it can't come any more; `minimize test`: a filter fails its test.
+    /// `doctor`: something that bashd needs is missing; `jobs wait`: the condition can't be met any more; `minimize test`: a filter fails its test.
     Unfit,
     /// `hook`: the tool call is blocked.
     Blocked,
@@ -32,7 +32,7 @@ pub(crate) enum ExitStatus {
     Signal(u8),
     /// The deadline ended the command.
     TimedOut,
-    /// bashd failed, or the request or the usage is bad.
+    /// bashd failed, or the request or the usage was invalid.
     Failed,
     /// A rule denied the command.
     Denied,
@@ -48,7 +48,7 @@ impl ExitStatus {
         } else if reply.error.is_some() {
             Self::Failed
         } else if reply.job.is_some() {
-            // It goes on; how it ends is told by `bashd jobs`.
+            // The command continues; `bashd jobs` tells how it ends.
             Self::Success
         } else if reply.timed_out {
             Self::TimedOut

@@ -1,4 +1,4 @@
-//! What goes wrong in the binary: whose fault, the chain of causes, and hints; shown in one place.
+//! Failures of the binary: whose fault it was, the chain of causes, and hints; printed in one place.
 
 use crate::exit_status::ExitStatus;
 use crate::print::{Paint, Printer};
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Config,
     /// The machine's.
     System,
-    /// Nobody's: whoever read our output has stopped reading, and wants to hear no more.
+    /// Nobody's: the reader of our output has stopped reading, and needs no message.
     ReaderGone,
 }
 
@@ -52,7 +52,7 @@ impl Failure {
         self.kind
     }
 
-    /// Tells about it on stderr; returns how the process ends.
+    /// Prints it on stderr; returns the exit status.
     pub(crate) fn show(&self, printer: &Printer) -> ExitStatus {
         if self.kind == Kind::ReaderGone {
             return ExitStatus::Success;
@@ -82,7 +82,7 @@ impl From<bashd::Error> for Failure {
             bashd::ErrorKind::Config => Kind::Config,
             _ => Kind::System,
         };
-        // The library's messages hold their cause already.
+        // The library's messages already contain their cause.
         Self::new(kind, error)
     }
 }

@@ -1,5 +1,6 @@
 //! Numbers and texts as people read them: short durations, short sizes, one line of bounded width.
 
+use std::fmt::Display;
 use unicode_width::UnicodeWidthChar;
 
 /// A duration in at most six columns: `8ms`, `1.2s`, `3m05s`, `2h03m`, `4d02h`.
@@ -30,12 +31,18 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// A number with its noun: `1 line`, `2 lines`. The plural of the noun ends in `s`.
+pub(crate) fn count<N: Copy + PartialEq + From<u8> + Display>(number: N, noun: &str) -> String {
+    let ending = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
 /// A text on one line: newlines shown as `↵`, nothing left that a terminal would act on.
 pub(crate) fn one_line(text: &str) -> String {
     one_line_keeping_blanks(text.trim_end())
 }
 
-/// The same with the blanks at its end, for what is marked column by column.
+/// Like [`one_line`], but keeps the blanks at the end, for text that is marked column by column.
 pub(crate) fn one_line_keeping_blanks(text: &str) -> String {
     let visible = |character: char| match character {
         '\n' => '↵',
@@ -46,12 +53,12 @@ pub(crate) fn one_line_keeping_blanks(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// Marks that turn the direction of text around, so that a line seems to say something else.
+/// Characters that reverse the direction of text, so that a line seems to say something else.
 fn is_invisible(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
-/// The text cut to so many columns, with `…` in place of what is missing.
+/// The text cut to this many columns, with `…` in place of what is missing.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let width = |character: char| character.width().unwrap_or_default();
     if text.chars().map(width).sum::<usize>() <= columns {
@@ -100,6 +107,13 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
+    }
+
+    #[test]
+    fn counts_agree_with_their_noun() {
+        assert_eq!(count(0_usize, "line"), "0 lines");
+        assert_eq!(count(1_u64, "line"), "1 line");
+        assert_eq!(count(2_u64, "damaged line"), "2 damaged lines");
     }
 
     #[test]

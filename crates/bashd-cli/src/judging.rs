@@ -5,7 +5,7 @@ use bashd::Request;
 use bashd::guard::safe_mode::SafeMode;
 
 impl Judging {
-    /// Puts into a request what was said; what was not stays as configured.
+    /// Puts the given flags into a request; the rest stays as configured.
     pub(crate) fn apply_to(&self, request: &mut Request) {
         request.safe_mode = self.safe_mode.map(|mode| match mode {
             SafeModeName::Off => SafeMode::Off,

@@ -59,8 +59,8 @@ pub(crate) fn log(
     }
     page.finish()?;
     if records.damaged() > 0 {
-        let text = format!("{} damaged lines were passed over", records.damaged());
-        printer.warn(&text);
+        let lines = for_people::count(records.damaged(), "damaged line");
+        printer.warn(&format!("skipped {lines} of the ledger"));
     }
     if table.rows == 0 && !arguments.json {
         printer.remark(Paint::Hint, "log:", &nothing_found(arguments, settings));
@@ -75,15 +75,15 @@ fn json(record: &Record) -> Result<String, Failure> {
 fn nothing_found(arguments: &Log, settings: &Settings) -> String {
     let is_filtered = arguments.failed || arguments.since.is_some() || arguments.pattern.is_some();
     if is_filtered {
-        "no recorded call fits".to_owned()
+        "no recorded call matches".to_owned()
     } else if settings.config.ledger.enabled {
-        "no call was recorded yet".to_owned()
+        "no calls have been recorded yet".to_owned()
     } else {
-        "no call was recorded: `ledger.enabled` is false".to_owned()
+        "no calls are recorded: `ledger.enabled` is false".to_owned()
     }
 }
 
-/// Understands a time, a date, a day's name or how long ago.
+/// Parses a time, a date, the name of a day, or an age.
 pub(crate) fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
     let at_midnight = |date: Date| date.to_zoned(now.time_zone().clone());
     let understood = if let Ok(time) = when.parse::<Timestamp>() {
@@ -99,8 +99,8 @@ pub(crate) fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
             .and_then(|span| now.checked_sub(span.abs()))
     };
     understood.map(|zoned| zoned.timestamp()).map_err(|_| {
-        Failure::new(Kind::Usage, format!("--since does not understand {when:?}"))
-            .hint("give how long ago (90m, 2h, 3d), today, yesterday, or a date (2026-08-01)")
+        Failure::new(Kind::Usage, format!("--since can't use {when:?} as a time"))
+            .hint("give an age (90m, 2h, 3d), today, yesterday, or a date (2026-08-01)")
     })
 }
 
@@ -147,7 +147,7 @@ impl Table {
         const BEFORE: usize = 19 + 2 + 8 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
         let before = BEFORE + profile.chars().count().saturating_sub(8);
         match self.columns {
-            // A command needs some columns to be known again, even if its line then wraps.
+            // A command needs some columns to be recognized, even if its line then wraps.
             Some(columns) => for_people::cut(command, columns.saturating_sub(before).max(16)),
             None => command.to_owned(),
         }

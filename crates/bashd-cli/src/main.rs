@@ -37,7 +37,7 @@ use print::Printer;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-// What a filter or a parser does wrong is caught, which needs this.
+// Panics of filters and parsers are caught, which needs this.
 const _: () = assert!(cfg!(panic = "unwind"));
 
 fn main() -> ExitCode {

@@ -16,12 +16,13 @@ use std::path::{Path, PathBuf};
 
 /// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
 ///
-/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output that is not to be
-/// touched (short, a machine's format, the content of a file) comes out as it went in. Exit status 0 in every case.
+/// Without `--command`, it removes only what carries no facts: escapes, overwritten frames and
+/// repeats. Short output, machine formats and file contents come out unchanged. The exit status is 0
+/// in each case.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Minimize {
-    /// The command that printed it.
+    /// The command that printed the text.
     #[arg(
         long,
         value_name = "COMMAND",
@@ -29,13 +30,13 @@ pub(crate) struct Minimize {
         hide_default_value = true
     )]
     pub(crate) command: String,
-    /// The command's exit status. Known noise is left out only where it is 0.
+    /// The command's exit status. Known noise is left out only if it is 0.
     #[arg(long, value_name = "N")]
     pub(crate) exit: Option<i32>,
     /// Leave nothing out.
     #[arg(long)]
     pub(crate) lossless: bool,
-    /// Print one JSON object: text, filter, lines left out, or why it stays as it is.
+    /// Print one JSON object: text, filter, lines left out, or why the text is unchanged.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -46,16 +47,16 @@ pub(crate) struct Minimize {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum MinimizeAction {
-    /// Run the tests that a file of your own filters carries.
+    /// Run the tests in a file of your own filters.
     ///
-    /// Exit status 1 when one of them fails or the file is wrong.
+    /// Exits with status 1 when a test fails or the file is invalid.
     Test {
-        /// The file; the one of the setting `shellMinimizer.settingsPath` by default.
+        /// The file; by default the one that `shellMinimizer.settingsPath` names.
         file: Option<PathBuf>,
     },
 }
 
-/// Reads raw text and prints what is shown of it.
+/// Reads raw text and prints the minimized text.
 pub(crate) fn minimize(
     arguments: &Minimize,
     settings: &Settings,
@@ -65,7 +66,7 @@ pub(crate) fn minimize(
     if let Some(MinimizeAction::Test { file }) = &arguments.action {
         let file = file.as_ref().or(minimizer.settings_path.as_ref());
         let file = file.ok_or_else(|| {
-            Failure::new(Kind::Usage, "there is no file of filters to test")
+            Failure::new(Kind::Usage, "there is no filter file to test")
                 .hint("name one, or set `shellMinimizer.settingsPath`")
         })?;
         return test(file, printer);
@@ -74,7 +75,7 @@ pub(crate) fn minimize(
     for problem in problems {
         printer.warn(&problem);
     }
-    // Asked for by hand: what the settings leave out is about the output of calls.
+    // The user asked for it: the settings about what to leave out apply only to the output of calls.
     let user_filters = own.map(|own| own.user_filters).unwrap_or_default();
     let mut bytes = Vec::new();
     std::io::stdin()
@@ -108,7 +109,7 @@ pub(crate) fn minimize(
         };
         printer.out(&format!("{object}\n"))?;
     } else {
-        // What stays as it is stays so to the byte.
+        // Unchanged output stays the same to the byte.
         let shown = result.as_ref().map(|digest| digest.text.as_bytes());
         let mut page = printer.page();
         page.bytes(shown.unwrap_or(&bytes))?;
@@ -117,7 +118,7 @@ pub(crate) fn minimize(
     Ok(ExitStatus::Success)
 }
 
-/// Runs the tests of a file of filters.
+/// Runs the tests in a filter file.
 fn test(path: &Path, printer: &Printer) -> Result<ExitStatus, Failure> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("{} can't be read", path.display()))

@@ -1,6 +1,6 @@
 //! The only file that writes to stdout and stderr.
 //!
-//! Results go to stdout, everything else to stderr. Whoever stops reading ends us quietly.
+//! Results go to stdout, everything else to stderr. If the reader stops reading, we end quietly.
 
 use crate::args::ColorWhen;
 use crate::exit_status::ExitStatus;
@@ -26,7 +26,7 @@ enum Colors {
     Off,
 }
 
-/// What a piece of text is, from which its color follows.
+/// The kind of a piece of text, which decides its color.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Paint {
     Good,
@@ -65,11 +65,11 @@ impl Printer {
 
     /// Writes text to stderr as it is.
     pub(crate) fn err(text: &str) {
-        // Who can't be told can't be told that either.
+        // There is no other way to report that stderr can't be written.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Writes a line for people to stderr, if somebody looks at it.
+    /// Writes a line for people to stderr, if that is a terminal.
     pub(crate) fn err_line(&self, line: &Line) {
         if io::stderr().is_terminal() {
             Self::err(&format!("{}\n", self.err_text(line)));
@@ -86,8 +86,8 @@ impl Printer {
         painted.collect()
     }
 
-    /// Columns of the terminal behind stderr; `None` where there is none. One that does not say its
-    /// size has the usual one.
+    /// Columns of the terminal behind stderr; `None` if there is none. A terminal of unknown size
+    /// has the usual one.
     pub(crate) fn err_columns() -> Option<usize> {
         let columns = columns_of(rustix::stdio::stderr());
         io::stderr().is_terminal().then(|| columns.unwrap_or(80))
@@ -108,7 +108,7 @@ impl Printer {
         self.out == Colors::On
     }
 
-    /// Whether somebody is looking at stdout.
+    /// Whether stdout is a terminal.
     pub(crate) fn is_terminal() -> bool {
         io::stdout().is_terminal()
     }
@@ -121,13 +121,13 @@ impl Printer {
         }
     }
 
-    /// Columns and rows of the terminal behind stdout; `None` where there is none.
+    /// Columns and rows of the terminal behind stdout; `None` if there is none.
     pub(crate) fn size() -> Option<(u16, u16)> {
         let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
         Some((size.ws_col, size.ws_row)).filter(|(columns, rows)| *columns > 0 && *rows > 0)
     }
 
-    /// Columns of the terminal behind stdout; `None` where there is none.
+    /// Columns of the terminal behind stdout; `None` if there is none.
     pub(crate) fn columns() -> Option<usize> {
         columns_of(rustix::stdio::stdout())
     }
@@ -137,7 +137,7 @@ impl Printer {
         Self::err(&format!("{} {text}\n", painted(self.err, paint, word)));
     }
 
-    /// Writes what clap has to say: help on stdout, complaints on stderr.
+    /// Writes clap's message: help on stdout, errors on stderr.
     pub(crate) fn clap(&self, error: &clap::Error) -> ExitStatus {
         let text = error.render();
         let rendered = |colors| match colors {

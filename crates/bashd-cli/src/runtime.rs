@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 /// Descriptors that a runtime opens for itself, and one to spare.
 const OWN_DESCRIPTORS: usize = 6;
 
-/// A runtime of one thread, or why there can be none.
+/// Builds a runtime of one thread.
 pub(crate) fn build() -> io::Result<Runtime> {
     check_room()?;
     Builder::new_current_thread().enable_all().build()

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::surroundings;
 use bashd::profile::schema;
 
-/// Prints the definition of the profile that was named, or of the configured one.
+/// Prints the definition of the named profile, or of the configured one.
 pub(crate) fn schema(
     arguments: &Schema,
     settings: &Settings,
@@ -25,7 +25,7 @@ pub(crate) fn schema(
         Some(SchemaTool::Job) => schema::job_definition(&profile, &settings.config).ok_or_else(|| {
             let text = match &profile.job_tool {
                 Some(_) => format!(
-                    "profile `{}` has its job tool only where `async.enabled` or `bash.autoBackground.enabled` is on",
+                    "profile `{}` has its job tool only if `async.enabled` or `bash.autoBackground.enabled` is on",
                     profile.name
                 ),
                 None => format!("profile `{}` has no job tool", profile.name),

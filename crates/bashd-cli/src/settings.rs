@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The configuration that holds, and where it came from.
+/// The configuration in force, and where it came from.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) config: Config,
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads and resolves; what was not understood is told on stderr.
+    /// Reads and resolves the configuration; warns on stderr about what was not understood.
     pub(crate) fn load(everywhere: &Everywhere, printer: &Printer) -> Result<Self, Failure> {
         let places = surroundings::places()?;
         let named = everywhere.config.as_ref().or(places.named_config.as_ref());
@@ -76,7 +76,8 @@ fn read(path: &Path) -> io::Result<ConfigFile> {
     })
 }
 
-/// No file, or no directory that could hold one: then there is no configuration.
+/// Whether the file, or the directory that could hold it, does not exist: then there is no
+/// configuration.
 fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Nothing where somebody had it ignored (`nohup`): what runs is to outlive its terminal.
+    /// `None` if the signal is ignored (`nohup`): then commands are to outlive their terminal.
     hang_up: Option<Signal>,
 }
 
@@ -27,7 +27,7 @@ impl Signals {
         })
     }
 
-    /// Waits for what runs; a signal cancels the token, and says by which status bashd ends.
+    /// Waits for a call; a signal cancels the token and decides bashd's exit status.
     pub(crate) async fn heed<T>(
         mut self,
         token: &CancellationToken,
@@ -47,7 +47,7 @@ impl Signals {
         }
     }
 
-    /// Waits for one, and gives the exit status that it stands for.
+    /// Waits for a signal, and returns the exit status for it.
     async fn next(&mut self) -> ExitStatus {
         let number = |kind: SignalKind| ExitStatus::Signal(kind.as_raw_value() as u8);
         tokio::select! {
@@ -58,7 +58,7 @@ impl Signals {
     }
 }
 
-/// Waits until the terminal is gone; for ever where nobody is to hear of that.
+/// Waits until the terminal is gone; forever if that is to be ignored.
 async fn hung_up(signal: Option<&mut Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),

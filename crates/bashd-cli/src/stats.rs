@@ -14,20 +14,20 @@ use bashd::savings::{Row, Savings, savings};
 use clap::Args;
 use serde_json::json;
 
-/// The tokenizer that counts.
+/// The tokenizer that counts tokens.
 const TOKENIZER: &str = "o200k_base";
 
 /// Show what minimizing output saved, by command.
 ///
-/// Tokens (of `o200k_base`) that calls showed, against those that they would have shown within their profile's window. What
-/// was read of the raw output afterwards is a cost; a loss is a negative number. Where the raw output is gone, the
-/// figures are estimated from bytes, and said to be (~).
+/// Compares the tokens (`o200k_base`) that calls showed with those that they would have shown within
+/// their profile's window. Reading the raw output later counts as a cost; a loss is a negative number.
+/// Where the raw output is gone, the figures are estimated from bytes and marked with ~.
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only calls since then: 90m, 2h, 3d, today, 2026-08-01, '2026-08-01 10:30'.
+    /// Count only calls since this time: 90m, 2h, 3d, today, 2026-08-01, '2026-08-01 10:30'.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) fn stats(
         ..Filter::default()
     };
     let system = |chain| Failure::of(Kind::System, chain);
-    // Its vocabulary takes a moment to be read, so only here and only when something is to be counted.
+    // Loading its vocabulary takes a moment, so it is loaded here and only if there is something to count.
     let mut tokenizer = None;
     let mut failed = None;
     let mut count = |text: &str| {
@@ -64,7 +64,7 @@ pub(crate) fn stats(
         .context("the ledger or the stored output can't be read")
         .map_err(system)?;
     if let Some(error) = failed {
-        return Err(system(error.context("the tokenizer can't be made")));
+        return Err(system(error.context("the tokenizer can't be loaded")));
     }
     let mut page = printer.page();
     if arguments.json {
@@ -80,10 +80,8 @@ pub(crate) fn stats(
     }
     page.finish()?;
     if found.damaged > 0 {
-        printer.warn(&format!(
-            "{} damaged lines of the ledger were passed over",
-            found.damaged
-        ));
+        let lines = for_people::count(found.damaged, "damaged line");
+        printer.warn(&format!("skipped {lines} of the ledger"));
     }
     Ok(ExitStatus::Success)
 }
@@ -101,9 +99,10 @@ fn table(page: &mut Page, found: &Savings) -> Result<(), Failure> {
     let total = &found.total;
     let mut remark = format!("tokens of {TOKENIZER}");
     if total.estimated_calls > 0 {
+        let calls = for_people::count(total.calls, "call");
         remark = format!(
-            "{remark}; ~: {} of {} calls are estimated from their bytes, since their raw output is gone",
-            total.estimated_calls, total.calls
+            "{remark}; ~: estimated from bytes for {} of {calls}, because the raw output is gone",
+            total.estimated_calls
         );
     }
     page.line(page.paint(Paint::Hint, &remark))

@@ -83,7 +83,7 @@ pub(crate) fn variables() -> Vec<(OsString, OsString)> {
     env::vars_os().filter(|(name, _)| is_ours(name)).collect()
 }
 
-/// What commands inherit. Where the current directory is gone, an absolute `cwd` will do.
+/// What commands inherit. If the current directory is gone, an absolute `cwd` will do.
 pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Failure> {
     let given = cwd.filter(|cwd| cwd.is_absolute()).map(Path::to_owned);
     Ok(bashd::Surroundings {
@@ -92,8 +92,8 @@ pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Fa
     })
 }
 
-/// What a single command inherits. A current directory that is gone is no reason to have no reply: it
-/// goes by the path that it had, so that the reply says which one is missing.
+/// What a single command inherits. If the current directory is gone, its former path is used, so that
+/// there is a reply that says which directory is missing.
 pub(crate) fn for_one_command() -> bashd::Surroundings {
     bashd::Surroundings {
         cwd: env::current_dir().unwrap_or_else(|_| path_of_gone_directory()),
@@ -138,7 +138,7 @@ pub(crate) fn time_zone() -> TimeZone {
     TimeZone::system()
 }
 
-/// A variable's value; by custom an empty one counts as unset.
+/// A variable's value; as usual, an empty one counts as unset.
 fn set(variable: &str) -> Option<OsString> {
     env::var_os(variable).filter(|value| !value.is_empty())
 }

@@ -1,12 +1,12 @@
 //! `bashd acp`: an agent of the Agent Client Protocol whose prompts are commands.
 //!
-//! The text of a prompt is run as one command, in a terminal of the client's where it offers them,
-//! else here. The client sees a tool call with its terminal or its output, and the reply's text as
-//! the agent's message. `prompt` is one turn, `permission` what its user is asked, `terminal` the
-//! client's terminals.
+//! The text of a prompt runs as one command, in one of the client's terminals if it offers them,
+//! otherwise here. The client sees a tool call with its terminal or its output, and the reply's text
+//! as the agent's message. `prompt` is one turn, `permission` asks the client's user, `terminal` is
+//! the client's terminals.
 //!
-//! Handlers of the protocol's crate hold up its dispatch: none of them waits for the client, and
-//! what takes time is spawned.
+//! Handlers block the dispatch of the protocol's crate: none of them waits for the client, and
+//! anything that takes time is spawned.
 
 mod permission;
 mod prompt;
@@ -36,10 +36,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long what was said last may take to be written when the client is done with us.
+/// How long writing the last messages may take after the client is done with us.
 const FLUSHED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Sessions that a client may open: each is only a directory.
+/// The most sessions that a client may open; each is only a directory.
 const MOST_SESSIONS: usize = 10_000;
 
 /// What the handlers share.
@@ -49,7 +49,7 @@ struct Shared {
     /// Whether the client runs commands in terminals of its own.
     has_terminals: AtomicBool,
     sessions: Mutex<HashMap<SessionId, Session>>,
-    /// Numbers of sessions and tool calls.
+    /// The last number given to a session or tool call.
     last: AtomicU64,
 }
 
@@ -85,14 +85,14 @@ impl Shared {
         Ok(NewSessionResponse::new(id))
     }
 
-    /// Takes a session's turn; a session runs one command at a time.
+    /// Begins a session's turn; a session runs one command at a time.
     fn begin(&self, id: &SessionId) -> Result<(PathBuf, CancellationToken), Error> {
         let mut sessions = self.sessions();
         let session = sessions.get_mut(id).ok_or_else(|| {
             Error::invalid_params().data(json!(format!("there is no session {id}")))
         })?;
         if session.running.is_some() {
-            let reason = "a command of this session is running: cancel it first";
+            let reason = "a command is already running in this session: cancel it first";
             return Err(Error::invalid_request().data(json!(reason)));
         }
         let token = CancellationToken::new();
@@ -115,7 +115,7 @@ impl Shared {
     }
 }
 
-/// Serves one client on stdin and stdout until it is gone or a signal comes.
+/// Serves one client on stdin and stdout until it is gone or a signal arrives.
 pub(crate) fn acp(
     arguments: &Acp,
     settings: Settings,
@@ -162,9 +162,9 @@ async fn serve_client(
 ) -> Result<(), Error> {
     let incoming = futures::stream::unfold(lines, async |mut lines| {
         let text = match lines.recv().await? {
-            // Both are answered as what can't be parsed; a mended text would be another command.
+            // Both are answered as unparsable; a repaired text would be another command.
             Line::Text(bytes) => {
-                String::from_utf8(bytes).unwrap_or_else(|_| "a line that is no text".to_owned())
+                String::from_utf8(bytes).unwrap_or_else(|_| "a line that is not text".to_owned())
             }
             Line::TooLong => "a line that is too long".to_owned(),
         };

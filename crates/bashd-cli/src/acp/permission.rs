@@ -1,4 +1,4 @@
-//! Asking the client's user whether a command may run, where a rule says so: `session/request_permission`.
+//! Asks the client's user whether a command may run, if a rule says so: `session/request_permission`.
 
 use crate::serve::asking::CanBeAsked;
 use agent_client_protocol::Client;
@@ -11,10 +11,10 @@ use bashd::approval::{Answer, Approval};
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// What the user chooses to let the command run.
+/// The option that lets the command run.
 const ALLOW: &str = "allow";
 
-/// What the user chooses to keep it from running.
+/// The option that keeps the command from running.
 const REJECT: &str = "reject";
 
 /// The client of one turn.
@@ -25,7 +25,8 @@ pub(super) struct TurnClient {
 }
 
 impl CanBeAsked for TurnClient {
-    /// A client that can't ask, answers something else or cancels the turn has not said yes.
+    /// Only an explicit yes approves: a client that can't ask, answers something else or cancels the
+    /// turn refuses.
     fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
         let options = vec![
             PermissionOption::new(ALLOW, "Run it this once", PermissionOptionKind::AllowOnce),

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Between two looks of the client's at output that is not in a terminal of its own.
+/// How often the client is shown output that is not in one of its own terminals.
 const SHOWN_EVERY: Duration = Duration::from_millis(250);
 
-/// How much of the end of the output such a look shows.
+/// How much of the end of the output is shown each time.
 const SHOWN_BYTES: usize = 8 * 1024;
 
-/// Longer commands are cut in the title of their tool call.
+/// The most characters of a command in the title of its tool call.
 const TITLE_CHARACTERS: usize = 120;
 
 /// Runs a prompt's command, and answers when it is over.
@@ -104,7 +104,7 @@ impl Turn {
                 _ => {}
             }
         }
-        Err(Error::internal_error().data(json!("the call has no reply")))
+        Err(Error::internal_error().data(json!("the call ended without a reply")))
     }
 
     fn call(&self, command: String, cwd: PathBuf) -> Call {
@@ -159,14 +159,14 @@ impl Turn {
         self.notify(SessionUpdate::ToolCallUpdate(update));
     }
 
-    /// Tells the client; one that is gone shows elsewhere.
+    /// Tells the client. That it is gone is noticed elsewhere.
     fn notify(&self, update: SessionUpdate) {
         let notification = SessionNotification::new(self.session.clone(), update);
         let _ = self.connection.send_notification(notification);
     }
 }
 
-/// The reply without what the client sees anyway: clients show this to people.
+/// The reply without the parts that the client sees anyway: clients show this to people.
 fn raw_output(reply: &Reply) -> Value {
     serde_json::to_value(reply.without(&["text", "result"])).unwrap_or_default()
 }
@@ -193,17 +193,17 @@ fn title(command: &str) -> String {
     title
 }
 
-/// What the client was shown of the output.
+/// How much of the output the client was shown.
 #[derive(Default)]
 struct Shown {
-    /// It sees its own terminal.
+    /// The client sees the output in its own terminal.
     is_in_terminal: bool,
     tail: String,
     last: Option<Instant>,
 }
 
 impl Shown {
-    /// Takes text in; what the client should see of it, if it is time.
+    /// Takes in text; returns what the client should see of it, if it is time.
     fn add(&mut self, text: &str) -> Option<String> {
         if self.is_in_terminal {
             return None;

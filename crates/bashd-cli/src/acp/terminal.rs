@@ -30,7 +30,7 @@ impl Terminals {
     }
 }
 
-/// The client's words about why not.
+/// The client's reason for refusing.
 fn reason(error: &Error) -> String {
     let details = match &error.data {
         Some(Value::String(text)) => Some(text),

@@ -10,37 +10,37 @@ pub(crate) enum Artifact {
     Rm(ArtifactRm),
 }
 
-/// List what is stored.
+/// List stored output.
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactList {
-    /// Print one JSON object a line instead of a table.
+    /// Print one JSON object per line instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(super) everywhere: Everywhere,
 }
 
-/// Print stored output, all of it or a part.
+/// Print stored output, whole or in part.
 ///
-/// Numbers of lines and bytes are those of the command's output. Where some of it was dropped, a line says so.
+/// Line and byte numbers refer to the command's output. A line marks where output was dropped.
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactRead {
-    /// Its number, as in `3` or `artifact://3`.
+    /// Number of the artifact, as `3` or `artifact://3`.
     #[arg(value_name = "ID", value_parser = artifact_id)]
     pub(crate) id: u64,
-    /// Only these lines, counted from 1: `100-200`, `100-`, `-200`, `100`.
+    /// Print only these lines, counted from 1: `100-200`, `100-`, `-200`, `100`.
     #[arg(long, value_name = "A-B", value_parser = range, allow_hyphen_values = true)]
     pub(crate) lines: Option<Ends>,
-    /// Only these bytes, counted from 0, both included.
+    /// Print only these bytes, counted from 0, both ends included.
     #[arg(long, value_name = "A-B", value_parser = range, allow_hyphen_values = true, conflicts_with = "lines")]
     pub(crate) bytes: Option<Ends>,
-    /// Only the last so many lines.
+    /// Print only the last N lines.
     #[arg(long, value_name = "N", conflicts_with_all = ["lines", "bytes"])]
     pub(crate) tail: Option<u64>,
-    /// Of that, only the lines that match, each with its number.
+    /// Print only the lines of these that match, each with its number.
     #[arg(long, value_name = "REGEX")]
     pub(crate) grep: Option<String>,
-    /// Also so many lines around each match.
+    /// Also print N lines around each match.
     #[arg(
         short = 'C',
         long = "context",
@@ -49,7 +49,7 @@ pub(crate) struct ArtifactRead {
         default_value_t = 0
     )]
     pub(crate) context: usize,
-    /// Print JSON, one object a piece: `text`, `dropped_bytes`, or `line`, `match` and `text`.
+    /// Print JSON, one object per piece: `text`, `dropped_bytes`, or `line`, `match` and `text`.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -59,17 +59,17 @@ pub(crate) struct ArtifactRead {
 /// Remove stored output; its numbers are not used again.
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactRm {
-    /// Numbers, as in `3` or `artifact://3`.
+    /// Numbers of artifacts, as `3` or `artifact://3`.
     #[arg(value_name = "ID", value_parser = artifact_id, required = true)]
     pub(crate) ids: Vec<u64>,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(super) everywhere: Everywhere,
 }
 
-/// Both ends of a range, each of which may be left open.
+/// Both ends of a range; either may be left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) first: Option<u64>,
@@ -88,7 +88,7 @@ fn range(text: &str) -> Result<Ends, String> {
             Err("expected A-B, A-, -B or A".to_owned())
         }
         (Ok(Some(first)), Ok(Some(last))) if first > last => {
-            Err("the first is behind the last".to_owned())
+            Err("the range ends before it begins".to_owned())
         }
         (Ok(first), Ok(last)) => Ok(Ends { first, last }),
     }

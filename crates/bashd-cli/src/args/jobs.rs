@@ -4,16 +4,16 @@ use super::{Everywhere, seconds};
 use clap::Args;
 use std::time::Duration;
 
-/// Look after commands that run in the background.
+/// List and manage commands that run in the background.
 ///
-/// Without a subcommand: lists the jobs that live, and those whose end nobody has been told.
+/// Without a subcommand, lists running jobs and those whose end has not been reported yet.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Jobs {
-    /// All jobs that are kept, also those that ended long ago.
+    /// List all jobs that are kept, including those that ended long ago.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print one JSON object a line instead of a table.
+    /// Print one JSON object per line instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// The options of everywhere, wherever they stand.
+    /// The options that every subcommand takes, wherever they are given.
     pub(super) fn everywhere(&self) -> &Everywhere {
         match &self.action {
             None => &self.everywhere,
@@ -53,10 +53,10 @@ pub(crate) enum JobsAction {
     Rm(JobsRm),
 }
 
-/// Print what there is to know about a job.
+/// Print everything known about a job.
 #[derive(Debug, Args)]
 pub(crate) struct JobsShow {
-    /// Its id, its short name (`bg_1`) or the name it was given.
+    /// The job's id, short name (`bg_1`) or given name.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Print one JSON object.
@@ -66,65 +66,65 @@ pub(crate) struct JobsShow {
     everywhere: Everywhere,
 }
 
-/// Print a job's output, all of it or a part.
+/// Print a job's output, whole or in part.
 #[derive(Debug, Args)]
 pub(crate) struct JobsOutput {
-    /// Its id, its short name (`bg_1`) or the name it was given.
+    /// The job's id, short name (`bg_1`) or given name.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// Begin at this byte.
+    /// Start at this byte.
     #[arg(long, value_name = "BYTE", conflicts_with = "tail")]
     pub(crate) offset: Option<u64>,
-    /// Only the last so many lines.
+    /// Print only this many lines from the end.
     #[arg(long, value_name = "LINES")]
     pub(crate) tail: Option<u64>,
-    /// Only lines that match this regular expression.
+    /// Print only lines that match this regular expression.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) grep: Option<String>,
-    /// At most so many bytes; with --json 32768, else no limit.
+    /// Print at most this many bytes; by default 32768 with --json, otherwise all.
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_bytes: Option<u64>,
-    /// stderr, where the streams are apart.
+    /// Print stderr, if the streams are separate.
     #[arg(long)]
     pub(crate) stderr: bool,
-    /// Print one JSON object: the text, where it is, and the job.
+    /// Print one JSON object: the text, its position in the output, and the job.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     everywhere: Everywhere,
 }
 
-/// Print a job's output as it comes, until the job ends; Ctrl-C leaves the job running.
+/// Print a job's output as it arrives, until the job ends; Ctrl-C leaves the job running.
 #[derive(Debug, Args)]
 pub(crate) struct JobsFollow {
-    /// Its id, its short name (`bg_1`) or the name it was given.
+    /// The job's id, short name (`bg_1`) or given name.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// Begin so many lines before the end instead of at the beginning.
+    /// Start this many lines before the end instead of at the beginning.
     #[arg(long, value_name = "LINES")]
     pub(crate) tail: Option<u64>,
     #[command(flatten)]
     everywhere: Everywhere,
 }
 
-/// Print what the terminal of a job shows, now or once it shows something.
+/// Print what a job's terminal shows, now or once a condition is met.
 ///
-/// Exits with status 0 when that came true, 1 when the job ended before it did, 124 after --timeout.
+/// Exits with status 0 when the condition is met, 1 when the job ended first, 124 after --timeout.
 #[derive(Debug, Args)]
 pub(crate) struct JobsScreen {
-    /// Its id, its short name (`bg_1`) or the name it was given.
+    /// The job's id, short name (`bg_1`) or given name.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Wait until the screen shows something that matches this regular expression.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) regex: Option<String>,
-    /// Wait until nothing was written for so many milliseconds.
+    /// Wait until nothing has been written for this many milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) silent: Option<u64>,
-    /// Wait so many seconds at most; without it, 30.
+    /// Wait at most this many seconds; by default 30.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Also the last so many lines that scrolled away.
+    /// Also print this many of the lines that scrolled off the screen last.
     #[arg(long, value_name = "LINES", default_value_t = 0)]
     pub(crate) scrollback: usize,
     /// Print one JSON object: lines, cursor, title, size and the job.
@@ -134,33 +134,33 @@ pub(crate) struct JobsScreen {
     everywhere: Everywhere,
 }
 
-/// Wait until jobs end, say something, answer, or fall silent.
+/// Wait until jobs end, print something, answer or fall silent.
 ///
-/// Exits with status 0 when that came true, 1 when a job ended before it did, 124 after --timeout.
+/// Exits with status 0 when the condition is met, 1 when a job ended first, 124 after --timeout.
 #[derive(Debug, Args)]
 pub(crate) struct JobsWait {
     /// Ids, short names or given names.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
-    /// One of the jobs is enough.
+    /// Return as soon as one of the jobs meets the condition.
     #[arg(long)]
     pub(crate) any: bool,
-    /// Until a line of the output matches this regular expression.
+    /// Wait until a line of the output matches this regular expression.
     #[arg(long, value_name = "PATTERN", group = "condition")]
     pub(crate) regex: Option<String>,
-    /// Until this TCP port of this machine listens.
+    /// Wait until something listens on this TCP port of this machine.
     #[arg(long, value_name = "PORT", group = "condition", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Until this http:// address answers.
+    /// Wait until this http:// address answers.
     #[arg(long, value_name = "URL", group = "condition")]
     pub(crate) http: Option<String>,
-    /// Until nothing was written for so many milliseconds.
+    /// Wait until nothing has been written for this many milliseconds.
     #[arg(long, value_name = "MS", group = "condition")]
     pub(crate) silent: Option<u64>,
-    /// Wait so many seconds at most; without it, as long as it takes.
+    /// Wait at most this many seconds; by default as long as it takes.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Print one JSON object a job and line: the job, `met` and `by`.
+    /// Print one JSON object per job, each on a line: the job, `met` and `by`.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -169,26 +169,26 @@ pub(crate) struct JobsWait {
 
 /// Send input, keys, the end of input, or a signal to a job.
 ///
-/// Input needs a job that was started with `--stdin-open` or `--pty`. What is given is sent in this order: text,
+/// Only jobs started with `--stdin-open` or `--pty` accept input. It is sent in this order: text,
 /// paste, Enter, keys.
 #[derive(Debug, Args)]
 pub(crate) struct JobsSend {
-    /// Its id, its short name (`bg_1`) or the name it was given.
+    /// The job's id, short name (`bg_1`) or given name.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// The text, as it is; `-` reads it from stdin.
+    /// Text to send, exactly as given; `-` reads it from stdin.
     #[arg(value_name = "TEXT")]
     pub(crate) text: Option<String>,
-    /// Text as a paste, for programs that tell it from typing.
+    /// Text to send as a paste, for programs that distinguish pasting from typing.
     #[arg(long, value_name = "TEXT")]
     pub(crate) paste: Option<String>,
-    /// A newline after the text; at a terminal the key Enter.
+    /// Send a newline after the text; at a terminal, press Enter.
     #[arg(long)]
     pub(crate) enter: bool,
-    /// A key by name, as often as there are keys: `Enter`, `Up`, `F1`, `C-c`, `M-x`, `S-Tab`.
+    /// Press a key by name: `Enter`, `Up`, `F1`, `C-c`, `M-x`, `S-Tab`; may be repeated.
     #[arg(long = "key", value_name = "KEY")]
     pub(crate) keys: Vec<String>,
-    /// The end of the input after that.
+    /// Close the input after that.
     #[arg(long)]
     pub(crate) close: bool,
     /// Send this signal to every process of the job, by name or number.
@@ -201,13 +201,13 @@ pub(crate) struct JobsSend {
     everywhere: Everywhere,
 }
 
-/// End jobs with everything they started: TERM, a grace, KILL.
+/// End jobs and everything they started: TERM, then KILL after a grace period.
 #[derive(Debug, Args)]
 pub(crate) struct JobsKill {
     /// Ids, short names or given names.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
-    /// Print one JSON object a job and line.
+    /// Print one JSON object per job, each on a line.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -217,7 +217,7 @@ pub(crate) struct JobsKill {
 /// Give a job a name.
 #[derive(Debug, Args)]
 pub(crate) struct JobsRename {
-    /// Its id, its short name (`bg_1`) or the name it has.
+    /// The job's id, short name (`bg_1`) or current name.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The new name.
@@ -227,13 +227,13 @@ pub(crate) struct JobsRename {
     everywhere: Everywhere,
 }
 
-/// Forget jobs that have ended: output, status, everything.
+/// Remove jobs that have ended, with their output and status.
 #[derive(Debug, Args)]
 pub(crate) struct JobsRm {
     /// Ids, short names or given names.
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
-    /// Print one JSON object a job and line.
+    /// Print one JSON object per job, each on a line.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

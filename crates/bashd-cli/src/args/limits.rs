@@ -1,24 +1,24 @@
-//! What a command may use up, on the command line of `run`.
+//! The options of `run` that limit a command's resources.
 
 use bashd::plan::Resources;
 use clap::Args;
 
-/// What a command may use up beside time; the configuration holds where nothing is said.
+/// Limits on a command's resources other than time; the configuration applies where none is given.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Limiting {
-    /// Kill a process of the command that has used so many seconds of processor time.
+    /// Kill any process of the command that has used this many seconds of processor time.
     #[arg(long = "max-cpu", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     cpu: Option<u64>,
-    /// Let the command use so much memory, as in 512MiB (docs/jobs.md says how that is held).
+    /// Limit the command's memory, for example to 512MiB (docs/jobs.md explains how).
     #[arg(long = "max-memory", value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
-    /// Let the command have so many processes at a time.
+    /// Limit how many processes the command may have at a time.
     #[arg(long = "max-processes", value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     processes: Option<u64>,
 }
 
 impl Limiting {
-    /// As the library takes it.
+    /// The limits as the library takes them.
     pub(crate) fn resources(&self) -> Resources {
         let none = Resources::default();
         let cpu = self.cpu.map_or(none, |limit| none.cpu_seconds(limit));
@@ -30,5 +30,5 @@ impl Limiting {
 
 fn size(text: &str) -> Result<u64, String> {
     let size = bashd::config::size::parse(text).filter(|size| *size > 0);
-    size.ok_or_else(|| format!("`{text}` is no size such as 512MiB"))
+    size.ok_or_else(|| "expected a size above zero, for example 512MiB".to_owned())
 }

@@ -1,9 +1,9 @@
 //! From the words of the command line to [`Cli`].
 //!
-//! All subcommands together have hundreds of options, and making them takes longer than anything else
-//! that `bashd run` does before its shell starts, or a server before it answers. So a parser that knows one of these
-//! alone comes first. What it does not take is left to the whole one, which also has the words for it. The shortest `run`
-//! of all needs neither.
+//! All subcommands together have hundreds of options, and building them takes longer than anything
+//! else that `bashd run` does before its shell starts, or a server before it answers. So a parser that
+//! knows only one of these comes first. What it does not accept is left to the whole parser, which
+//! also has the error messages. The shortest form of `run` needs neither.
 
 use super::{Acp, Cli, Everywhere, Mcp, Rpc, Run, Subcommand};
 use clap::{Args, Command, FromArgMatches, Parser};
@@ -39,7 +39,7 @@ fn plain_run(words: &[OsString]) -> Option<Cli> {
     })
 }
 
-/// The command line, if it is one of those that should be quick, and nothing is wrong with it.
+/// The command line, if its subcommand should start quickly and nothing is wrong with it.
 fn alone(words: &[OsString]) -> Option<Cli> {
     let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
     match names.find(|word| matches!(*word, "run" | "mcp" | "rpc" | "acp"))? {
@@ -50,7 +50,7 @@ fn alone(words: &[OsString]) -> Option<Cli> {
     }
 }
 
-/// The command line, if it is of this subcommand.
+/// The command line, if it is for this subcommand.
 fn of<A: Args>(words: &[OsString], name: &'static str, wrap: fn(A) -> Subcommand) -> Option<Cli> {
     let subcommand = A::augment_args(Command::default().name(name));
     let bashd = Everywhere::augment_args(Command::default().name("bashd")).subcommand(subcommand);

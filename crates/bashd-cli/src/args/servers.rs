@@ -8,25 +8,26 @@ use std::time::Duration;
 
 /// Serve the tools of a profile to a client of the Model Context Protocol.
 ///
-/// Speaks the protocol on stdin and stdout, and ends when stdin closes; with `--http` it is reached under
-/// `/mcp` of an address, and ends by a signal.
+/// Serves on stdin and stdout, and exits when stdin closes. With `--http` it serves the path `/mcp`
+/// of an address instead, and exits on a signal.
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
-    /// Serve HTTP here instead, on this machine only unless an address is given.
+    /// Serve HTTP on this port instead, for this machine only unless a host is given.
     #[arg(long, value_name = "[HOST:]PORT", value_parser = crate::mcp::access::parse_address)]
     pub(crate) http: Option<SocketAddr>,
-    /// The token that clients must bring; one is made and told on stderr by default. `none` lets
-    /// everybody on this machine in.
+    /// The token that clients must send; by default one is generated and printed on stderr. `none`
+    /// lets in everybody on this machine.
     #[arg(long, value_name = "TOKEN", requires = "http")]
     pub(crate) token: Option<String>,
-    /// Read the token from this file, where other users can't see it in a list of processes.
+    /// Read the token from this file, so that other users can't see it in the process list.
     #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "token")]
     pub(crate) token_file: Option<PathBuf>,
-    /// A name by which clients may call the server, besides its address; may be repeated.
+    /// Another host name under which clients may reach the server; may be repeated.
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// Answer a call after so many seconds unless it says otherwise; what still runs goes on as a job. For
-    /// profiles that know such a wait; many clients give up on a request after a minute.
+    /// Answer a call after this many seconds unless it says otherwise; a command that is still running
+    /// continues as a job. Applies to profiles that have such a wait. Many clients give up on a request
+    /// after a minute.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
     pub(crate) wait_max: Duration,
     #[command(flatten)]
@@ -35,16 +36,16 @@ pub(crate) struct Mcp {
     pub(super) everywhere: Everywhere,
 }
 
-/// What every server is told about the calls that it will make.
+/// Options of every server for the calls that it makes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Serving {
-    /// Offer the tools of this profile; the configured one by default.
+    /// Offer the tools of this profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
-    /// Run commands in this directory unless they name another.
+    /// Run commands in this directory unless a call names another.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Keep one shell for all calls that name no session of their own; its jobs are of this name.
+    /// Run all calls that name no session in one shell; jobs then belong to this name.
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
@@ -53,16 +54,16 @@ pub(crate) struct Serving {
 
 /// Serve JSON lines: commands and tool calls from any language.
 ///
-/// Reads requests from stdin and writes responses and events to stdout, many at once; nothing else
-/// is written there. Ends when stdin closes. `docs/rpc.md` is the protocol.
+/// Reads requests from stdin, runs many at once, and writes only responses and events to stdout.
+/// Exits when stdin closes. `docs/rpc.md` describes the protocol.
 #[derive(Debug, Args)]
 pub(crate) struct Rpc {
     #[command(flatten)]
     pub(crate) serving: Serving,
-    /// Serve clients of the same user on this Unix socket instead, until a signal comes.
+    /// Serve clients of the same user on this Unix socket instead, until a signal arrives.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Let calls run for so many seconds more when the client closes its end.
+    /// Let calls run for this many more seconds after the client has closed its end.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub(crate) linger: Duration,
     #[command(flatten)]
@@ -71,13 +72,13 @@ pub(crate) struct Rpc {
 
 /// Serve the Agent Client Protocol: an agent whose prompts are commands.
 ///
-/// They run in terminals of the client where it offers them. Speaks on stdin and stdout, and ends when
-/// stdin closes; see `docs/acp.md`.
+/// Commands run in the client's terminals if it offers them. Serves on stdin and stdout, and exits
+/// when stdin closes; see `docs/acp.md`.
 #[derive(Debug, Args)]
 pub(crate) struct Acp {
     #[command(flatten)]
     pub(crate) serving: Serving,
-    /// End each command after so many seconds.
+    /// End each command after this many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]

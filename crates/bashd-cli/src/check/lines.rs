@@ -16,7 +16,7 @@ struct Question {
     #[serde(default)]
     id: Value,
     command: String,
-    /// The caller's tools, instead of those of the command line.
+    /// The caller's tools, instead of those from the command line.
     tools: Option<Vec<String>>,
 }
 
@@ -52,14 +52,14 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
     Ok(overall)
 }
 
-/// What can't be read is never allowed.
+/// The answer to a line that can't be read: it is never allowed.
 fn unreadable(error: &serde_json::Error) -> Map<String, Value> {
     let mut answer = Map::new();
     answer.insert("verdict".to_owned(), "deny".into());
     answer.insert("rule".to_owned(), "input".into());
     answer.insert(
         "message".to_owned(),
-        json!(format!("not a question: {error}")),
+        json!(format!("invalid input line: {error}")),
     );
     answer.insert("commands".to_owned(), json!([]));
     answer

@@ -28,7 +28,7 @@ pub(crate) fn check(
     }
     let command = &arguments.command;
     if command.trim().is_empty() {
-        return Err(Failure::new(Kind::Usage, "there is no command to judge"));
+        return Err(Failure::new(Kind::Usage, "the command is empty"));
     }
     let judgement = gate.judge(&Command::as_given(command));
     if arguments.json {

@@ -1,10 +1,10 @@
-//! The lines of a command that a span touches, with what is to blame underlined.
+//! The lines of a command that a span touches, with the span underlined.
 
 use crate::for_people;
 use bashd::script::Span;
 use unicode_width::UnicodeWidthStr;
 
-/// Each touched line as it can be shown, and the marks that belong under it.
+/// Each touched line in a printable form, and the marks to print under it.
 pub(super) fn lines(command: &str, span: Span) -> Vec<(String, String)> {
     let mut shown = Vec::new();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! What the console knows, and what a key does to it.
+//! The console's state, and what each key does.
 
 use super::complete::complete;
 use super::history;
@@ -16,13 +16,13 @@ use bashd::request::By;
 use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 use std::time::Instant;
 
-/// What is said while a command runs, and another is asked for.
+/// The remark when another command is asked for while one runs.
 const BUSY: &str = "A bash command is already running. Press Esc to cancel it first.";
 
-/// Rows of a page that are no lines of it: the border, and what is below.
+/// Rows of a page that hold no lines: the border, and what is below it.
 const FRAME: u16 = 2;
 
-/// The terminal of a job, or of another bashd's command, at which somebody looks.
+/// The terminal of a job, or of another bashd's command, that the user is watching.
 struct Watched {
     job: Box<Job>,
     terminal: Box<JobTerminal>,
@@ -36,11 +36,11 @@ enum Over {
     Own,
 }
 
-/// Something that was waited for.
+/// An event that the console waited for.
 pub(super) enum Happened {
-    /// The command that runs here told something.
+    /// The command that runs here sent an event.
     Own(Option<Event>),
-    /// A terminal at which somebody looks was written to; or it is over.
+    /// The watched terminal was written to; `None` when it is closed.
     Watched(Option<Vec<u8>>),
 }
 
@@ -68,13 +68,13 @@ impl App {
             over: Over::Nobody,
             watched: None,
             pager: None,
-            remark: "!command runs, /help explains".to_owned(),
+            remark: "!COMMAND runs a command, /help lists the rest".to_owned(),
             deed: None,
             is_leaving: false,
         }
     }
 
-    /// Does what takes time: to jobs, and to pages that follow them.
+    /// Does the work that takes time: on jobs, and on pages that follow them.
     pub(super) async fn attend(&mut self, size: (u16, u16)) {
         let jobs = self.runs.engine().jobs();
         if let Some(deed) = self.deed.take() {
@@ -96,7 +96,7 @@ impl App {
         }
     }
 
-    /// Shows a job; returns what is said about it.
+    /// Shows a job; returns the remark about it.
     fn show_opened(&mut self, opened: Opened, size: (u16, u16)) -> String {
         match opened {
             Opened::Terminal(job, terminal) => {
@@ -143,7 +143,7 @@ impl App {
         &self.runs
     }
 
-    /// Everything that ran, as lines of at most so many columns, and a call that is being written.
+    /// Everything that ran, as lines of at most this many columns, and the call that is being typed.
     pub(super) fn lines(&self, columns: usize) -> Vec<render::Line> {
         let text = self.prompt.text();
         let written = Some(text.trim_start()).filter(|text| text.starts_with('{'));
@@ -202,7 +202,7 @@ impl App {
         }
     }
 
-    /// Something was typed, pasted, turned or resized.
+    /// The user typed, pasted, turned the wheel or resized the window.
     pub(super) fn input(&mut self, event: &event::Event, size: (u16, u16)) {
         match event {
             event::Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key, size),
@@ -256,7 +256,7 @@ impl App {
             KeyCode::Char('c') if control && self.runs.live.is_none() => {
                 self.remark.clear();
                 if self.prompt.text().is_empty() {
-                    "Ctrl-D leaves".clone_into(&mut self.remark);
+                    "Ctrl-D quits".clone_into(&mut self.remark);
                 }
                 self.prompt.set("");
             }
@@ -298,7 +298,7 @@ impl App {
     fn show_terminal(&mut self) {
         match &self.runs.live {
             Some(live) if live.has_terminal => self.over = Over::Own,
-            Some(_) => "it has no terminal".clone_into(&mut self.remark),
+            Some(_) => "the command has no terminal".clone_into(&mut self.remark),
             None => {}
         }
     }
@@ -335,12 +335,11 @@ impl App {
             prompt::Line::Call(arguments) => self.runs.call(&arguments, size),
             prompt::Line::Word(word, rest) => self.word(&word, &rest),
             prompt::Line::Text => {
-                "commands begin with !, words of the console with / (/help)"
-                    .clone_into(&mut self.remark);
+                "type !COMMAND to run a command, or /help".clone_into(&mut self.remark);
             }
         }
         if runs {
-            "Ctrl-T types at its terminal, Esc ends it".clone_into(&mut self.remark);
+            "Ctrl-T goes to its terminal, Esc ends it".clone_into(&mut self.remark);
         }
     }
 
@@ -373,7 +372,7 @@ impl App {
             }
             "help" => Pager::new("Help", help(&self.runs.end_key().label())),
             _ => {
-                self.remark = format!("there is no /{word}; /help lists what there is");
+                self.remark = format!("there is no /{word}; type /help for a list");
                 return;
             }
         };
@@ -387,26 +386,26 @@ impl App {
 }
 
 fn help(end_key: &str) -> Vec<render::Line> {
-    let ending = format!("Esc ends the running command; at a terminal, {end_key}");
+    let ending = format!("Esc ends the running command; in its terminal, {end_key} does");
     let lines = [
-        "!command      runs the command in a terminal, as you would; it is recorded",
-        "!!command     the same, kept out of what an agent is told",
-        "!cd DIR       changes the directory for what follows",
-        "{\"command\": … makes a call as an agent would: judged, cut and shown as its profile says",
-        "/runs         what runs and ran here",
-        "/jobs         the runs and jobs of all your bashd processes, as they go on; Enter opens one",
-        "/job NAME     opens one: its terminal, or its output",
-        "/send NAME T  answers it, with a line or with keys (C-c, Up, Enter)",
-        "/kill NAME    ends it",
-        "/artifact N   stored output",
-        "/log TEXT     what ran before, in any bashd, whose command contains the text",
-        "/quit         leaves; so does Ctrl-D",
+        "!command      runs a command in a terminal and records it",
+        "!!command     does the same, but agents are not told about it",
+        "!cd DIR       changes the directory for later commands",
+        "{\"command\": … makes a call as an agent would, with the rules and limits of the profile",
+        "/runs         lists what has run in this console",
+        "/jobs         follows the runs and jobs of all your bashd processes; Enter opens one",
+        "/job NAME     opens a job: its terminal or its output",
+        "/send NAME T  sends a job a line of text or keys (C-c, Up, Enter)",
+        "/kill NAME    ends a job",
+        "/artifact N   shows stored output",
+        "/log TEXT     lists past commands of any bashd that contain the text",
+        "/quit         quits, as does Ctrl-D",
         "",
-        "Tab completes paths, Up and Down recall lines, Alt-Enter begins another line",
-        "Ctrl-O shows all of the last output, or less of it",
-        "Ctrl-T types at the terminal of the running command, and back",
+        "Tab completes paths, Up and Down recall lines, Alt-Enter starts a new line",
+        "Ctrl-O shows the last output in full, and shortens it again",
+        "Ctrl-T goes to the terminal of the running command, and back",
         ending.as_str(),
-        "In a page: arrows, Space, b, g, G; q or Esc closes it",
+        "In a page, the arrows, Space, b, g and G scroll; q or Esc closes it",
     ];
     lines
         .map(|line| render::Line::new(Tone::Plain, line))

@@ -1,10 +1,10 @@
-//! The key that ends a command at whose terminal somebody types.
+//! The key that ends a command while somebody types at its terminal.
 
 use bashd::profile::rules;
 use bashd::screen::keys::{Code, Key, KeyModes};
 use std::time::{Duration, Instant};
 
-/// Two Esc within this time end the command; a single one is the program's.
+/// Two Esc within this time end the command; a single one goes to the program.
 const TWICE: Duration = Duration::from_millis(500);
 
 /// The key that ends a command.
@@ -12,7 +12,7 @@ const TWICE: Duration = Duration::from_millis(500);
 pub(super) enum EndKey {
     /// Esc, and Esc again within half a second.
     EscapeTwice,
-    /// This one, which the program then never gets.
+    /// This key, which the program then never gets.
     Key(Key),
 }
 
@@ -33,7 +33,7 @@ impl EndKey {
                 .map(Self::Key)
                 .ok_or_else(|| format!("`console.end_key`: there is no key `{name}`")),
             _ => Err(format!(
-                "`console.end_key` can't be {name:?}: a name such as F12 or C-], or Escape Escape"
+                "`console.end_key` can't be {name:?}: give a key like F12 or C-], or Escape Escape"
             )),
         }
     }
@@ -83,10 +83,10 @@ impl Ending {
         self.key
     }
 
-    /// A key was pressed; says whether that ends the command.
+    /// Handles a key; returns whether it ends the command.
     pub(super) fn is_asked_for(&mut self, pressed: Key, now: Instant) -> bool {
         match self.key {
-            // Old terminals send the same byte for C-] and C-5, and so does the program get the same.
+            // Old terminals send the same byte for C-] and C-5, so the program gets the same byte.
             EndKey::Key(key) => {
                 let bytes = |key: Key| key.bytes(KeyModes::default());
                 bytes(key) == bytes(pressed)

@@ -13,7 +13,7 @@ pub(super) fn artifact(store: &Store, name: &str) -> Vec<Line> {
     let Some(id) = artifact::parse_id(name) else {
         return vec![Line::new(
             Tone::Bad,
-            "give the number of an artifact, as in 3",
+            "give the number of an artifact, for example 3",
         )];
     };
     let read = store
@@ -71,7 +71,10 @@ pub(super) fn search(ledger: &Ledger, text: &str) -> Vec<Line> {
         })
         .collect();
     if lines.is_empty() {
-        return vec![Line::new(Tone::Faint, "nothing ran that contains this")];
+        return vec![Line::new(
+            Tone::Faint,
+            "no recorded command contains this text",
+        )];
     }
     lines
 }

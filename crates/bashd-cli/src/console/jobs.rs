@@ -1,5 +1,5 @@
-//! The jobs of all of this user's bashd processes, as lines that are looked at again and again, and what can
-//! be done to them.
+//! The jobs of all of this user's bashd processes: their lines, which are refreshed again and again, and
+//! the actions on them.
 
 use crate::for_people;
 use crate::render::{self, Line, Tone};
@@ -13,7 +13,7 @@ const LINES: u64 = 500;
 /// Bytes of a job's output that are shown at most.
 const BYTES: u64 = 256 * 1024;
 
-/// Everybody's jobs, the console's own first where a name is not unique.
+/// Everybody's jobs; the console's own come first if a name is not unique.
 const ALL: Whose<'static> = Whose::Everybody("console");
 
 /// What a page shows of jobs.
@@ -39,7 +39,7 @@ pub(super) enum Deed {
 /// A page as it is now.
 pub(super) struct Seen {
     pub(super) lines: Vec<Line>,
-    /// For each line of a list the id of what it stands for.
+    /// The id behind each line of a list.
     pub(super) targets: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ async fn list(jobs: &Jobs) -> Seen {
     let lines = all.iter().rev().map(line).collect();
     let targets: Vec<_> = all.iter().rev().map(|job| job.id.clone()).collect();
     if targets.is_empty() {
-        let nothing = "nothing has been running for longer than a second, and there is no job";
+        let nothing = "there are no jobs, and no command has been running for more than a second";
         return Seen {
             lines: vec![Line::new(Tone::Faint, nothing)],
             targets,
@@ -113,14 +113,14 @@ async fn output(jobs: &Jobs, name: &str) -> Vec<Line> {
     }
 }
 
-/// Ends one; the answer is for the line of remarks.
+/// Ends a job; returns the remark to show.
 pub(super) async fn kill(jobs: &Jobs, name: &str) -> Result<String, Error> {
     let job = jobs.find(ALL, name)?;
     jobs.kill(&job).await?;
     Ok(format!("{} was ended", called(&job)))
 }
 
-/// Sends something; the answer is for the line of remarks.
+/// Sends text or keys; returns the remark to show.
 pub(super) async fn send(jobs: &Jobs, name: &str, what: &str) -> Result<String, Error> {
     let job = jobs.find(ALL, name)?;
     jobs.type_at(&job, &typing(what)).await?;

@@ -38,7 +38,7 @@ impl Overlay {
         }
     }
 
-    /// The size that a terminal has on a screen of so many columns and rows: 80 % of its height, within a
+    /// The size of a terminal on a screen of this many columns and rows: 80 % of its height, within a
     /// border.
     pub(super) fn size_on((columns, rows): (u16, u16)) -> Size {
         Size::new(columns.saturating_sub(2), (rows * 4 / 5).saturating_sub(2))
@@ -54,14 +54,14 @@ impl Overlay {
         &self.screen
     }
 
-    /// The command wrote something; says whether it is a picture now.
+    /// Takes in output of the command; returns whether that switched to the alternate screen.
     pub(super) fn output(&mut self, bytes: &[u8]) -> bool {
         let was = self.screen.is_alternate();
         self.screen.feed(bytes);
         !was && self.screen.is_alternate()
     }
 
-    /// The place has another size.
+    /// The area for the terminal changed its size.
     pub(super) fn resize(&mut self, size: Size) {
         if size != self.screen.size() {
             self.screen.resize(size);

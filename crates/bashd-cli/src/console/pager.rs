@@ -2,11 +2,12 @@
 
 use super::jobs;
 use super::overlay::Turn;
+use crate::for_people;
 use crate::render::{Line, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::{Duration, Instant};
 
-/// How often a page about jobs is looked at again.
+/// How often a page about jobs is refreshed.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// A page.
@@ -14,10 +15,10 @@ pub(super) struct Pager {
     pub(super) title: String,
     pub(super) lines: Vec<Line>,
     top: Top,
-    /// What of jobs it shows, again and again.
+    /// The page about jobs that it keeps refreshing.
     follows: Option<jobs::Page>,
     looked_at: Option<Instant>,
-    /// What the lines stand for, where one can be chosen.
+    /// The ids behind the lines, if one can be chosen.
     targets: Vec<String>,
     chosen: usize,
 }
@@ -26,7 +27,7 @@ pub(super) struct Pager {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Top {
     Line(usize),
-    /// As many as fit before the end, however far that moves.
+    /// The last lines that fit, as the page grows.
     End,
 }
 
@@ -57,7 +58,7 @@ impl Pager {
         }
     }
 
-    /// A page that shows something of jobs as it goes on.
+    /// A page about jobs that keeps refreshing.
     pub(super) fn following(title: impl Into<String>, page: jobs::Page) -> Self {
         Self {
             top: match page {
@@ -69,7 +70,7 @@ impl Pager {
         }
     }
 
-    /// What it follows, if it is time to look again.
+    /// The page to refresh, if it is time.
     pub(super) fn due(&self) -> Option<&jobs::Page> {
         let is_due = |last: Instant| last.elapsed() >= LOOK_AGAIN;
         self.follows
@@ -77,7 +78,7 @@ impl Pager {
             .filter(|_| self.looked_at.is_none_or(is_due))
     }
 
-    /// What it follows looks like this now. What is chosen stays chosen.
+    /// Shows the refreshed page; the chosen line stays chosen.
     pub(super) fn show(&mut self, seen: jobs::Seen) {
         let chosen = self.targets.get(self.chosen).cloned();
         self.lines = seen.lines;
@@ -88,7 +89,7 @@ impl Pager {
         self.chosen = again.unwrap_or(self.chosen).min(last);
     }
 
-    /// The lines that fit into so many rows.
+    /// The lines that fit into this many rows.
     pub(super) fn visible(&self, rows: usize) -> Vec<Line> {
         let lines = self.lines.iter().enumerate();
         let shown = lines.skip(self.first(rows)).take(rows);
@@ -108,15 +109,15 @@ impl Pager {
 
     /// What can be done here.
     pub(super) fn footer(&self) -> String {
-        let count = self.lines.len();
+        let lines = for_people::count(self.lines.len(), "line");
         match (&self.follows, self.targets.is_empty()) {
             (Some(jobs::Page::List), false) => {
                 " ↑ ↓ choose · enter opens · s answers · x ends · q closes ".to_owned()
             }
             (Some(jobs::Page::Output(_)), _) => {
-                format!(" {count} lines · s answers · x ends · q closes ")
+                format!(" {lines} · s answers · x ends · q closes ")
             }
-            _ => format!(" {count} lines · q closes "),
+            _ => format!(" {lines} · q closes "),
         }
     }
 
@@ -128,7 +129,7 @@ impl Pager {
         }
     }
 
-    /// A key was pressed, on a page of so many rows.
+    /// A key was pressed, on a page of this many rows.
     pub(super) fn key(&mut self, key: &KeyEvent, rows: usize) -> Asked {
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') => return Asked::Close,
@@ -179,7 +180,7 @@ impl Pager {
         };
     }
 
-    /// The job that is chosen, or that the page is about.
+    /// The chosen job, or the one that the page is about.
     fn target(&self) -> Option<String> {
         match &self.follows {
             Some(jobs::Page::Output(name)) => Some(name.clone()),

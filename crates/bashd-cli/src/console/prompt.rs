@@ -11,9 +11,9 @@ pub(super) struct Prompt {
     text: Vec<char>,
     at: usize,
     history: Vec<String>,
-    /// Which of the history is shown, counted from its end; 0 is what was typed.
+    /// Which history entry is shown, counted from the end; 0 is what was typed.
     back: usize,
-    /// What was typed before the history was looked at.
+    /// What was typed before the user went into the history.
     typed: String,
 }
 
@@ -24,13 +24,13 @@ pub(super) enum Line {
     Blank,
     /// `!command`: recorded, and part of what an agent may be told.
     Run(String),
-    /// `!!command`: recorded, and kept out of it.
+    /// `!!command`: recorded, but no agent is told about it.
     RunApart(String),
     /// `{"command": …}`: a call as an agent would make it.
     Call(String),
     /// `/search text` and the like.
     Word(String, String),
-    /// Text that is no command.
+    /// Text that is not a command.
     Text,
 }
 
@@ -65,7 +65,7 @@ impl Prompt {
         self.text.iter().collect()
     }
 
-    /// What stands before the cursor.
+    /// The text before the cursor.
     pub(super) fn before_cursor(&self) -> String {
         self.text.iter().take(self.at).collect()
     }
@@ -78,7 +78,7 @@ impl Prompt {
         }
     }
 
-    /// Puts other text in place of all.
+    /// Replaces the whole text.
     pub(super) fn set(&mut self, text: &str) {
         self.text = text.chars().collect();
         self.at = self.text.len();
@@ -97,7 +97,7 @@ impl Prompt {
         text
     }
 
-    /// Edits, if the key is one for that.
+    /// Edits the text, if the key does that.
     pub(super) fn edit(&mut self, key: &KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -17,7 +17,7 @@ struct Shown {
     view: RunView,
     begun: Instant,
     expansion: Expansion,
-    /// Whether the command only finds out the directory that `cd` leads to.
+    /// Whether the command only finds the directory that `cd` leads to.
     is_cd: bool,
 }
 
@@ -88,7 +88,7 @@ impl Runs {
         self.home.as_deref()
     }
 
-    /// The key that ends a command at whose terminal somebody types.
+    /// The key that ends a command while somebody types at its terminal.
     pub(super) fn end_key(&self) -> EndKey {
         self.end_key
     }
@@ -142,7 +142,7 @@ impl Runs {
         self.show(view, false);
     }
 
-    /// A call of which only a part has been written.
+    /// A call that is only partly typed.
     fn arriving(&self, arguments: &str) -> RunView {
         let mut view = RunView::new(Preview::ToolCall, self.home.clone());
         view.arriving(CallText::from_partial_json(&self.profile, arguments));
@@ -170,7 +170,7 @@ impl Runs {
         });
     }
 
-    /// Everything that ran, as lines of at most so many columns; last the call that is being written.
+    /// Everything that ran, as lines of at most this many columns; last the call that is being typed.
     pub(super) fn lines(&self, columns: usize, written: Option<&str>) -> Vec<render::Line> {
         let mut lines = Vec::new();
         for shown in &self.shown {
@@ -206,7 +206,7 @@ impl Runs {
         };
         let lines: Vec<_> = self.shown.iter().rev().map(line).collect();
         if lines.is_empty() {
-            return vec![render::Line::new(Tone::Faint, "nothing ran here yet")];
+            return vec![render::Line::new(Tone::Faint, "nothing has run here yet")];
         }
         lines
     }
@@ -221,7 +221,7 @@ impl Runs {
         }
     }
 
-    /// The next event of the command that runs; never comes where none does.
+    /// The next event of the running command; waits forever if there is none.
     pub(super) async fn next_event(&mut self) -> Option<Event> {
         match &mut self.live {
             Some(live) => live.running.next().await,
@@ -229,7 +229,7 @@ impl Runs {
         }
     }
 
-    /// The running command told something.
+    /// The running command sent an event.
     pub(super) fn happened(&mut self, event: Option<Event>) -> News {
         let Some(event) = event else {
             self.live = None;

@@ -1,4 +1,4 @@
-//! The user's terminal: taken for drawing, and given back whatever happens.
+//! The user's terminal: taken for drawing, and restored whatever happens.
 
 use super::app::App;
 use super::draw::{self, Paint};
@@ -21,11 +21,11 @@ pub(super) struct Taken {
     paint: Paint,
 }
 
-/// Whether the terminal is ours: it is given back once, by whoever comes first.
+/// Whether the terminal is ours: it is restored once, by whoever comes first.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 impl Taken {
-    /// Takes the terminal. A panic gives it back before it tells why.
+    /// Takes the terminal. A panic restores it before it prints its message.
     pub(super) fn take(colors: Paint) -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -80,7 +80,7 @@ impl Drop for Taken {
     }
 }
 
-/// Takes every mode back. Who can't be told can't be told that either.
+/// Resets every mode. Failures are ignored: there is no other way to report them.
 fn give_back() {
     if !IS_OURS.swap(false, Ordering::Relaxed) {
         return;

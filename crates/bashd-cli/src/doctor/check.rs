@@ -7,21 +7,21 @@ use serde::Serialize;
 pub(super) struct Check {
     /// What was looked at.
     pub(super) name: &'static str,
-    /// How it is.
+    /// Whether that is good for bashd.
     pub(super) verdict: Verdict,
     /// What was found.
     pub(super) finding: String,
-    /// What follows from it.
+    /// What that means for bashd.
     pub(super) consequence: &'static str,
 }
 
-/// How a finding is for bashd.
+/// What a finding means for bashd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
     /// As it should be.
     Good,
-    /// bashd works, with less.
+    /// bashd works, with restrictions.
     Weaker,
     /// bashd needs it.
     Missing,

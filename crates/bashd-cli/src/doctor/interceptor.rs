@@ -1,23 +1,24 @@
 //! Whether the interceptor's configured rules can be read.
 
 use super::check::Check;
+use crate::for_people;
 use crate::settings::Settings;
 use bashd::guard::interceptor::Interceptor;
 
 pub(super) fn rules(settings: &Settings) -> Check {
     let name = "interceptor rules";
     let interceptor = Interceptor::new(&settings.config.interceptor_rules);
-    let count = interceptor.len();
+    let rules = |kind: &str| for_people::count(interceptor.len(), kind);
     match interceptor.bad_rules() {
         [] if settings.config.interceptor_rules.is_empty() => Check::good(
             name,
-            format!("{count} defaults"),
-            "they count where the interceptor is on and the caller has their tools",
+            rules("default rule"),
+            "a rule applies when the interceptor is on and the caller has its tool",
         ),
         [] => Check::good(
             name,
-            format!("{count} configured"),
-            "they count where the interceptor is on and the caller has their tools",
+            rules("configured rule"),
+            "a rule applies when the interceptor is on and the caller has its tool",
         ),
         bad => {
             let problems = bad
@@ -27,7 +28,7 @@ pub(super) fn rules(settings: &Settings) -> Check {
             Check::weaker(
                 name,
                 problems.join("; "),
-                "these are skipped: mend bashInterceptor.patterns in the configuration",
+                "these rules are skipped: fix bashInterceptor.patterns in the configuration",
             )
         }
     }

@@ -1,6 +1,7 @@
-//! What the kernel offers: the means to hold a process tree and to end it.
+//! What the kernel offers to track a process tree and to end it.
 
 use super::check::Check;
+use crate::for_people;
 use crate::settings::Settings;
 use rustix::fs::Access;
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
@@ -18,13 +19,13 @@ pub(super) fn version(_settings: &Settings) -> Check {
         .into_owned();
     match parse(&release) {
         Some(version) if version >= OLDEST => {
-            Check::good(name, release, "5.9 or newer, as bashd needs")
+            Check::good(name, release, "bashd needs 5.9 or newer")
         }
         Some(_) => Check::missing(name, release, "bashd needs Linux 5.9 or newer"),
         None => Check::weaker(
             name,
             release,
-            "not understood; bashd needs Linux 5.9 or newer",
+            "the version is not understood; bashd needs Linux 5.9 or newer",
         ),
     }
 }
@@ -40,7 +41,7 @@ pub(super) fn pidfd(_settings: &Settings) -> Check {
         Ok(_) => Check::good(
             name,
             "works",
-            "a signal never hits a stranger with a reused pid",
+            "a signal never reaches another process that reuses a pid",
         ),
         Err(error) => Check::missing(
             name,
@@ -53,11 +54,15 @@ pub(super) fn pidfd(_settings: &Settings) -> Check {
 pub(super) fn subreaper(_settings: &Settings) -> Check {
     let name = "subreaper";
     match rustix::process::child_subreaper() {
-        Ok(_) => Check::good(name, "works", "children that daemonize stay within reach"),
+        Ok(_) => Check::good(
+            name,
+            "works",
+            "children that daemonize stay in the process tree",
+        ),
         Err(error) => Check::missing(
             name,
             error.to_string(),
-            "children that daemonize would escape",
+            "children that daemonize would escape from the process tree",
         ),
     }
 }
@@ -68,12 +73,12 @@ pub(super) fn children_file(_settings: &Settings) -> Check {
         Ok(_) => Check::good(
             name,
             "readable",
-            "a process tree is walked without a scan of /proc",
+            "bashd finds the processes of a tree without scanning /proc",
         ),
         Err(error) => Check::missing(
             name,
             error.to_string(),
-            "a process tree can't be walked: mount /proc, with a kernel that has PROC_CHILDREN",
+            "bashd can't find the processes of a tree: mount /proc, on a kernel with PROC_CHILDREN",
         ),
     }
 }
@@ -84,7 +89,7 @@ pub(super) fn cgroup(_settings: &Settings) -> Check {
         return Check::good(
             name,
             "not mounted",
-            "not needed: process trees are held without it",
+            "not needed: bashd tracks process trees without it",
         );
     };
     let is_writable = rustix::fs::access(directory.join("cgroup.procs"), Access::WRITE_OK).is_ok();
@@ -96,7 +101,7 @@ pub(super) fn cgroup(_settings: &Settings) -> Check {
     Check::good(
         name,
         finding,
-        "not needed: process trees are held without it",
+        "not needed: bashd tracks process trees without it",
     )
 }
 
@@ -116,28 +121,29 @@ pub(super) fn ptrace(_settings: &Settings) -> Check {
             Check::good(
                 name,
                 finding,
-                "no matter to bashd; debuggers in commands may be refused",
+                "bashd is not affected; debuggers in commands may be refused",
             )
         }
         Err(_) => Check::good(
             name,
             "no yama",
-            "no matter to bashd; debuggers in commands work",
+            "bashd is not affected; debuggers in commands work",
         ),
     }
 }
 
-/// A first process that reaps late leaves dead processes about, which are not leaks of ours.
+/// If process 1 reaps late, dead processes remain; they are not leaks of ours.
 pub(super) fn first_process(_settings: &Settings) -> Check {
     let name = "process 1";
     let program = fs::read_to_string("/proc/1/comm").unwrap_or_else(|_| "unknown".to_owned());
     let dead = dead_children_of_first();
-    let finding = format!("{}, {dead} dead children", program.trim());
+    let zombies = for_people::count(dead, "zombie");
+    let finding = format!("{}, {zombies}", program.trim());
     if dead == 0 {
         Check::good(name, finding, "it reaps orphans")
     } else {
         let consequence =
-            "it reaps orphans late: a pid that exists may be dead (use an init such as tini)";
+            "it reaps orphans late: a pid may belong to a dead process (use an init like tini)";
         Check::weaker(name, finding, consequence)
     }
 }

@@ -1,4 +1,4 @@
-//! Limits that this process, and so every command, lives under.
+//! Limits on this process, and so on every command.
 
 use super::check::Check;
 use crate::settings::Settings;
@@ -6,7 +6,7 @@ use bashd::plan::Resources;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
 
-/// A call holds about a dozen descriptors: this is enough for some fifty at once.
+/// A call holds about a dozen descriptors: this is enough for about fifty calls at once.
 const FEW_FILES: u64 = 1024;
 
 /// Below this, an ordinary build already runs out of processes.
@@ -15,20 +15,20 @@ const FEW_PROCESSES: u64 = 512;
 /// Pages that one full-grown pipe takes: 1 MiB.
 const PAGES_OF_A_PIPE: u64 = 256;
 
-/// By which means `limits.*` would be held.
+/// How `limits.*` would be enforced.
 pub(super) fn of_commands(settings: &Settings) -> Check {
     let name = "limits";
     let config = &settings.config;
     let memory_and_processes = Resources::default().memory_bytes(1).processes(1);
     let wanted = config.resources.or(memory_and_processes);
     let Some(group) = bashd::plan::parent_group(&wanted, &config.cgroups) else {
-        let finding = "rlimits, since no control group can be made";
+        let finding = "rlimits, because no control group can be created";
         let consequence = if rustix::process::geteuid().is_root() {
-            "limits hold for each process by itself; that of processes does not hold for root"
+            "limits apply to each process alone; the limit on processes does not apply to root"
         } else {
-            "limits hold for each process by itself; that of processes counts all of this user's"
+            "limits apply to each process alone; the limit on processes counts all of this user's"
         };
-        // Nobody misses what nobody wants.
+        // Without configured limits, nothing is missing.
         return if config.resources.is_unlimited() {
             Check::good(name, finding, consequence)
         } else {
@@ -38,28 +38,32 @@ pub(super) fn of_commands(settings: &Settings) -> Check {
     Check::good(
         name,
         format!("control groups below {}", group.display()),
-        "limits hold for all processes of a command together, and running out of memory is told",
+        "limits apply to all processes of a command together; running out of memory is reported",
     )
 }
 
 pub(super) fn pipe_pages(_settings: &Settings) -> Check {
     let name = "pipe pages";
     let Ok(text) = fs::read_to_string("/proc/sys/fs/pipe-user-pages-soft") else {
-        return Check::good(name, "unknown", "pipes stay small where they can't grow");
+        return Check::good(name, "unknown", "pipes stay small if they can't grow");
     };
     let pages = text.trim();
-    let finding = format!("{pages} a user (pipe-user-pages-soft)");
+    let finding = format!("{pages} per user (pipe-user-pages-soft)");
     match pages.parse::<u64>() {
-        Ok(0) => Check::good(name, finding, "no limit: pipes of floods grow to 1 MiB"),
+        Ok(0) => Check::good(
+            name,
+            finding,
+            "no limit: pipes with a lot of output grow to 1 MiB",
+        ),
         Ok(pages) if pages < PAGES_OF_A_PIPE => Check::weaker(
             name,
             finding,
-            "pipes can't grow: floods of output are read more slowly",
+            "pipes can't grow: large outputs are read more slowly",
         ),
         _ => Check::good(
             name,
             finding,
-            "pipes of floods grow to 1 MiB until the limit is reached",
+            "pipes with a lot of output grow to 1 MiB, until the limit is reached",
         ),
     }
 }
@@ -71,7 +75,7 @@ pub(super) fn processes(_settings: &Settings) -> Check {
         Check::weaker(
             name,
             finding,
-            "few: commands that start many processes will fail",
+            "low: commands that start many processes will fail",
         )
     } else {
         Check::good(name, finding, "enough (RLIMIT_NPROC)")
@@ -85,7 +89,7 @@ pub(super) fn open_files(_settings: &Settings) -> Check {
         Check::weaker(
             name,
             finding,
-            "few: many calls at once will fail (raise `ulimit -n`)",
+            "low: many calls at once will fail (raise `ulimit -n`)",
         )
     } else {
         Check::good(name, finding, "enough (RLIMIT_NOFILE)")

@@ -1,7 +1,7 @@
-//! `bashd doctor`: what this machine offers to bashd, and what follows from it.
+//! `bashd doctor`: what this machine has that bashd needs or can use, and what that means.
 //!
-//! Every check only looks: nothing is created, started or changed. One check is one function in
-//! one of the tables below; a check never fails, it finds.
+//! Every check only looks: it creates, starts and changes nothing. A check is one function in one of
+//! the tables below; it never fails, it reports a finding.
 
 mod check;
 mod interceptor;
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use check::{Check, Verdict};
 use serde_json::json;
 
-/// A check of the machine: what it found, and what follows.
+/// A check of the machine: what it found, and what that means.
 type Checker = fn(&Settings) -> Check;
 
 /// Every check, in the order in which they are shown.
@@ -45,7 +45,7 @@ const CHECKS: &[Checker] = &[
     limits::open_files,
 ];
 
-/// Looks at everything and tells; the status says whether bashd can do its job here.
+/// Runs all checks and prints them; the status says whether bashd can work here.
 pub(crate) fn doctor(
     arguments: &Doctor,
     settings: &Settings,
@@ -76,7 +76,7 @@ fn show(checks: &[Check], printer: &Printer) -> Result<(), Failure> {
     for check in checks {
         let (paint, word) = match check.verdict {
             Verdict::Good => (Paint::Good, "ok     "),
-            Verdict::Weaker => (Paint::Warning, "weaker "),
+            Verdict::Weaker => (Paint::Warning, "limited"),
             Verdict::Missing => (Paint::Bad, "MISSING"),
         };
         let verdict = page.paint(paint, word);

@@ -1,4 +1,4 @@
-//! Where bashd's files are, and whether they can be there.
+//! Where bashd's files are, and whether they can be stored there.
 
 use super::check::Check;
 use crate::for_people;
@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use rustix::fs::{Access, Mode, OFlags};
 use std::path::Path;
 
-/// Less than this and a few floods of output fill the disk: one run's default quota, 16 times.
+/// With less free space, a few long outputs fill the disk: 16 times one run's default quota.
 const LITTLE_SPACE: u64 = 1 << 30;
 
 pub(super) fn state_directory(settings: &Settings) -> Check {
@@ -30,8 +30,8 @@ pub(super) fn state_directory(settings: &Settings) -> Check {
         ),
         Ok(()) => Check::good(
             name,
-            format!("{shown}, not made yet"),
-            "the first call makes it",
+            format!("{shown}, not created yet"),
+            "the first call creates it",
         ),
         Err(error) => {
             let finding = format!("{shown}: {} is not writable ({error})", present.display());
@@ -72,14 +72,10 @@ pub(super) fn free_space(settings: &Settings) -> Check {
                 Check::weaker(
                     name,
                     finding,
-                    "little: long output may be counted instead of kept",
+                    "low: long output may be counted but not kept",
                 )
             } else {
-                Check::good(
-                    name,
-                    finding,
-                    "output is kept up to the quotas of the configuration",
-                )
+                Check::good(name, finding, "output is kept up to the configured quotas")
             }
         }
         Err(error) => Check::weaker(name, error.to_string(), "unknown"),
@@ -90,7 +86,7 @@ pub(super) fn configuration(settings: &Settings) -> Check {
     let name = "configuration";
     let Some(path) = &settings.file else {
         let finding = format!("no config.toml in {}", settings.places.config_dir.display());
-        return Check::good(name, finding, "the defaults hold (`bashd config show`)");
+        return Check::good(name, finding, "the defaults apply (`bashd config show`)");
     };
     let finding = path.display().to_string();
     Check::good(name, finding, "`bashd config show` shows it")

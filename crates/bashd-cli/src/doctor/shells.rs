@@ -1,4 +1,4 @@
-//! Which shells are here. They are found and looked into, not started: `doctor` makes no process.
+//! Which shells exist. Their files are found and read, not started: `doctor` starts no process.
 
 use super::check::Check;
 use crate::settings::Settings;
@@ -16,7 +16,7 @@ pub(super) fn bash(_settings: &Settings) -> Check {
         Some(path) => {
             let version = bash_version(&path).unwrap_or_else(|| "of unknown version".to_owned());
             let finding = format!("{} {version}", shown(&path));
-            Check::good("bash", finding, "all profiles but `voice` start it")
+            Check::good("bash", finding, "all profiles except `voice` start it")
         }
         None => Check::missing(
             "bash",
@@ -41,16 +41,20 @@ pub(super) fn zsh(_settings: &Settings) -> Check {
 /// The last resort.
 pub(super) fn sh(_settings: &Settings) -> Check {
     match find("sh") {
-        Some(path) => Check::good("sh", shown(&path), "the last shell of the `voice` profile"),
+        Some(path) => Check::good(
+            "sh",
+            shown(&path),
+            "the last one that the `voice` profile tries",
+        ),
         None => Check::weaker("sh", "not in PATH", "scripts that need it will fail"),
     }
 }
 
-/// What shells take over from the user's rc file.
+/// What shells load from the user's rc file.
 pub(super) fn snapshot(settings: &Settings) -> Check {
     const NAME: &str = "snapshot of ~/.bashrc";
-    const TAKEN: &str = "shells of `pi` have its aliases, functions, options and PATH";
-    const NONE: &str = "shells of `pi` start without aliases and functions of yours";
+    const TAKEN: &str = "shells of `pi` get its aliases, functions, options and PATH";
+    const NONE: &str = "shells of `pi` start without your aliases and functions";
     let Some((shell, surroundings)) = shell_of_pi(settings) else {
         return Check::weaker(NAME, "there is no bash to read it", NONE);
     };
@@ -63,18 +67,16 @@ pub(super) fn snapshot(settings: &Settings) -> Check {
         Standing::Ready(path) => Check::good(NAME, path.display().to_string(), TAKEN),
         Standing::NotMade => Check::good(
             NAME,
-            "not made yet",
-            "the first server that needs it makes it",
+            "not created yet",
+            "the first server that needs it creates it",
         ),
-        Standing::Failed(reason) => Check::weaker(
-            NAME,
-            format!("~/.bashrc can't be taken over: {reason}"),
-            NONE,
-        ),
+        Standing::Failed(reason) => {
+            Check::weaker(NAME, format!("~/.bashrc can't be used: {reason}"), NONE)
+        }
         _ => Check::good(
             NAME,
             "there is no ~/.bashrc",
-            "there is nothing to take over",
+            "shells of `pi` have nothing to load",
         ),
     }
 }

@@ -1,8 +1,8 @@
 //! Claude Code: a `PreToolUse` event on stdin, the decision as JSON on stdout.
 //!
-//! The agent runs the command unless it is told otherwise, also when a hook fails. So every failure of
-//! ours becomes `ask`, and where not even that can be said, status 2, which blocks. A command that nothing
-//! speaks against gets no decision: `allow` would skip the agent's own permissions.
+//! The agent runs the command unless it is told otherwise, even when a hook fails. So every failure of
+//! ours becomes `ask`, or, if even that can't be written, status 2, which blocks. A command without
+//! objection gets no decision: `allow` would skip the agent's own permissions.
 
 use crate::args::ClaudeCode;
 use crate::exit_status::ExitStatus;
@@ -22,7 +22,7 @@ const EVENT: &str = "PreToolUse";
 /// The agent's own shell tool: its command must be readable.
 const SHELL_TOOL: &str = "Bash";
 
-/// What is read of an event.
+/// The part of an event that we read.
 #[derive(Deserialize)]
 struct Event {
     hook_event_name: Option<String>,
@@ -34,13 +34,13 @@ struct Event {
 /// What the agent is told.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    /// Nothing speaks against it; the agent decides as it would without us.
+    /// No objection; the agent decides as it would without us.
     NoObjection,
     /// The user decides, for this reason.
     Ask(String),
     /// It does not run, for this reason.
     Deny(String),
-    /// The same, by the status, where the event is not one that takes an answer.
+    /// The command does not run, for this reason; said by the status, since the event takes no answer.
     Block(String),
 }
 
@@ -69,7 +69,7 @@ fn answer(event: &str, judge: &dyn Fn(&str) -> Result<Judgement, Failure>) -> An
         .is_some_and(|name| name != EVENT)
     {
         return Answer::Block(format!(
-            "bashd can only answer {EVENT} events: mend the hook's configuration"
+            "bashd can only answer {EVENT} events: fix the hook's configuration"
         ));
     }
     let Some(command) = event.tool_input.get("command").and_then(Value::as_str) else {

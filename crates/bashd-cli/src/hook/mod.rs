@@ -1,6 +1,6 @@
-//! `bashd hook`: the guard in front of a shell tool that is not ours, one file an agent.
+//! `bashd hook`: the guard in front of a shell tool that is not ours, one file per agent.
 //!
-//! Agents take any status of a hook but 2 for consent, so that a hook that fails lets everything pass.
+//! Agents take any status of a hook except 2 for consent, so a hook that fails lets everything pass.
 //! Ours must not: whatever goes wrong ends with a question to the user, or with status 2.
 
 pub(crate) mod claude_code;
@@ -27,7 +27,7 @@ pub(crate) fn is_asked(arguments: impl Iterator<Item = OsString>) -> bool {
     false
 }
 
-/// From here on a panic, which elsewhere aborts, blocks.
+/// From here on a panic blocks the command; elsewhere it aborts.
 #[expect(
     clippy::exit,
     reason = "a panic can't be returned, and its own status would be consent"
@@ -36,7 +36,7 @@ pub(crate) fn block_on_panic() {
     on_panic(|status| std::process::exit(i32::from(status.number())));
 }
 
-/// Has a panic told, and ended in this way.
+/// Prints every panic, then ends the process in this way.
 fn on_panic(end: impl Fn(ExitStatus) + Send + Sync + 'static) {
     std::panic::set_hook(Box::new(move |panic| {
         Printer::err(&format!(

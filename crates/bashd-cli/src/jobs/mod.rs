@@ -11,6 +11,7 @@ use crate::args::{
 };
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, Kind};
+use crate::for_people;
 use crate::print::Printer;
 use crate::runtime;
 use crate::settings::Settings;
@@ -22,7 +23,7 @@ use std::io::Read;
 /// Bytes that are printed at once.
 const AT_ONCE: u64 = 1024 * 1024;
 
-/// The jobs, and whose are meant where a short name is not unique: those of this command line.
+/// The jobs, and the owner whose jobs are meant if a short name is not unique.
 pub(super) struct Desk {
     pub(super) jobs: Jobs,
     owner: String,
@@ -35,7 +36,7 @@ impl Desk {
             .map_err(|error| Failure::new(Kind::Usage, error).hint("bashd jobs --all lists them"))
     }
 
-    /// Each once, however often and by which names it is named.
+    /// Each job once, however often and by whatever names it is given.
     fn find_all(&self, names: &[String]) -> Result<Vec<Job>, Failure> {
         let mut found: Vec<Job> = Vec::with_capacity(names.len());
         for name in names {
@@ -62,7 +63,7 @@ pub(crate) fn jobs(
     runtime.block_on(perform(arguments, &desk, printer))
 }
 
-/// Whose jobs those of the command line are.
+/// The owner of jobs that the command line starts.
 pub(crate) fn owner() -> String {
     format!("cli:{}", rustix::process::getuid().as_raw())
 }
@@ -112,7 +113,10 @@ async fn list(
     if arguments.json {
         show::lines(&jobs, printer)?;
     } else if jobs.is_empty() && kept > 0 {
-        printer.note(&format!("no job runs; --all lists {kept} that ended"));
+        let ended = for_people::count(kept, "job");
+        printer.note(&format!(
+            "no jobs are running; --all lists {ended} that ended"
+        ));
     } else if jobs.is_empty() {
         printer.note("there are no jobs");
     } else {
@@ -120,7 +124,8 @@ async fn list(
     }
     let newer = desk.jobs.count_newer();
     if newer > 0 {
-        printer.note(&format!("jobs that only a newer bashd can read: {newer}"));
+        let unread = for_people::count(newer, "job");
+        printer.note(&format!("only a newer bashd can read {unread}"));
     }
     Ok(ExitStatus::Success)
 }
@@ -241,7 +246,7 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
 }
 
 async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
-    // All at once: one that ignores TERM takes its grace, and keeps nobody else waiting.
+    // All at once: a job that ignores TERM takes its grace period, and must not delay the others.
     let ends = desk.find_all(&arguments.ids)?.into_iter().map(|job| {
         let (was_alive, jobs) = (job.state.is_alive(), desk.jobs.clone());
         (
@@ -260,7 +265,7 @@ async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(),
                 desk.jobs.acknowledge(&job);
                 tell_end(&job, was_alive, arguments, printer)?;
             }
-            // Others may have ended: each is told, and the last failure is ours.
+            // Others may have ended: each failure is printed, and the last one is returned.
             Err(error) => {
                 if let Some(earlier) = failure.replace(error) {
                     earlier.show(printer);
@@ -284,7 +289,7 @@ fn tell_end(
     if was_alive {
         printer.note(&format!("{alias} {ending}"));
     } else {
-        printer.note(&format!("{alias} was over already: it {ending}"));
+        printer.note(&format!("{alias} is not running: it {ending}"));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use bashd::jobs::{Job, State};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Columns of a command or a last line where nobody says how wide the terminal is.
+/// Columns of a command or a last line if the width of the terminal is unknown.
 const WIDE: usize = 100;
 
 /// Columns of a name at most.
@@ -55,7 +55,7 @@ fn name(job: &Job) -> String {
 }
 
 fn row(page: &mut Page, job: &Job, width: usize) -> Result<(), Failure> {
-    /// Columns before the command, but for the name.
+    /// Columns before the command, without the name.
     const BEFORE: usize = 20 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
     let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
     let room = Printer::columns().map_or(WIDE, |columns| {
@@ -92,7 +92,7 @@ fn short_state(job: &Job) -> String {
     }
 }
 
-/// Where a job is, after its name.
+/// The state of a job, to be put after its name.
 pub(super) fn ending(job: &Job) -> String {
     let after = for_people::duration(job.ran_ms());
     let how = match (job.exit_code, job.signal) {
@@ -102,20 +102,20 @@ pub(super) fn ending(job: &Job) -> String {
     };
     match job.state {
         State::Running => format!("has been running for {after}"),
-        State::WaitingForInput => format!("has been waiting for input, running for {after}"),
+        State::WaitingForInput => format!("is waiting for input, after running for {after}"),
         State::Survivors => match job.left_behind.as_slice() {
             [_] => "left a process running".to_owned(),
             all => format!("left {} processes running", all.len()),
         },
         State::Exited => format!("ended after {after}, {how}"),
         State::Killed => match job.ended_by {
-            Some(EndedBy::Timeout) => format!("was ended by its limit after {after}, {how}"),
+            Some(EndedBy::Timeout) => format!("timed out after {after}, {how}"),
             Some(EndedBy::Cancel) => format!("was ended after {after}, {how}"),
             None => format!("was killed after {after}, {how}"),
         },
         State::Lost => format!(
             "is lost: {}",
-            job.lost_because.unwrap_or("nobody knows why")
+            job.lost_because.unwrap_or("the reason is unknown")
         ),
     }
 }
@@ -139,7 +139,7 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
     );
     let mut rows = vec![
         ("job", called),
-        ("state", format!("it {}", ending(job))),
+        ("state", ending(job)),
         ("command", one_line(&job.command)),
         ("in", one_line(&job.cwd)),
         ("owner", one_line(&job.owner)),
@@ -153,7 +153,7 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
             .map(|waiting| ("asks", one_line(&waiting.prompt))),
     );
     if job.out_of_memory {
-        let text = "the kernel ended something of it for want of memory";
+        let text = "the kernel killed one of its processes because memory ran out";
         rows.push(("memory", text.to_owned()));
     }
     for left in &job.left_behind {
@@ -162,7 +162,7 @@ pub(super) fn job(job: &Job, json: bool, printer: &Printer) -> Result<(), Failur
             format!("{} {}", left.pid, one_line(&left.command)),
         ));
     }
-    // A job that has written nothing has no last line, and may ask without a word.
+    // A job that has written nothing has no last line, and may ask without a prompt.
     rows.retain(|(_, text)| !text.is_empty());
     for (title, text) in rows {
         let title = page.paint(Paint::Faint, &format!("{title:<14}"));

@@ -9,7 +9,7 @@ use bashd::jobs::{Condition, Met, Quorum, WaitFor, Waited};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Waits, and says what came of it.
+/// Waits, and reports the result.
 pub(super) async fn wait(
     arguments: &JobsWait,
     desk: &Desk,
@@ -56,12 +56,12 @@ fn text(waited: &Waited) -> String {
     match (waited.met, &waited.by) {
         (Met::Yes, Some(by)) => format!("{alias}: {by}"),
         (Met::Yes, None) => format!("{alias} {state}"),
-        (Met::Ended, _) => format!("{alias} {state} before that"),
+        (Met::Ended, _) => format!("{alias} {state}, before the condition was met"),
         (Met::NotYet, _) => format!("{alias}: not yet, it {state}"),
     }
 }
 
-/// The job's own fields, and what came of the wait beside them.
+/// The job's own fields, and the result of the wait beside them.
 fn object(waited: &Waited) -> Result<Value, Failure> {
     let mut value = show::value(&waited.job)?;
     value["met"] = json!(waited.met);

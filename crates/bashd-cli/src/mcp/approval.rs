@@ -1,7 +1,8 @@
-//! Asking the client's user whether a command may run, where a rule says so.
+//! Asks the client's user whether a command may run, if a rule says so.
 //!
-//! With a handshake the server may ask while the call runs. Stateless clients are answered that input is
-//! needed, and call again with it; what they bring back is sealed and bound to the same arguments.
+//! With a handshake the server may ask while the call runs. A stateless client is told that input is
+//! needed, and calls again with it; the state that it brings back is sealed and bound to the same
+//! arguments.
 
 use super::handler::is_stateless;
 use crate::serve::asking::{CanBeAsked, PATIENCE};
@@ -27,7 +28,7 @@ const QUESTION: &str = "approval";
 /// Whom a call can ask.
 pub(super) struct CallClient {
     way: Way,
-    /// What was asked without an answer.
+    /// The question that has no answer yet.
     open: Mutex<Option<Approval>>,
 }
 
@@ -42,8 +43,8 @@ enum Way {
     Nobody,
 }
 
-/// Seals what stateless clients carry between two calls. Its key is this process's own; `None` where the
-/// system has no randomness to make one of, and then nobody can be asked.
+/// Seals what stateless clients carry between two calls. Its key belongs to this process; `None` if the
+/// system has no randomness to make one, and then nobody can be asked.
 pub(super) struct Seal(Option<RequestStateCodec>);
 
 impl Seal {
@@ -71,7 +72,7 @@ impl Seal {
 }
 
 impl CallClient {
-    /// Whom the call of this request can ask.
+    /// Finds whom the call of this request can ask.
     pub(super) fn of(
         request: &CallToolRequestParams,
         arguments: &str,
@@ -161,7 +162,7 @@ fn stateless(
     }
 }
 
-/// A question that is answered by accepting or declining: there is nothing to fill in.
+/// A question to accept or decline: there is nothing to fill in.
 fn form(approval: &Approval) -> ElicitRequestParams {
     let objection = &approval.objection;
     let message = format!(

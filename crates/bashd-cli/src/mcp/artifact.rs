@@ -13,10 +13,10 @@ pub(super) const NAME: &str = "artifact";
 const LIMIT: usize = 32 * 1024;
 
 const DESCRIPTION: &str = "\
-Reads stored output of an earlier command: what its reply did not show. Give the address that the reply \
-named (artifact://3), and which part: lines, tail or grep. At most 32 KiB are returned at a time.";
+Reads the stored output of an earlier command, including what its reply did not show. Give the address \
+from the reply (artifact://3) and a part: lines, tail or grep. Returns at most 32 KiB at a time.";
 
-/// What a call may say.
+/// The arguments of a call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -37,12 +37,12 @@ pub(super) fn tool() -> Tool {
         "type": "object",
         "required": ["id"],
         "properties": {
-            "id": text("The stored output, as in artifact://3."),
+            "id": text("The address of the stored output, for example artifact://3."),
             "from_line": number(1, "First line to return, counted from 1."),
             "to_line": number(1, "Last line to return."),
-            "tail": number(1, "Return the last so many lines instead of a range."),
+            "tail": number(1, "Return this many lines from the end instead of a range."),
             "grep": text("Return only lines that match this regular expression, each with its number."),
-            "context": number(0, "Also so many lines around each match."),
+            "context": number(0, "Also return this many lines around each match."),
         },
         "additionalProperties": false,
     });
@@ -51,8 +51,8 @@ pub(super) fn tool() -> Tool {
         "required": ["id", "text", "truncated", "bytes", "lines", "dropped_bytes"],
         "properties": {
             "id": text("Its address"),
-            "text": text("What was asked for"),
-            "truncated": {"type": "boolean", "description": "There is more than one call returns"},
+            "text": text("The part that was asked for"),
+            "truncated": {"type": "boolean", "description": "There is more than this call returned"},
             "bytes": number(0, "Bytes that the command wrote"),
             "lines": number(0, "Newlines that the command wrote"),
             "dropped_bytes": number(0, "Bytes that were not kept"),
@@ -70,7 +70,7 @@ pub(super) fn tool() -> Tool {
         )
 }
 
-/// Answers one call. Reads files, and searches them: not for the runtime's own thread.
+/// Answers one call. It reads and searches files, so it must not run on the runtime's own thread.
 pub(super) fn answer(store: &Store, arguments: JsonObject) -> CallToolResult {
     read(store, arguments)
         .unwrap_or_else(|complaint| result::of_text(format!("Error: {complaint}"), true))
@@ -79,14 +79,14 @@ pub(super) fn answer(store: &Store, arguments: JsonObject) -> CallToolResult {
 fn read(store: &Store, arguments: JsonObject) -> Result<CallToolResult, String> {
     let arguments: Arguments = serde_json::from_value(arguments.into()).map_err(told)?;
     let id = artifact::parse_id(&arguments.id)
-        .ok_or_else(|| format!("`{}` is not an address such as artifact://3", arguments.id))?;
+        .ok_or_else(|| format!("`{}` is not an address like artifact://3", arguments.id))?;
     let selection = selection(&arguments)?;
     let stored = store.open(id).map_err(told)?;
     let Excerpt { text, truncated } = stored.excerpt(&selection, LIMIT).map_err(told)?;
     let about = stored.summary();
     let shown = match (text.is_empty(), truncated) {
-        (true, _) => "[nothing there]".to_owned(),
-        (false, true) => format!("{text}\n[there is more: {LIMIT} bytes are returned at a time]"),
+        (true, _) => "[nothing found]".to_owned(),
+        (false, true) => format!("{text}\n[there is more: a call returns at most {LIMIT} bytes]"),
         (false, false) => text.clone(),
     };
     store.note_read(id, shown.len());

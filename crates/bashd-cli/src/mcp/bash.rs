@@ -21,7 +21,7 @@ use std::time::Duration;
 /// How long a call may take to end when the client has left.
 const LEAVE: Duration = Duration::from_secs(1);
 
-/// The profile's tool as the protocol wants it.
+/// The profile's tool in the protocol's form.
 pub(super) fn tool(server: &Server) -> Tool {
     defined(server.tool())
         .with_title("Run a shell command")
@@ -99,11 +99,11 @@ impl Calls<'_> {
         tokio::select! {
             biased;
             () = self.log.tell(&context, &reply, warnings) => {}
-            // Nobody passes it on to a client that asks for nothing more; the answer must not wait for that.
+            // It is not passed on to a client that asks for nothing more; the answer must not wait for it.
             () = self.load.closing.cancelled() => {}
         }
         let line = || result::line(&context.id, &reply);
-        // The id of a cancelled call may be another's already.
+        // The id of a cancelled call may already belong to another.
         if !is_stateless(&context)
             && !context.ct.is_cancelled()
             && self.load.answer_with(&context.id, line)
@@ -131,13 +131,13 @@ async fn until_stopped(
     stop.cancel();
     tokio::select! {
         reply = &mut work => reply,
-        // The keeper ends the tree also without us.
+        // The keeper ends the tree even without us.
         () = async { closing.cancelled().await; tokio::time::sleep(LEAVE).await } => None,
     }
 }
 
-/// Waits for the reply, and tells the client how it goes. A client that does not read its
-/// notifications holds up nothing but them.
+/// Waits for the reply, and reports progress to the client. A client that does not read its
+/// notifications delays only them.
 async fn telling(
     mut running: Running,
     mut progress: Progress,
@@ -161,7 +161,7 @@ async fn telling(
     }
 }
 
-/// Waits for a notification that is on its way; for ever, if there is none.
+/// Waits until a pending notification is sent; forever, if there is none.
 async fn told<F: Future + Unpin>(telling: &mut Option<F>) {
     match telling {
         Some(telling) => drop(telling.await),

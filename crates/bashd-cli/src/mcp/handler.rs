@@ -31,7 +31,7 @@ use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Requests that we answer; what rmcp can't read of their parameters reaches us as unknown.
+/// Requests that we answer. If rmcp can't read their parameters, they reach us as unknown.
 const KNOWN: &[&str] = &[
     "resources/list",
     "resources/read",
@@ -42,7 +42,7 @@ const KNOWN: &[&str] = &[
     "tools/list",
 ];
 
-/// The same, of clients with a handshake only.
+/// Requests that we answer only for clients with a handshake.
 const KNOWN_WITH_HANDSHAKE: &[&str] = &[
     "initialize",
     "logging/setLevel",
@@ -50,7 +50,7 @@ const KNOWN_WITH_HANDSHAKE: &[&str] = &[
     "resources/unsubscribe",
 ];
 
-/// Whether a request is of the revision that has no handshake.
+/// Whether a request uses the revision without a handshake.
 pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context
         .protocol_version()
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-/// Whether there will be something to read beside the replies.
+/// Whether this server stores output, which clients can then read.
 fn stores_output(server: &Server) -> bool {
     server.profile.output.artifacts != Artifacts::Never
 }
@@ -115,7 +115,7 @@ impl Handler {
         }
     }
 
-    /// Does something with what is stored, where files may be waited for.
+    /// Works on stored output, in a thread that may wait for files.
     async fn in_store<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> T + Send + 'static,

@@ -1,6 +1,6 @@
 //! The Streamable HTTP transport: one path, a token before everything else.
 //!
-//! rmcp speaks the protocol, and checks Host and Origin; here is the listener, and who gets through to it.
+//! rmcp speaks the protocol, and checks Host and Origin; this file has the listener and the token check.
 
 use super::access::Access;
 use super::handler::{Handler, Shared};
@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Where the protocol is spoken.
+/// The path of the protocol.
 const PATH: &str = "/mcp";
 
 /// Connections at the same time; further ones wait to be accepted.
@@ -54,7 +54,7 @@ pub(super) async fn serve(
 ) -> Result<(), Failure> {
     let listener = TcpListener::bind(access.address)
         .await
-        .with_context(|| format!("{} can't be listened on", access.address))
+        .with_context(|| format!("can't listen on {}", access.address))
         .map_err(|chain| Failure::of(Kind::System, chain))?;
     let address = listener.local_addr().unwrap_or(access.address);
     printer.note(&format!("listening on http://{address}{PATH}"));
@@ -77,7 +77,7 @@ pub(super) async fn serve(
                 let connection = connection(stream, service.clone(), Arc::clone(&access), place);
                 tokio::spawn(connection);
             }
-            // A client that left at once, or no descriptor left: neither is the end.
+            // The client left at once, or there is no descriptor left: go on in both cases.
             Err(_) => tokio::time::sleep(EXHAUSTED_PAUSE).await,
         }
     }
@@ -118,7 +118,7 @@ async fn connection(
         let (service, access) = (service.clone(), Arc::clone(&access));
         async move { Ok::<_, Infallible>(answer(&service, &access, request).await) }
     });
-    // How a connection ends is its client's matter.
+    // How a connection ends is up to its client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), answering)

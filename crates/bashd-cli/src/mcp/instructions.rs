@@ -1,16 +1,16 @@
-//! What a model should know before its first call: a line for each thing that there is.
+//! What a model should know before its first call: one line for each feature of the server.
 
 use super::artifact;
 use rmcp::model::Tool;
 
 const ALWAYS: &str = "\
 bashd runs shell commands and always returns: a command that exceeds its timeout is ended with everything it started, and its output so far comes back.
-- Give slow commands (builds, installs, test suites) a longer timeout, where there is one, instead of running them again.
+- Give slow commands (builds, installs, test suites) a longer timeout, if the tool has one, instead of running them again.
 - The outcome is in the fields of the result (exit_code, timed_out, cancelled, denied): do not search the text for it.
-- A denied command did not run. The message says which rule, and often what to do instead; do not spell the same command differently.";
+- A denied command did not run. The message names the rule and often says what to do instead; do not try the same command in another spelling.";
 
 const WITH_JOBS: &str = "
-- A reply that names a job is of a command that still runs: look after it with the job tool (wait, output, kill). Start servers with background.";
+- If a reply names a job, its command is still running: manage it with the job tool (wait, output, kill). Start servers with background.";
 
 const WITH_ARTIFACTS: &str = "
 - Long output is cut in the middle, and the reply says how much is missing and where it is stored (artifact://N): read it with the artifact tool (lines, tail, grep) instead of running the command again.";

@@ -1,4 +1,4 @@
-//! The tool that looks after jobs, and jobs as resources.
+//! The tool that manages jobs, and jobs as resources.
 
 use super::bash::defined;
 use super::load::Load;
@@ -26,9 +26,9 @@ const TAIL: u64 = 64 * 1024;
 /// The profile's tool, if it has one.
 pub(super) fn tool(server: &Server) -> Option<Tool> {
     let definition = schema::job_definition(&server.profile, server.engine.config())?;
-    let output = json!({"type": "object", "description": "What the action found, as data"});
+    let output = json!({"type": "object", "description": "The result of the action, as data"});
     let tool = defined(definition)
-        .with_title("Look after background jobs")
+        .with_title("Manage background jobs")
         .with_raw_output_schema(result::object(output).into())
         .with_annotations(
             ToolAnnotations::new()
@@ -40,7 +40,7 @@ pub(super) fn tool(server: &Server) -> Option<Tool> {
     Some(tool)
 }
 
-/// Answers one call of the tool. Waiting for a job is told as progress; the job goes on without us.
+/// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need us.
 pub(super) async fn answer(
     server: &Server,
     load: &Load,
@@ -121,7 +121,7 @@ pub(super) async fn read(
     Some(Ok(result))
 }
 
-/// What of a job tells that it has changed; `None` where there is none of this address.
+/// The part of a job that shows whether it has changed; `None` if no job has this address.
 pub(super) fn mark(server: &Server, uri: &str) -> Option<(String, u64)> {
     let name = uri.strip_prefix(SCHEME)?;
     let job = server

@@ -1,7 +1,8 @@
-//! How much one client may have going at once, so that none can fill the memory.
+//! How much one client may have in progress, so that none can fill the memory.
 //!
-//! Requests are weighed when they are read, answers until they are written. Over the limit nothing more is
-//! read: the client's own pipe fills up, and it waits. An answer that is a line already waits here for its turn.
+//! Requests count from when they are read, answers until they are written. Over the limit nothing more is
+//! read: the client's own pipe fills up, and it waits. An answer that is already a line waits here for its
+//! turn.
 
 use rmcp::model::RequestId;
 use std::collections::HashMap;
@@ -10,16 +11,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// What may be in the works: requests read, and answers not yet written, in bytes.
+/// The most bytes in progress: requests that were read, and answers that are not yet written.
 const LIMIT: usize = 64 * 1024 * 1024;
 
-/// What a request counts at least: its task, its keeper's connection.
+/// The least that a request counts: its task, its keeper's connection.
 const LEAST: usize = 16 * 1024;
 
 /// How long a client may leave answers unread when it is over the limit.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What one client has going.
+/// What one client has in progress.
 pub(super) struct Load {
     state: Mutex<State>,
     changed: Notify,
@@ -38,7 +39,7 @@ struct State {
     complaint: Option<String>,
 }
 
-/// A request that is not over.
+/// A request in progress.
 struct Open {
     weight: usize,
     answer: Option<Vec<u8>>,
@@ -55,11 +56,11 @@ impl Default for Load {
     }
 }
 
-/// An id that is in use already.
+/// The id is already in use.
 pub(super) struct InUse;
 
 impl Load {
-    /// Waits until more may be read; `None` when there is nothing to wait for any more.
+    /// Waits until more may be read; `None` when there is nothing left to wait for.
     pub(super) async fn room(&self) -> Option<()> {
         loop {
             let changed = self.changed.notified();
@@ -87,7 +88,7 @@ impl Load {
         Ok(())
     }
 
-    /// Keeps the line that answers a request; `false` where nobody would ask for it.
+    /// Keeps the line that answers a request; `false` if nobody would ask for it.
     pub(super) fn answer_with(
         &self,
         id: &RequestId,
@@ -101,7 +102,7 @@ impl Load {
         open.answer.is_some()
     }
 
-    /// A request is over: answered, or cancelled. What was kept to answer it with is returned.
+    /// A request is over: answered, or cancelled. Returns the line that was kept to answer it.
     pub(super) fn end(&self, id: &RequestId) -> Option<Vec<u8>> {
         let mut state = self.state();
         let ended = state.requests.remove(id);

@@ -1,4 +1,4 @@
-//! Log messages to the client, for people: what the reply is not the place for.
+//! Log messages to the client, for people: what does not belong in the reply.
 
 #![expect(
     deprecated,
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The name under which we log.
 const LOGGER: &str = "bashd";
 
-/// From which level on the client wants to hear.
+/// The lowest level that the client wants.
 pub(super) struct Log(AtomicU8);
 
 impl Default for Log {
@@ -26,12 +26,12 @@ impl Default for Log {
 }
 
 impl Log {
-    /// The client said what it wants to hear.
+    /// The client set its level.
     pub(super) fn set(&self, level: LoggingLevel) {
         self.0.store(level as u8, Ordering::Relaxed);
     }
 
-    /// Tells of a finished call, and of what the engine wants people to know.
+    /// Logs a finished call, and the engine's warnings.
     pub(super) async fn tell(
         &self,
         context: &RequestContext<RoleServer>,
@@ -61,7 +61,7 @@ impl Log {
         }
     }
 
-    /// Sends a message that is made only for who wants to hear it.
+    /// Sends a message, which is made only if the client wants it.
     async fn send(
         &self,
         context: &RequestContext<RoleServer>,
@@ -75,7 +75,7 @@ impl Log {
         }
     }
 
-    /// Requests without a handshake say themselves what they want to hear; silence means nothing.
+    /// Requests without a handshake name their own level; without one, they get no messages.
     fn is_wanted(&self, context: &RequestContext<RoleServer>, level: LoggingLevel) -> bool {
         let least = if is_stateless(context) {
             context.meta.log_level().map(|level| level as u8)

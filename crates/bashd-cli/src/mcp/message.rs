@@ -1,7 +1,7 @@
 //! A client's line as a message.
 //!
-//! rmcp reads any message by trying each kind in turn on a copy of it. Calls of tools are what a server reads most:
-//! they are read at once, and into the same as by rmcp.
+//! rmcp reads any message by trying each kind in turn on a copy of it. Most messages are calls of tools: they
+//! are read directly here, with the same result as by rmcp.
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonRpcMessage,
@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// Bytes of a message at most, by whichever way it comes.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 
-/// A call of a tool, and nothing else beside it: what has more is left to rmcp.
+/// A call of a tool and nothing more: a message with other fields is left to rmcp.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolCall {

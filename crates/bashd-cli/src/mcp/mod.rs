@@ -1,7 +1,7 @@
 //! `bashd mcp`: the tools of a profile for clients of the Model Context Protocol.
 //!
 //! Both lifecycles are served: the handshake up to 2025-11-25, and the stateless requests of 2026-07-28;
-//! rmcp tells them apart. Here: which transport. `handler` answers requests, `bash` runs commands.
+//! rmcp tells them apart. This file chooses the transport. `handler` answers requests, `bash` runs commands.
 
 pub(crate) mod access;
 mod approval;
@@ -71,7 +71,7 @@ async fn on_stdio(server: Server, stop: CancellationToken) -> Result<(), Failure
     let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
     let running = match Box::pin(connecting).await {
         Ok(running) => running,
-        // Nobody was there, or somebody who left before he asked for anything.
+        // There was no client, or it left before it asked for anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return gave_up(&load);
         }

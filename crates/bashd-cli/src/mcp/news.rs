@@ -1,4 +1,4 @@
-//! What changes without being asked for, and telling it to the clients that want to know.
+//! Changes that happen by themselves, and notifications of them to clients that subscribed.
 
 use super::handler::Shared;
 use super::job;
@@ -12,25 +12,25 @@ use std::time::Duration;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// News that a slow client may be behind; then it hears the rest.
+/// How many news items a slow client may lag behind; after that it misses some.
 const AHEAD: usize = 64;
 
 /// Addresses that one client may subscribe to.
 const MOST: usize = 1000;
 
-/// How often jobs are looked at that a client has subscribed to.
+/// How often jobs that a client subscribed to are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Something changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
-    /// There are other resources than before.
+    /// The list of resources changed.
     List,
     /// This one has changed.
     Resource(String),
 }
 
-/// Where changes are told.
+/// The channel on which changes are published.
 pub(super) struct News(broadcast::Sender<Change>);
 
 impl News {
@@ -39,13 +39,13 @@ impl News {
         Self(broadcast::channel(AHEAD).0)
     }
 
-    /// Tells all who listen.
+    /// Publishes a change to all listeners.
     pub(super) fn tell(&self, change: Change) {
         let _ = self.0.send(change);
     }
 }
 
-/// Tells one stateless client what it asked for, until it has enough.
+/// Sends one stateless client the changes that it asked for, until it has enough.
 pub(super) async fn pass_on(shared: &Shared, context: &SubscriptionContext) {
     let mut changes = shared.news.0.subscribe();
     let wanted = context.accepted().resource_subscriptions.clone();
@@ -59,7 +59,7 @@ pub(super) async fn pass_on(shared: &Shared, context: &SubscriptionContext) {
             () = context.cancelled() => return,
         };
         for change in told {
-            // What the client did not ask for is refused by the sink, and that is no failure.
+            // The sink refuses what the client did not ask for; that is not a failure.
             let _ = match change {
                 Change::List => context.sink().notify_resource_list_changed().await,
                 Change::Resource(uri) => context.sink().notify_resource_updated(uri).await,
@@ -88,7 +88,7 @@ impl Subscriptions {
         }
     }
 
-    /// Starts to tell a client; ends with this object.
+    /// Starts to notify a client; stops when this object is dropped.
     pub(super) fn begin(&self, shared: &Arc<Shared>, peer: Peer<RoleServer>) {
         let mut changes = shared.news.0.subscribe();
         let (addresses, end) = (Arc::clone(&self.addresses), self.end.clone());
@@ -114,7 +114,7 @@ impl Subscriptions {
         }));
     }
 
-    /// The client wants to hear of this address; `false` when it has too many.
+    /// Subscribes the client to an address; `false` if it has too many.
     pub(super) fn add(&self, address: String) -> bool {
         let mut addresses = lock(&self.addresses);
         let has_room = addresses.len() < MOST;
@@ -125,13 +125,13 @@ impl Subscriptions {
         has_room
     }
 
-    /// The client has heard enough of it.
+    /// Unsubscribes the client from an address.
     pub(super) fn remove(&self, address: &str) {
         lock(&self.addresses).remove(address);
     }
 }
 
-/// Tells a client with a handshake of a change, if it wants to hear of it.
+/// Notifies a client with a handshake of a change, if it subscribed to it.
 async fn tell(
     peer: &Peer<RoleServer>,
     change: Change,
@@ -147,12 +147,12 @@ async fn tell(
     }
 }
 
-/// What jobs looked like when they were last looked at: they change without anybody telling us.
+/// What jobs looked like at the last check: nobody tells us when they change.
 #[derive(Default)]
 struct Marks(BTreeMap<String, (String, u64)>);
 
 impl Marks {
-    /// Looks again; what has changed since is told.
+    /// Checks again, and notifies of what has changed.
     fn look(&mut self, server: &Server, wanted: &BTreeSet<String>) -> Vec<Change> {
         let mut changed = Vec::new();
         for uri in wanted.iter().filter(|uri| uri.starts_with(job::SCHEME)) {
@@ -168,7 +168,7 @@ impl Marks {
     }
 }
 
-/// Waits before jobs are looked at again; for ever, where none is wanted.
+/// Waits until jobs are checked again; forever, if no client subscribed to one.
 async fn pause(wanted: &BTreeSet<String>) {
     if wanted.iter().any(|uri| uri.starts_with(job::SCHEME)) {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -177,7 +177,7 @@ async fn pause(wanted: &BTreeSet<String>) {
     }
 }
 
-/// What of a stateless client's wishes we can fulfil.
+/// The part of a stateless client's request that we can fulfil.
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.resources_list_changed = requested.resources_list_changed;

@@ -1,6 +1,7 @@
-//! The way out to the client: written to at once while the client reads, else by a task that waits.
+//! The way out to the client: lines are written at once while the client reads, otherwise by a task that
+//! waits.
 //!
-//! Both write whole lines in turn: whoever writes at once has seen that the task has nothing to write.
+//! Both write whole lines in turn: a line is written at once only if the task has nothing to write.
 
 use crate::serve::stdio::Writer;
 use std::future::poll_fn;
@@ -19,10 +20,10 @@ impl Outlet {
         Self(Mutex::new(write))
     }
 
-    /// Writes what is taken without waiting, and leaves the rest in `line`. `false` where there is
-    /// something to wait for, if only that all is flushed; failures are for who waits to find.
+    /// Writes as much as possible without waiting, and leaves the rest in `line`. `false` if there is
+    /// something left to wait for, even if only the flush; the task that waits finds failures.
     pub(super) fn write_now(&self, line: &mut Vec<u8>) -> bool {
-        // Nobody is to be woken: the task that waits will say so itself.
+        // No task needs to be woken: the one that waits asks for that itself.
         let mut context = Context::from_waker(Waker::noop());
         let mut write = self.lock();
         let mut write = Pin::new(&mut *write);

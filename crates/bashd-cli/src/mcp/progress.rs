@@ -1,16 +1,17 @@
 //! What a client hears while a command runs: how long, how much, and the end of its output.
 
+use crate::for_people;
 use bashd::Event;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use std::time::{Duration, Instant};
 
-/// When a command has run for so long, its client hears of it for the first time.
+/// How long a command runs before its client first hears of it.
 const FIRST: Duration = Duration::from_millis(300);
 
 /// How often the client hears of new output.
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// How often it hears that nothing happens: clients give up on silent requests.
+/// How often the client hears that nothing happens: clients give up on silent requests.
 const SELDOM: Duration = Duration::from_secs(5);
 
 /// Lines of the tail at most.
@@ -42,7 +43,7 @@ impl Progress {
         }
     }
 
-    /// Something has.
+    /// Takes in an event of the command.
     pub(super) fn take(&mut self, event: &Event) {
         if let Event::Snapshot(snapshot) = event {
             self.bytes = snapshot.bytes;
@@ -59,12 +60,13 @@ impl Progress {
         }
     }
 
-    /// What is told now. The number grows each time: it is the seconds since the start.
+    /// The notification to send now. Its number grows each time: it is the seconds since the start.
     pub(super) fn tell(&mut self) -> ProgressNotificationParam {
         self.told = Some(Instant::now());
         self.told_bytes = self.bytes;
         let elapsed = self.begun.elapsed().as_secs_f64();
-        let mut message = format!("running for {elapsed:.1} s, {} bytes of output", self.bytes);
+        let bytes = for_people::count(self.bytes, "byte");
+        let mut message = format!("running for {elapsed:.1} s, {bytes} of output");
         let lines: Vec<&str> = self.tail.trim_end().lines().rev().take(LINES).collect();
         for line in lines.into_iter().rev() {
             message.push('\n');

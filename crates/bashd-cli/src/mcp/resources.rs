@@ -1,6 +1,7 @@
 //! What clients may read by address: stored output, and jobs.
 
 use super::job;
+use crate::for_people;
 use bashd::artifact::{self, Selection, Store, Summary};
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
@@ -14,21 +15,21 @@ const PAGE: usize = 100;
 /// Bytes of a resource that are returned at most; the tool reads further.
 const LIMIT: usize = 1024 * 1024;
 
-/// How long an artifact may be taken from a cache: what is stored never changes.
+/// How long clients may cache an artifact: stored output never changes.
 const FRESH_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The addresses of what is stored, newest first; the cursor is the number to go on below.
+/// The addresses of stored output, newest first; the cursor is the number to continue below.
 pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
     let below = match cursor.map(str::parse) {
         None => u64::MAX,
         Some(Ok(number)) => number,
-        Some(Err(_)) => return Err(ErrorData::invalid_params("the cursor is not ours", None)),
+        Some(Err(_)) => return Err(ErrorData::invalid_params("the cursor is unknown", None)),
     };
     let mut ids = store.ids().unwrap_or_default();
     ids.sort_unstable();
     let mut ids = ids.into_iter().rev().filter(|id| *id < below);
     let page: Vec<u64> = ids.by_ref().take(PAGE).collect();
-    // What is removed meanwhile is not there.
+    // Output that was removed meanwhile is left out.
     let summaries = page
         .iter()
         .filter_map(|id| Some(store.open(*id).ok()?.summary()));
@@ -39,7 +40,8 @@ pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesR
 }
 
 fn resource(summary: Summary) -> Resource {
-    let about = format!("Output of a command: {} lines", summary.lines);
+    let lines = for_people::count(summary.lines, "line");
+    let about = format!("Output of a command: {lines}");
     Resource::new(summary.address, format!("output {}", summary.id))
         .with_description(about)
         .with_mime_type("text/plain")
@@ -49,18 +51,18 @@ fn resource(summary: Summary) -> Resource {
 /// The forms of our addresses.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let artifact = ResourceTemplate::new("artifact://{id}", "stored output")
-        .with_description("The output of a command, whose reply names its address")
+        .with_description("The output of a command; its reply gives the address")
         .with_mime_type("text/plain");
     ListResourceTemplatesResult::with_all_items(vec![artifact, job::template()])
 }
 
-/// Nothing has this address.
+/// The error for an address that nothing has.
 pub(super) fn missing(uri: &str) -> ErrorData {
     let text = format!("there is no {uri}");
     ErrorData::resource_not_found(text, Some(json!({"uri": uri})))
 }
 
-/// Reads one. Reads files: not for the runtime's own thread.
+/// Reads one resource. It reads files, so it must not run on the runtime's own thread.
 pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let id = uri
         .starts_with(artifact::SCHEME)

@@ -1,7 +1,7 @@
 //! From a reply to a tool's result: text for the model, data for programs.
 //!
-//! Two forms of the same: rmcp's own, and the whole answer as a line. The line is written from the reply at once;
-//! rmcp's would be a tree of it first, and take several times as long.
+//! There are two forms: rmcp's own, and the whole answer as a line. The line is written directly from the
+//! reply; rmcp would build a tree first, which takes several times as long.
 
 use bashd::{FieldType, Nothing, Reply, ReplyField};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, RequestId};
@@ -9,13 +9,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Where the profile's own structured result stands in `_meta`: models have no use for it twice.
+/// The key of the profile's own structured result in `_meta`: models need not see it twice.
 const RESULT: &str = "bashd/result";
 
 /// The fields of a reply that have places of their own in the protocol.
 const ELSEWHERE: &[&str] = &["text", "is_error", "result"];
 
-/// Bytes that an answer usually has beside its text and its output.
+/// How many bytes an answer usually has besides its text and its output.
 const AROUND: usize = 1024;
 
 /// The result of a call: the reply's text, and its fields.

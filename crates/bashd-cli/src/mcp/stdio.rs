@@ -1,7 +1,7 @@
-//! The transport on stdin and stdout: one JSON-RPC message a line, in bounded memory.
+//! The transport on stdin and stdout: one JSON-RPC message per line, in bounded memory.
 //!
-//! rmcp's own ignores what it can't read. Here every message gets an answer: also what is no JSON, what is
-//! too long, and an id that is in use.
+//! rmcp's own transport ignores what it can't read. Here every message gets an answer, even a line that is
+//! not JSON or too long, or a message whose id is in use.
 
 use super::load::Load;
 use super::message::{self, LONGEST};
@@ -21,7 +21,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// A line buffer that grew larger than this for one message is let go.
+/// A line buffer that grew larger than this for one message is freed.
 const KEPT: usize = 256 * 1024;
 
 /// How long the last answers may take at the end.
@@ -33,7 +33,7 @@ pub(super) struct Stdio {
     line: Vec<u8>,
     /// The rest of this line belongs to a message that was too long.
     is_skipping: bool,
-    /// Whether there was a request: before it, nothing else means anything.
+    /// Whether there was a request: before the first, other messages mean nothing.
     has_begun: bool,
     outlet: Arc<Outlet>,
     /// What the client did not take at once.
@@ -42,7 +42,7 @@ pub(super) struct Stdio {
     load: Arc<Load>,
 }
 
-/// A message on its way out, and who wants to know that it is out.
+/// A message on its way out, and whom to tell when it is out.
 struct Answer {
     line: Vec<u8>,
     done: oneshot::Sender<()>,
@@ -102,7 +102,7 @@ impl Stdio {
         }
     }
 
-    /// The message of a line; what is none is answered here.
+    /// The message of a line; a line that is not a message is answered here.
     fn message(&self) -> Option<ClientJsonRpcMessage> {
         let line = self.line.trim_ascii();
         if line.is_empty() {
@@ -136,7 +136,7 @@ impl Stdio {
         Some(message)
     }
 
-    /// Says why a line is no message; with its id, where it has one.
+    /// Says why a line is not a message; with its id, if it has one.
     fn refuse(&self, error: &serde_json::Error, line: &[u8]) {
         if error.is_syntax() || error.is_eof() {
             let text = format!("not JSON: {error}");
@@ -148,9 +148,9 @@ impl Stdio {
         let id: Option<RequestId> = id.and_then(|id| serde_json::from_value(id).ok());
         let is_message = value.get("method").is_some_and(Value::is_string);
         if is_message && id.is_none() && value.get("id").is_none() {
-            return; // A notification that we do not know concerns us not.
+            return; // Notifications that we do not know are ignored.
         }
-        let text = "not a JSON-RPC 2.0 message of this protocol";
+        let text = "not a valid JSON-RPC 2.0 message of this protocol";
         self.answer_error(ErrorData::invalid_request(text, None), id);
     }
 
@@ -159,14 +159,14 @@ impl Stdio {
         drop(self.push(&message));
     }
 
-    /// Sends a message. What the client does not take at once is waited for, by whoever wants to know.
+    /// Sends a message. If the client does not take it at once, the caller may wait for the rest.
     fn push(&self, message: &ServerJsonRpcMessage) -> Option<oneshot::Receiver<()>> {
         self.push_line(serde_json::to_vec(message).ok()?)
     }
 
     fn push_line(&self, mut line: Vec<u8>) -> Option<oneshot::Receiver<()>> {
         line.push(b'\n');
-        // What waits goes first. A task to write this one would be one more to wake.
+        // Waiting answers go first. Otherwise write at once: a task for it would be one more to wake.
         if self.load.is_all_written() && self.outlet.write_now(&mut line) {
             return None;
         }
@@ -219,7 +219,7 @@ impl Transport<RoleServer> for Stdio {
                     return None;
                 }
                 Line::TooLong => {
-                    let text = format!("message of more than {LONGEST} bytes");
+                    let text = format!("the message has more than {LONGEST} bytes");
                     self.answer_error(ErrorData::new(ErrorCode::INVALID_REQUEST, text, None), None);
                 }
                 Line::Whole => {

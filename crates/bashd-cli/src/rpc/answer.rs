@@ -1,11 +1,11 @@
-//! What a client is told: responses, events, and the older document's form of a reply.
+//! What we send to a client: responses, events, and the older document's form of a reply.
 
 use super::message::Misunderstood;
 use bashd::jobs::{Job, Progress};
 use bashd::{Event, Reply, Stream};
 use serde_json::{Map, Value, json};
 
-/// A response to a request that was carried out.
+/// The response to a request that succeeded.
 pub(super) fn success(id: Option<&Value>, command: &str, data: Option<Value>) -> Value {
     let mut response = begin(id, "response");
     response.insert("command".into(), command.into());
@@ -16,7 +16,7 @@ pub(super) fn success(id: Option<&Value>, command: &str, data: Option<Value>) ->
     Value::Object(response)
 }
 
-/// A response to a request that was not.
+/// The response to a request that failed.
 pub(super) fn failure(id: Option<&Value>, command: &str, error: &str) -> Value {
     let mut response = begin(id, "response");
     response.insert("command".into(), command.into());
@@ -25,7 +25,7 @@ pub(super) fn failure(id: Option<&Value>, command: &str, error: &str) -> Value {
     Value::Object(response)
 }
 
-/// The response to a line that is no message.
+/// The response to a line that is not a message.
 pub(super) fn misunderstood(why: &Misunderstood) -> Value {
     failure(why.id.as_ref(), &why.command, &why.reason)
 }
@@ -76,14 +76,14 @@ pub(super) fn event(id: Option<&Value>, event: &Event) -> Option<Value> {
     Some(Value::Object(message))
 }
 
-/// A job of the client's that has ended.
+/// The message that one of the client's jobs has ended.
 pub(super) fn job_ended(job: &Job) -> Value {
     let mut message = begin(None, "job_ended");
     message.insert("job".into(), serde_json::to_value(job).unwrap_or_default());
     Value::Object(message)
 }
 
-/// What a model should be told of jobs that ended together.
+/// What to tell a model about jobs that ended together.
 pub(super) fn jobs_ended(ended: &[Job], text: &str) -> Value {
     let mut message = begin(None, "jobs_ended");
     let ids: Vec<&str> = ended.iter().map(|job| job.id.as_str()).collect();
@@ -92,7 +92,7 @@ pub(super) fn jobs_ended(ended: &[Job], text: &str) -> Value {
     Value::Object(message)
 }
 
-/// How far a job of the client's is.
+/// The progress of one of the client's jobs.
 pub(super) fn job_progress(progress: &Progress) -> Value {
     let mut message = begin(None, "job_progress");
     let job = &progress.job;
@@ -111,10 +111,10 @@ pub(super) fn full(id: Option<&Value>, command: &str, reply: &Reply) -> Value {
     }
 }
 
-/// What the older document says of lines that were too long to be shown whole, where the profile cuts any.
+/// The older document's fields about lines that the profile cut.
 const CUT_LINES: [&str; 2] = ["columnDroppedBytes", "columnTruncatedLines"];
 
-/// A reply to `bash`, in the older document's fields. What did not run is a failure there.
+/// A reply to `bash`, in the older document's fields. There, a command that did not run is a failure.
 pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
     let is_refusal = reply.error.is_some() || reply.denied.is_some();
     if is_refusal {

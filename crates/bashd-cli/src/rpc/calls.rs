@@ -1,7 +1,7 @@
 //! The calls that run for one client.
 //!
-//! So many run at once, others wait their turn: every run has descriptors in this process. Those
-//! that wait are bounded by their number and by the bytes of their arguments.
+//! A limited number run at once, others wait their turn: every run has descriptors in this process.
+//! The number of waiting calls and the bytes of their arguments are limited too.
 
 use super::answer;
 use super::message::Events;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// Calls that a client may have under way, running or waiting.
+/// Calls that a client may have in progress, running or waiting.
 pub(super) const MOST_CALLS: usize = 4096;
 
-/// Bytes of arguments that may be under way.
+/// Bytes of arguments that calls in progress may have.
 const MOST_WAITING_BYTES: usize = 32 * 1024 * 1024;
 
-/// Which form the response has, and who may end it.
+/// The form of the response, and who may end the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The older document's; `abort_bash` ends it.
@@ -84,7 +84,7 @@ impl Calls {
         }
     }
 
-    /// Starts a call, or says why not.
+    /// Starts a call; fails with the reason why not.
     pub(super) fn start(&mut self, new: NewCall) -> Result<(), String> {
         if self.under_way.len() >= MOST_CALLS || self.bytes + new.bytes > MOST_WAITING_BYTES {
             return Err("too many calls at once: wait for some to end".into());
@@ -94,7 +94,7 @@ impl Calls {
             calls.any(|call| call.id.as_ref() == Some(id))
         };
         if let Some(id) = new.id.as_ref().filter(|id| has_id(id)) {
-            return Err(format!("a call with the id {id} is under way"));
+            return Err(format!("a call with the id {id} is already in progress"));
         }
         let cancel = CancellationToken::new();
         let number = self.next;
@@ -115,7 +115,7 @@ impl Calls {
             let turn = tokio::select! {
                 biased;
                 turn = turn_of(new.kind, turns) => turn,
-                // One that is cancelled while it waits needs no turn: nothing runs.
+                // A call that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
             carry_out(&engine, &outbox, new, cancel, turn).await;
@@ -124,7 +124,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Waits until a call is over; for ever, if there is none.
+    /// Waits until a call is over; forever, if there is none.
     pub(super) async fn one_ended(&mut self) {
         match self.running.join_next().await {
             Some(ended) => self.forget(ended.ok()),
@@ -132,7 +132,7 @@ impl Calls {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no calls.
     pub(super) fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -149,7 +149,7 @@ impl Calls {
         self.bytes -= call.map_or(0, |call| call.bytes);
     }
 
-    /// Ends the call with this id; whether there was one.
+    /// Ends the call with this id; returns whether there was one.
     pub(super) fn cancel(&self, id: &Value) -> bool {
         let mut calls = self.under_way.values();
         let found = calls.find(|call| call.id.as_ref() == Some(id));
@@ -170,7 +170,7 @@ impl Calls {
     }
 }
 
-/// The right to run something, which who only looks after jobs does not need.
+/// Waits for the right to run a command; calls that only manage jobs need none.
 async fn turn_of(kind: Kind, turns: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     match kind {
         Kind::Bash | Kind::Call => turns.acquire_owned().await.ok(),
@@ -201,10 +201,10 @@ async fn carry_out(
     let response = match (kind, reply) {
         (Kind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply),
         (Kind::Call | Kind::Job, Some(reply)) => answer::full(id.as_ref(), kind.name(), &reply),
-        (_, None) => answer::failure(id.as_ref(), kind.name(), "the call has no reply"),
+        (_, None) => answer::failure(id.as_ref(), kind.name(), "the call ended without a reply"),
     };
     outbox.send(&response).await;
-    // Kept until the client has taken the reply: one that does not read starts nothing more.
+    // Kept until the client has taken the reply: a client that does not read starts nothing more.
     drop(turn);
 }
 

@@ -1,8 +1,8 @@
 //! One client, from its first line to its last.
 //!
-//! When its end closes, what it asked for is still carried out and answered, for a while: a script
-//! that pipes its requests in wants the answers. Then, or at once if nobody can read them any more,
-//! everything is cancelled. Whatever the client does, this comes to an end.
+//! When the client closes its end, its requests are still carried out and answered for a while: a script
+//! that pipes its requests in wants the answers. Then, or at once if nobody can read the answers any
+//! more, everything is cancelled. Whatever the client does, the connection ends.
 
 use super::Host;
 use super::answer;
@@ -28,11 +28,11 @@ use tokio::sync::mpsc;
 /// The version of the protocol: additions leave it as it is.
 const PROTOCOL: u32 = 1;
 
-/// Between two looks at whether the other end is still there.
+/// How often to check whether the other end is still there.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// How long the next of the cancelled calls may take to end: more than any keeper needs. After that,
-/// what is left waits for a client that does not read.
+/// How long to wait for the next cancelled call to end: more than any keeper needs. After that, the
+/// remaining calls can only be waiting for a client that does not read.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(4);
 
 /// Both directions of a connection.
@@ -77,7 +77,7 @@ impl Ends {
 impl Drop for Ends {
     fn drop(&mut self) {
         if let Some(socket) = &self.socket {
-            // The thread that reads it would wait for ever.
+            // The thread that reads it would wait forever.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
@@ -99,7 +99,7 @@ async fn when(is_so: impl Fn() -> bool) {
     }
 }
 
-/// The next news of jobs; never, for who does not want to hear of them.
+/// The next news of jobs; waits forever if the client does not want any.
 async fn next_news(news: &mut Option<News>) -> JobNews {
     match news {
         Some(news) => news.next().await,
@@ -141,12 +141,12 @@ struct Connection {
     calls: Calls,
     offers: Offers,
     waiting: Arc<Waiting>,
-    /// What happens to the client's jobs, if it wants to hear of it.
+    /// The news of the client's jobs, if it wants any.
     news: Option<News>,
 }
 
 impl Connection {
-    /// Hears the client until it has nothing more to say, or nobody may listen any more.
+    /// Reads the client's messages until it closes its end, or until we must stop.
     async fn until_closed(
         &mut self,
         lines: &mut mpsc::Receiver<Line>,
@@ -155,7 +155,7 @@ impl Connection {
     ) {
         let broken = self.outbox.broken.clone();
         let linger = self.host.linger;
-        // Whoever neither reads nor can say anything more is given up after a while.
+        // A client that neither reads nor can send anything more is given up after a while.
         let given_up = async || {
             when(|| ends.is_input_closed()).await;
             tokio::time::sleep(linger).await;
@@ -186,8 +186,8 @@ impl Connection {
         }
     }
 
-    /// Tells what happened to jobs: each end, and all of them as a model should hear it. What does not
-    /// get there is told the owner's next client.
+    /// Sends the news of jobs: each end, and the text about all of them for a model. The owner's next
+    /// client gets what this one did not.
     async fn pass_on(&self, news: JobNews) {
         match news {
             JobNews::Progress(jobs) => {
@@ -247,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// Does what was said; calls are answered when they end.
+    /// Carries out a request; calls are answered when they end.
     fn act(&mut self, message: Message, bytes: usize) -> Option<Value> {
         let Message { id, said } = message;
         let of = id.as_ref();
@@ -313,7 +313,7 @@ impl Connection {
         self.calls.start(call).map(|()| None)
     }
 
-    /// A command as its user typed it: no other tool is suggested unless the command line says so.
+    /// A command as a user typed it: no other tool is suggested unless the command line asks for that.
     fn bash(&self, command: String, id: Option<&Value>) -> Call {
         let mut request = self.host.server.defaults.clone();
         request.command = command;
@@ -338,7 +338,9 @@ impl Connection {
     fn tool_call(&self, said: ToolCall, id: Option<&Value>) -> Result<Call, String> {
         let call = self.asking(self.plain_call(&said.arguments, said.profile), id);
         match (said.terminal, self.offers.terminal) {
-            (Some(true), false) => Err("this client has offered no terminals: say hello".into()),
+            (Some(true), false) => {
+                Err("this client has not offered terminals: send `hello` first".into())
+            }
             (Some(true) | None, true) => Ok(call.in_terminal_of(self.client(id))),
             (Some(false), _) | (None, false) => Ok(call),
         }
@@ -365,7 +367,7 @@ impl Connection {
         if self.calls.cancel(target) {
             Ok(Some(Value::Null))
         } else {
-            Err(format!("no call with the id {target} is under way"))
+            Err(format!("no call with the id {target} is in progress"))
         }
     }
 

@@ -1,11 +1,11 @@
-//! What a client may say: from a line to a [`Request`], or to why it is none.
+//! What a client may send: reads a line as a [`Request`], or says why it is not one.
 
 use serde_json::{Map, Value};
 
 /// A message of a client.
 #[derive(Debug, PartialEq)]
 pub(super) enum Said {
-    /// Says what the client can do; answered by what bashd can.
+    /// Says what the client can do; bashd answers with what it can do.
     Hello(Offers),
     /// Runs one command; the reply has the fields of the older document.
     Bash { command: String, events: Events },
@@ -39,7 +39,7 @@ pub(super) struct Offers {
     pub(super) approve: bool,
     /// It wants to hear when its jobs end.
     pub(super) jobs: bool,
-    /// It wants to hear how far they are, too.
+    /// It also wants to hear of their progress.
     pub(super) progress: bool,
 }
 
@@ -50,11 +50,11 @@ pub(super) struct ToolCall {
     pub(super) arguments: Value,
     pub(super) profile: Option<String>,
     pub(super) events: Events,
-    /// Whether a terminal of the client's is used; if it offers them, unless it says otherwise.
+    /// Whether to use one of the client's terminals; by default yes, if it offers them.
     pub(super) terminal: Option<bool>,
 }
 
-/// Whether a call tells what happens while it happens.
+/// Whether a call sends events while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Events {
     Told,
@@ -68,7 +68,7 @@ pub(super) struct Message {
     pub(super) said: Said,
 }
 
-/// A line that is no message, and as much of it as the answer needs.
+/// A line that is not a message, and as much of it as the answer needs.
 #[derive(Debug, PartialEq)]
 pub(super) struct Misunderstood {
     pub(super) id: Option<Value>,
@@ -87,7 +87,7 @@ pub(super) fn read(line: &[u8]) -> Result<Message, Misunderstood> {
     let value: Value =
         serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
     let Value::Object(mut fields) = value else {
-        return Err(unreadable("a message is an object".into()));
+        return Err(unreadable("a message must be an object".into()));
     };
     let id = match fields.remove("id") {
         None | Some(Value::Null) => None,
@@ -122,7 +122,7 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
             })
         }
         "bash" => {
-            // Known to clients of the older document, and about their own records.
+            // Clients of the older document send it; it concerns only their own records.
             fields.switch("excludeFromContext")?;
             Said::Bash {
                 command: fields.text("command")?.ok_or("`command` is missing")?,
@@ -198,7 +198,7 @@ impl Fields {
         })
     }
 
-    /// A misspelt field is better refused than ignored.
+    /// Refuses unknown fields: a misspelt field must not be ignored.
     fn nothing_left(self) -> Result<(), String> {
         match self.0.keys().next() {
             Some(name) => Err(format!("there is no field `{name}`")),
@@ -236,7 +236,7 @@ mod tests {
     fn what_is_no_message_is_said_to_be_none() {
         for (line, command, reason) in [
             ("nonsense", "parse", "Failed to parse command: expected"),
-            ("[1]", "parse", "a message is an object"),
+            ("[1]", "parse", "a message must be an object"),
             ("{}", "parse", "`type` must be a string"),
             (r#"{"type":7}"#, "parse", "`type` must be a string"),
             (r#"{"id":{},"type":"bash"}"#, "parse", "`id` must be"),

@@ -1,13 +1,13 @@
 //! `bashd rpc`: JSON lines on stdin and stdout, or on a Unix socket.
 //!
-//! One line is one message, in both directions; `docs/rpc.md` is the protocol. Here is what the
-//! command line asks for. `connection` is one
-//! client from its first line to its last, `message` what it may say, `calls` what runs for it,
-//! `answer` what it is told, `requests` what it is asked, `socket` many clients.
+//! One line is one message, in both directions; `docs/rpc.md` describes the protocol. This file starts
+//! what the command line asks for. `connection` is one client from its first line to its last, `message`
+//! what it may send, `calls` what runs for it, `answer` what we send it, `requests` what we ask it,
+//! `socket` many clients.
 //!
-//! Memory is bounded whatever a client does: a line has a limit, so have the calls that run and
-//! those that wait, and who does not read is not told more than a few messages ahead. Output waits
-//! in the spools meanwhile, and nothing is lost.
+//! Memory is bounded whatever a client does: a line has a limit, and so have running and waiting calls.
+//! A client that does not read gets only a few messages ahead. Meanwhile output waits in the spools, and
+//! nothing is lost.
 
 mod answer;
 mod calls;
@@ -34,13 +34,13 @@ pub(crate) struct Host {
     server: Server,
     /// For tool definitions of other profiles than the server's own.
     profiles: Arc<Library>,
-    /// The right to run something.
+    /// Limits how many commands run at once.
     turns: Arc<Semaphore>,
     /// How long calls may still run when the client has closed its end.
     linger: Duration,
 }
 
-/// Serves until stdin closes or a signal comes; on a socket, until a signal comes.
+/// Serves until stdin closes or a signal arrives; on a socket, until a signal arrives.
 pub(crate) fn rpc(
     arguments: &Rpc,
     settings: Settings,
@@ -60,7 +60,11 @@ pub(crate) fn rpc(
         let listening = socket::Listening::at(path)?;
         serve::until_done(&engine, |stop| socket::serve(host, listening, stop))?
     } else {
-        serve::greet(printer, "requests, a JSON object a line,", "docs/rpc.md");
+        serve::greet(
+            printer,
+            "requests, one JSON object per line,",
+            "docs/rpc.md",
+        );
         let ends = Ends::stdio().map_err(|error| Failure::of(Kind::System, error.into()))?;
         serve::until_done(&engine, |stop| async move {
             connection::serve(host, ends, stop).await;

@@ -1,4 +1,4 @@
-//! Requests back to a client, and its answers: its terminals, its user's approval.
+//! Our requests to a client, and its answers: for its terminals, and for its user's approval.
 
 use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::Outbox;
@@ -43,7 +43,8 @@ impl Waiting {
         Some((number, answer))
     }
 
-    /// Hands an answer to whoever waits for it. One that comes too late is no fault of the client's.
+    /// Hands an answer to the task that waits for it. An answer that comes too late is not the client's
+    /// fault.
     pub(super) fn answer(&self, id: &Value, answer: Result<Value, String>) -> Result<(), String> {
         let number = id.as_str().and_then(|id| id.strip_prefix(ID_PREFIX));
         let number = number.and_then(|number| number.parse::<u64>().ok());
@@ -55,11 +56,11 @@ impl Waiting {
                 }
                 Ok(())
             }
-            _ => Err(format!("no request had the id {id}")),
+            _ => Err(format!("there was no request with the id {id}")),
         }
     }
 
-    /// The client says nothing more: whoever waits is told so.
+    /// The client sends nothing more: every task that waits is told so.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
@@ -75,7 +76,7 @@ pub(super) struct Requests {
     pub(super) call: Option<Value>,
 }
 
-/// Takes a question back that nobody waits for any more.
+/// Withdraws a question that nobody waits for any more.
 struct Question<'a>(&'a Waiting, u64);
 
 impl Drop for Question<'_> {
@@ -104,7 +105,7 @@ impl Requests {
             self.outbox.send(&request).await;
             let answer = answer.await.map_err(|_| gone())??;
             serde_json::from_value(answer)
-                .map_err(|error| format!("the client's answer to {method} is no answer: {error}"))
+                .map_err(|error| format!("the client's answer to {method} is invalid: {error}"))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `bashd rpc --socket PATH`: many clients on a Unix socket, all of them of the same user.
 //!
-//! The socket is for its owner alone (0600) from the moment it exists, and each peer's user is asked
-//! of the kernel besides. A socket that a killed server left is replaced, one that somebody serves is not.
+//! Only its owner can use the socket (0600) from the moment it exists; the kernel also tells each peer's
+//! user. A socket that a killed server left behind is replaced; one that somebody serves is not.
 
 use super::Host;
 use super::answer;
@@ -26,7 +26,7 @@ const MOST_CLIENTS: usize = 64;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// Pause after a failed accept, which lacks descriptors or memory.
+/// Pause after an accept failed for lack of descriptors or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// A socket in the file system; dropping it takes it away.
@@ -34,7 +34,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Listening {
     listener: net::UnixListener,
     path: PathBuf,
-    /// Device and inode, by which we know it as ours.
+    /// Device and inode, which show that the socket is ours.
     is: (u64, u64),
 }
 
@@ -76,7 +76,7 @@ impl Drop for Listening {
 fn bind(path: &Path) -> Result<net::UnixListener, Errno> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    // Before it has a name: the name gets this mode, and nobody finds it with another.
+    // Set before the socket has a name, so that nobody finds it with another mode.
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     rustix::net::listen(&socket, BACKLOG)?;
@@ -96,7 +96,7 @@ fn remove_stale(path: &Path) -> Result<(), Failure> {
             fs::remove_file(path).map_err(|error| Failure::of(Kind::System, error.into()))
         }
         _ => {
-            let message = format!("{shown} is served already");
+            let message = format!("{shown} is already in use by another server");
             Err(Failure::new(Kind::Usage, message).hint("connect to it, or choose another path"))
         }
     }
@@ -123,7 +123,7 @@ pub(super) async fn serve(
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
         };
-        // Who is turned away has been told, if he could be.
+        // A client that is turned away has been told, if possible.
         if let Ok(ends) = admit(&stream, clients.len()).and_then(|()| ends(stream)) {
             clients.spawn(connection::serve(host.clone(), ends, stop.clone()));
         }
@@ -136,7 +136,7 @@ pub(super) async fn serve(
 fn admit(stream: &UnixStream, clients: usize) -> io::Result<()> {
     let ours = rustix::process::geteuid().as_raw();
     let refusal = if stream.peer_cred()?.uid() != ours {
-        "this socket is for another user"
+        "this socket belongs to another user"
     } else if clients >= MOST_CLIENTS {
         "too many clients"
     } else {

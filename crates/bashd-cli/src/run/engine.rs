@@ -23,9 +23,9 @@ pub(super) struct Ended {
     pub(super) reply: Reply,
     /// What people should know beside the reply.
     pub(super) warnings: Vec<String>,
-    /// The status that a signal to bashd itself asks for, if one ended the call.
+    /// The exit status for a signal to bashd itself, if one ended the call.
     pub(super) signal: Option<ExitStatus>,
-    /// Where what a person saw of it left the cursor.
+    /// Where the output that a person saw left the cursor.
     pub(super) cursor: Cursor,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Ended {
 pub(super) enum Watcher<'a> {
     /// Nobody: the output is never read as a whole.
     Nobody,
-    /// Somebody at a terminal, who sees every piece, and that time passes.
+    /// Somebody at a terminal, who sees every piece of output, and how long it takes.
     Person(Box<Live<'a>>),
 }
 
@@ -54,7 +54,7 @@ pub(super) fn run(
     let failed = |error: io::Error| Failure::of(Kind::System, error.into());
     let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(one_call(&engine, call, watcher));
-    // The process ends after this: nothing needs to be taken apart that goes with it.
+    // The process ends after this, so nothing needs to be cleaned up.
     std::mem::forget((engine, runtime));
     ended.map_err(failed)
 }

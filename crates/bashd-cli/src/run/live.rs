@@ -1,7 +1,7 @@
-//! A run at a terminal: its output as it comes, and a status line while it is silent.
+//! A run at a terminal: its output as it arrives, and a status line while it is silent.
 //!
-//! The status line stands on stderr, below output that ended its last line, and is taken away before
-//! anything else is written. So nothing of it stays, and the output is what the command wrote.
+//! The status line is on stderr, below output that ended its last line, and is removed before anything
+//! else is written. So nothing of it stays, and the output is what the command wrote.
 
 use crate::print::Printer;
 use crate::render::Status;
@@ -17,9 +17,9 @@ const CLEAR: &str = "\r\u{1b}[K";
 /// Where the output left the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cursor {
-    /// Where a line begins: there was no output, or it ended its last line.
+    /// At the start of a line: there was no output, or it ended its last line.
     AtLineStart,
-    /// Behind a line that the output did not end.
+    /// After a line that the output did not end.
     InLine,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Live<'a> {
     pub(super) fn output(&mut self, stream: Stream, text: &str) {
         self.hide();
         match stream {
-            // A terminal that is gone is no reason to end the command: its reply is recorded.
+            // If the terminal is gone, the command continues: its reply is recorded.
             Stream::Out => drop(self.printer.out(text)),
             Stream::Err => Printer::err(text),
         }
@@ -81,7 +81,7 @@ impl<'a> Live<'a> {
         self.is_shown = true;
     }
 
-    /// The run is over: tells where its output left the cursor.
+    /// Ends the display; returns where the output left the cursor.
     pub(super) fn end(&mut self) -> Cursor {
         self.hide();
         self.cursor

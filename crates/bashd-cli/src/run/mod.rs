@@ -1,7 +1,7 @@
 //! `bashd run`: one command from the command line to its reply.
 //!
-//! Here: what the command line asks for. `engine` makes the call, `live` shows it to a person while it
-//! runs, `show` prints its reply.
+//! This file reads what the command line asks for. `engine` makes the call, `live` shows it to a person
+//! while it runs, `show` prints its reply.
 
 mod engine;
 mod live;
@@ -46,14 +46,14 @@ pub(crate) fn run(
         Form::Json | Form::Text => Watcher::Nobody,
     };
     let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
-    // Whoever should read the reply may not do so: nothing else would end us then.
+    // The reader of the reply may not read it: then nothing else would end us.
     bashd::signals::end_by_default();
     for warning in &ended.warnings {
         printer.warn(warning);
     }
     let status = ended.signal.unwrap_or_else(|| ExitStatus::of(&ended.reply));
     match show::reply(&ended.reply, form, ended.cursor, printer) {
-        // Whoever stopped reading still wants to know how the command ended.
+        // A caller that stopped reading still wants to know how the command ended.
         Err(failure) if failure.kind() != Kind::ReaderGone => Err(failure),
         _ => Ok(status),
     }
@@ -67,7 +67,7 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     }
     if let Some(name) = &arguments.session {
         let message =
-            format!("the session `{name}` would end with this call: bashd run ends after it");
+            format!("the session `{name}` would end with this call, after which bashd run exits");
         let hint = "sessions live in a server: bashd mcp or bashd rpc";
         return Err(Failure::new(Kind::Usage, message).hint(hint));
     }
@@ -107,7 +107,7 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
     })
 }
 
-/// The command must be one argument: joining several would lose their quotes unsaid.
+/// The command must be one argument: joining several would silently lose their quotes.
 fn one_command(words: &[String]) -> Result<&str, Failure> {
     match words {
         [command] => Ok(command),
@@ -121,7 +121,7 @@ fn one_command(words: &[String]) -> Result<&str, Failure> {
     }
 }
 
-/// The file at a path, or bashd's own stdin. Nothing of it is read: it may have no end.
+/// The file at a path, or bashd's own stdin. It is not read here: it may be endless.
 fn open(path: &Path) -> Result<File, Failure> {
     let opened = if is_own_stdin(path) {
         let own = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);

@@ -1,4 +1,4 @@
-//! Prints a reply: as one JSON object, as its text, or as what it adds to output shown already.
+//! Prints a reply: as one JSON object, as its text, or as what it adds to output already shown.
 
 use crate::args::Run;
 use crate::failure::{Failure, Kind};
@@ -14,7 +14,7 @@ pub(super) enum Form {
     Json,
     /// The reply's text.
     Text,
-    /// For people at a terminal: the output as it comes, then what the reply adds to it.
+    /// For people at a terminal: the output as it arrives, then what the reply adds to it.
     Live,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn reply(
                 .map_err(|error| Failure::of(Kind::System, error.into()))?;
             printer.out(&format!("{json}\n"))
         }
-        // Byte for byte what a model would get: whoever captures it must not find a newline more.
+        // Byte for byte what a model would get: captured output must not have an extra newline.
         Form::Text => printer.out(&reply.text),
         Form::Live => {
             printer.out(&whole_lines(added(&reply.text, &reply.output, cursor)))?;
@@ -62,9 +62,9 @@ fn whole_lines(mut text: String) -> String {
     text
 }
 
-/// What a reply's text says beside the output, which is on the screen already.
+/// What a reply's text says besides the output, which is already on the screen.
 ///
-/// Where the output has no lines of its own in the text (it became JSON), the whole text is new.
+/// If the output has no lines of its own in the text (it became JSON), the whole text is new.
 fn added(text: &str, output: &str, cursor: Cursor) -> String {
     let (before, after) = around(text, output).unwrap_or((text, ""));
     let new = format!("{before}{}", after.trim_start_matches('\n'));
@@ -74,7 +74,7 @@ fn added(text: &str, output: &str, cursor: Cursor) -> String {
     }
 }
 
-/// What stands before and after the output, where that begins and ends with a line of the text.
+/// The text before and after the output, if the output begins and ends with a line of the text.
 fn around<'t>(text: &'t str, output: &str) -> Option<(&'t str, &'t str)> {
     if output.is_empty() {
         return Some(("", text));

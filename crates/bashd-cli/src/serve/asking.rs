@@ -1,4 +1,4 @@
-//! Whom a call asks where a rule wants approval: the client that made it.
+//! Whom a call asks if a rule wants approval: the client that made it.
 //!
 //! A protocol only puts the question into its own words and reads the answer ([`CanBeAsked`]). The
 //! call brings its client along; one that brings nobody is denied what a rule wants approval for.
@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a user may think about it.
+/// How long a user may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A client whose user can be asked.

@@ -1,8 +1,8 @@
 //! Lines in and lines out, each in a thread of its own.
 //!
-//! Threads, because stdin and stdout are shared with whoever started us: making them non-blocking
-//! would do so for everybody who has them. Both are bounded: a line by its length, the way to the
-//! client by the number of messages that wait.
+//! It uses threads, because stdin and stdout are shared with the process that started us: making them
+//! non-blocking would do so for everybody who has them. Both are bounded: a line by its length, the way
+//! to the client by the number of waiting messages.
 
 use bashd::CancellationToken;
 use std::io::{self, Read, Write};
@@ -88,7 +88,7 @@ impl Splitter {
         lines
     }
 
-    /// Ends the line that was begun; blank ones are nothing.
+    /// Ends the current line; blank lines are dropped.
     fn finish(&mut self) -> Option<Line> {
         let text = std::mem::take(&mut self.begun);
         if std::mem::take(&mut self.is_too_long) {
@@ -101,7 +101,7 @@ impl Splitter {
 /// A line on its way to a client.
 struct Outgoing {
     line: Vec<u8>,
-    /// Told when it was written, by somebody who wants to know.
+    /// Notified when the line was written, if somebody wants to know.
     written: Option<oneshot::Sender<()>>,
 }
 
@@ -109,7 +109,7 @@ struct Outgoing {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gone;
 
-/// The way to a client. Whoever sends waits while the client does not read.
+/// The way to a client. Senders wait while the client does not read.
 #[derive(Clone)]
 pub(crate) struct Outbox {
     messages: mpsc::Sender<Outgoing>,
@@ -150,7 +150,7 @@ impl Outbox {
     }
 }
 
-/// Writes what an outbox is given; the other end tells when all of it has been written.
+/// Writes what is sent to the outbox; the token is cancelled when all of it has been written.
 pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, CancellationToken) {
     let (messages, mut waiting) = mpsc::channel::<Outgoing>(MESSAGES_AHEAD);
     let outbox = Outbox {
@@ -167,7 +167,7 @@ pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, Cancell
                 break;
             }
             if let Some(written) = written {
-                // Whoever wanted to know may have gone.
+                // The receiver may be gone.
                 let _ = written.send(());
             }
         }

@@ -1,8 +1,8 @@
 //! What every server has in common: its options, its engine, its runtime, and the end by signal.
 //!
-//! A server is an engine that lives on: the fork server of its keepers runs before the first request
-//! is read. Here nothing speaks a protocol; that is what `mcp`, `rpc` and `acp` do.
-//! `asking` is who is asked for approval, `lines` is the way that messages come and go, where they are lines.
+//! A server is an engine that stays alive: the fork server of its keepers runs before the first request
+//! is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `asking` finds whom to ask for
+//! approval, `lines` reads and writes messages that are lines.
 
 pub(crate) mod asking;
 pub(crate) mod lines;
@@ -25,28 +25,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long nobody has asked for anything when memory is given back.
+/// How long a server is idle before it gives memory back.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// Commands that run at once, for all clients of a server together; each has about four descriptors
 /// here. Further ones wait for their turn.
 pub(crate) const RUN_AT_ONCE: usize = 128;
 
-/// What a server stands on.
+/// What every server needs.
 #[derive(Clone)]
 pub(crate) struct Server {
     /// Runs the calls.
     pub(crate) engine: Engine,
-    /// The contract that this server's tools keep.
+    /// The contract of this server's tools.
     pub(crate) profile: Arc<Profile>,
-    /// Where calls run that name no directory.
+    /// The directory of calls that name none.
     pub(crate) cwd: PathBuf,
-    /// What every call has unless it says otherwise.
+    /// The defaults of every call.
     pub(crate) defaults: Request,
 }
 
 impl Server {
-    /// An engine that is ready, and what the command line says about its calls.
+    /// Starts an engine, and reads the options for its calls.
     pub(crate) fn start(options: &Serving, settings: Settings) -> Result<Self, Failure> {
         let name = options.profile.as_ref().unwrap_or(&settings.config.profile);
         let profile = settings.profile(name)?;
@@ -76,14 +76,14 @@ impl Server {
         })
     }
 
-    /// Says which front end this is: its jobs are of this name and user.
+    /// Sets which front end this is: its jobs belong to that name and the user, or to the session.
     pub(crate) fn set_front_end(&mut self, name: &str) {
         let user = rustix::process::getuid().as_raw();
         let session = self.defaults.session.clone();
         self.defaults.owner = session.or_else(|| Some(format!("{name}:{user}")));
     }
 
-    /// Whose the jobs of this server's calls are.
+    /// The owner of this server's jobs.
     pub(crate) fn owner(&self) -> &str {
         self.defaults.owner.as_deref().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl Server {
     }
 }
 
-/// Refuses what would make every call fail: better now than one by one.
+/// Refuses options that would make every call fail: better now than one by one.
 fn check(defaults: &Request, profile: &Profile, cwd: Option<&PathBuf>) -> Result<(), Failure> {
     if let Some(cwd) = cwd.filter(|cwd| !cwd.is_dir()) {
         let message = format!("{} is not a directory", cwd.display());
@@ -127,8 +127,8 @@ pub(crate) fn greet(printer: &Printer, whom: &str, page: &str) {
     }
 }
 
-/// Serves until the future is done, or a signal ends it: then the token is cancelled, and whoever
-/// serves comes to an end. What busy times needed is given back in quiet ones.
+/// Serves until the future is done. A signal cancels the token, which ends the future. Memory of busy
+/// times is given back in idle ones.
 pub(crate) fn until_done<T, F>(
     engine: &Engine,
     serve: impl FnOnce(CancellationToken) -> F,
@@ -145,7 +145,7 @@ where
         tokio::spawn(async move { engine.tidy_up(QUIET).await });
         Ok(signals.heed(&token, serve(token.clone())).await)
     });
-    // Whatever still reads stdin in a thread of the runtime must not hold up the end.
+    // A thread of the runtime that still reads stdin must not delay the end.
     runtime.shutdown_background();
     ended.map_err(failed)
 }

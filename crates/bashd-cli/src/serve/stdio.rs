@@ -1,6 +1,6 @@
-//! stdin and stdout for a server: without a thread between, where the system allows it.
+//! stdin and stdout for a server, without a thread in between if the system allows it.
 //!
-//! Clients start servers on pipes, some on sockets; both can wait in the runtime itself. Anything else (a
+//! Clients start servers on pipes, some on sockets; the runtime itself can wait for both. Anything else (a
 //! file, a terminal) is read and written by threads of the runtime.
 
 use rustix::fs::{FileType, Mode, OFlags};
@@ -48,7 +48,7 @@ fn kind(descriptor: BorrowedFd<'_>) -> Option<FileType> {
     Some(FileType::from_raw_mode(facts.st_mode))
 }
 
-/// The same pipe, opened again: whoever shares ours keeps one that blocks.
+/// Opens our pipe a second time, so that others who share ours keep a blocking one.
 fn reopen(number: u32, access: OFlags) -> io::Result<OwnedFd> {
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let path = format!("/proc/self/fd/{number}");

@@ -77,7 +77,7 @@ fn what_is_not_there_or_not_understood_is_said() {
     let home = used();
     insta::assert_snapshot!(shown(&home, &["artifact", "read", "7"]).err(), @r"
     error: there is no artifact 7
-    hint: there is only 0
+    hint: only artifact 0 is stored
     ");
     insta::assert_snapshot!(shown(&home, &["artifact", "read", "0", "--grep", "("]).code().unwrap(), @"125");
     for arguments in [

@@ -82,7 +82,7 @@ fn a_snapshot_that_failed_is_told_and_one_of_the_users_own_bash_is_found() {
             serde_json::from_slice(&run(&["doctor", "--json"]).run().stdout).unwrap()
         };
         let before = report();
-        assert_eq!(find(&before, NAME)["finding"], "not made yet");
+        assert_eq!(find(&before, NAME)["finding"], "not created yet");
         let request = "{\"id\": \"1\", \"type\": \"bash\", \"command\": \"true\"}\n";
         let served = run(&["rpc", "--profile", "pi"]).stdin(request).run();
         assert_eq!(served.code(), Some(0));

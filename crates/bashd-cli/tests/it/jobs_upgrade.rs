@@ -62,7 +62,7 @@ fn an_upgrade_of_the_binary_loses_no_job() {
     std::fs::write(&path, spec.replace("\"version\":1", "\"version\":2")).unwrap();
     let listed = shown(&home, &["jobs", "--all"]);
     assert!(!listed.out().contains(ends), "{}", listed.out());
-    let remark = "jobs that only a newer bashd can read: 1";
+    let remark = "only a newer bashd can read 1 job";
     assert!(listed.err().contains(remark), "{}", listed.err());
     let asked = shown(&home, &["jobs", "show", ends]);
     let refusal = format!("job {ends} was made by a newer bashd");

@@ -97,18 +97,18 @@ fn nothing_found_is_said_and_no_failure() {
     insta::assert_snapshot!(shown(&home, &["log"]).block(), @r#"
     --- stdout
     --- stderr
-    log: no call was recorded yet
+    log: no calls have been recorded yet
     --- status
     exit 0
     "#);
     let off = shown(&home, &["log", "--set", "ledger.enabled=false"]);
     assert_eq!(
         off.err(),
-        "log: no call was recorded: `ledger.enabled` is false\n"
+        "log: no calls are recorded: `ledger.enabled` is false\n"
     );
     assert_eq!(
         shown(&used(), &["log", "zzz"]).err(),
-        "log: no recorded call fits\n"
+        "log: no recorded call matches\n"
     );
 }
 
@@ -124,6 +124,6 @@ fn damage_is_passed_over_and_said() {
     assert_eq!(transcript.out().lines().count(), 5);
     assert_eq!(
         transcript.err(),
-        "warning: 2 damaged lines were passed over\n"
+        "warning: skipped 2 damaged lines of the ledger\n"
     );
 }

@@ -234,7 +234,10 @@ fn calls_run_side_by_side_and_one_is_cancelled_alone() {
     std::fs::write(home.workspace().join("go"), "").unwrap();
     assert_eq!(client.response("slow")["data"]["output"], "slow\n");
     let answer = client.ask(&json!({"id": "z", "type": "cancel", "target": "gone"}));
-    assert_eq!(answer["error"], "no call with the id \"gone\" is under way");
+    assert_eq!(
+        answer["error"],
+        "no call with the id \"gone\" is in progress"
+    );
     client.close();
 }
 

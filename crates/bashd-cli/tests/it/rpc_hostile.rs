@@ -23,7 +23,7 @@ fn what_is_no_message_is_answered_and_the_next_is_heard() {
         ("nonsense\n", "Failed to parse command: expected"),
         ("{\"type\":\"bash\"\n", "Failed to parse command: EOF"),
         ("\u{0}\u{1}\n", "Failed to parse command"),
-        ("[]\n", "a message is an object"),
+        ("[]\n", "a message must be an object"),
         ("{\"type\":\"dance\"}\n", "Unknown command: dance"),
         (
             "{\"id\":[1],\"type\":\"bash\"}\n",
@@ -31,7 +31,7 @@ fn what_is_no_message_is_answered_and_the_next_is_heard() {
         ),
         (
             "{\"type\":\"reply\",\"id\":\"bashd-9\"}\n",
-            "no request had the id",
+            "there was no request with the id",
         ),
         (
             "{\"type\":\"cancel\",\"target\":\"nobody\"}\n",
@@ -39,7 +39,7 @@ fn what_is_no_message_is_answered_and_the_next_is_heard() {
         ),
         (
             "{\"type\":\"call\",\"arguments\":{},\"terminal\":true}\n",
-            "offered no terminals",
+            "not offered terminals",
         ),
         (deep.as_str(), "recursion limit"),
     ] {
@@ -85,7 +85,10 @@ fn an_id_that_is_in_use_is_refused() {
     );
     client.say(&json!({"id": "1", "type": "bash", "command": "touch X"}));
     let answer = client.next();
-    assert_eq!(answer["error"], "a call with the id \"1\" is under way");
+    assert_eq!(
+        answer["error"],
+        "a call with the id \"1\" is already in progress"
+    );
     std::fs::write(home.workspace().join("go"), "").unwrap();
     assert_eq!(client.response("1")["success"], true);
     assert!(!home.workspace().join("X").exists());

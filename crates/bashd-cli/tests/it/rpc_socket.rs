@@ -71,7 +71,7 @@ fn a_socket_that_nobody_serves_is_replaced_and_anything_else_is_not() {
     let second = shown(&home, &["rpc", "--socket", path.to_str().unwrap()]);
     assert_eq!(second.code(), Some(125));
     assert!(
-        second.err().contains("is served already"),
+        second.err().contains("is already in use by another server"),
         "{}",
         second.err()
     );
@@ -99,7 +99,10 @@ fn another_user_is_turned_away() {
     // Even where somebody opens the socket to all.
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
     let told = as_nobody(&path).unwrap();
-    assert!(told.contains("this socket is for another user"), "{told}");
+    assert!(
+        told.contains("this socket belongs to another user"),
+        "{told}"
+    );
     kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
     server.ended();
 }

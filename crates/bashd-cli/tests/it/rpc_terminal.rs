@@ -97,7 +97,7 @@ fn a_client_that_refuses_or_talks_nonsense_is_quoted() {
         answer["error"]
             .as_str()
             .unwrap()
-            .contains("terminal/create is no answer"),
+            .contains("terminal/create is invalid"),
         "{answer}"
     );
     assert!(!home.workspace().join("X").exists());

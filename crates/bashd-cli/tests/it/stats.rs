@@ -95,7 +95,10 @@ fn what_is_gone_is_estimated_and_said_to_be() {
         (2, 1)
     );
     let table = shown(&home, &["stats"]).out();
-    assert!(table.contains("~: 1 of 2 calls are estimated"), "{table}");
+    assert!(
+        table.contains("~: estimated from bytes for 1 of 2 calls"),
+        "{table}"
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn commands_run_stick_to_their_directory_and_are_recorded() {
     tmux.until("\nran\n");
     assert!(tmux.shown().contains("\nbelow\n"), "{}", tmux.shown());
     tmux.line("ls");
-    tmux.until("commands begin with !");
+    tmux.until("type !COMMAND to run a command");
     tmux.line("/log seq");
     tmux.until_all(&["Log seq", "  exit 3 ", "seq 1 30; exit 3"]);
     tmux.keys(&["q"]);

@@ -65,7 +65,7 @@ fn runs_of_other_processes_are_listed_opened_answered_and_ended() {
     assert!(!asking.wait().unwrap().success());
     // Closes the page, if no Esc did, and empties the prompt.
     tmux.keys(&["C-c", "C-c"]);
-    tmux.until("Ctrl-D leaves");
+    tmux.until("Ctrl-D quits");
     let mut writing = crate::bashd(&home, &["run", "echo started; sleep 300"]).spawn();
     tmux.line("/jobs");
     tmux.until("started");
@@ -76,7 +76,7 @@ fn runs_of_other_processes_are_listed_opened_answered_and_ended() {
     tmux.keys(&["q"]);
     tmux.until("was ended");
     tmux.line("/jobs");
-    tmux.until("nothing has been running");
+    tmux.until("there are no jobs");
     tmux.keys(&["q", "C-d"]);
     tmux.is_given_back();
 }

@@ -167,7 +167,10 @@ impl Engine {
         let run = exec::run(&plan, &shared.keepers, None, &CancellationToken::new()).await;
         match run.map_err(Error::from)? {
             Outcome::Ended(run) => Ok(run),
-            Outcome::HandedOver(_) => Err(Error::new(ErrorKind::Job, "nobody asked for a job")),
+            Outcome::HandedOver(_) => Err(Error::new(
+                ErrorKind::Job,
+                "the command became a job, which this call does not allow",
+            )),
         }
     }
 

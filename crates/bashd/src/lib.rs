@@ -27,6 +27,7 @@ mod activity;
 pub mod artifact;
 mod call;
 pub mod config;
+mod counted;
 mod engine;
 mod error;
 mod event;

@@ -8,7 +8,7 @@ use crate::event::Stream;
 pub struct Notice {
     /// What it is about; profiles decide by it whether and where they tell it.
     pub kind: NoticeKind,
-    /// A sentence without capital and period: "timeout lowered to 3600 s, the most allowed".
+    /// A sentence without capital and period: "timeout lowered to 3600 s, the maximum".
     pub text: String,
 }
 

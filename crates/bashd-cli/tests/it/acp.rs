@@ -252,7 +252,7 @@ fn acpx_gets_the_reply_with_its_terminal_and_without() {
     assert!(!raw.contains("terminal/create"), "{raw}");
     assert!(raw.contains("here\\n[exit code 3]"), "{raw}");
     let (raw, _) = acpx(&["--deny-all", "--format", "json"], "touch X");
-    assert!(raw.contains("could not be had"), "{raw}");
+    assert!(raw.contains("could not be created"), "{raw}");
     assert!(!home.workspace().join("X").exists());
 }
 

@@ -51,7 +51,9 @@ fn write(item: &Item<'_>, bytes: &mut Vec<u8>) {
             if bytes.last().is_some_and(|last| *last != b'\n') {
                 bytes.push(b'\n');
             }
-            let line = format!("[bashd: {count} bytes of output were dropped here]\n");
+            let dropped =
+                crate::counted::counted(*count, "byte of output was", "bytes of output were");
+            let line = format!("[bashd: {dropped} dropped here]\n");
             bytes.extend_from_slice(line.as_bytes());
         }
         Item::Line {

@@ -300,7 +300,8 @@ pub(super) fn append_gap(file: &impl AsFd, end: u64, missing: u64) -> io::Result
     if missing == 0 {
         return Ok(end);
     }
-    let line = format!("\n[bashd: {missing} bytes of output were dropped here]\n");
+    let dropped = crate::counted::counted(missing, "byte of output was", "bytes of output were");
+    let line = format!("\n[bashd: {dropped} dropped here]\n");
     append(file, end, line.as_bytes())?;
     Ok(end + line.len() as u64)
 }

@@ -121,7 +121,7 @@ impl<'a> Call<'a> {
                     continue;
                 }
             };
-            let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
+            let deaf = |error| Error::io(ErrorKind::KeeperLost, "read from the keeper", error);
             let frame = frame.map_err(deaf)?.ok_or_else(|| {
                 Error::new(
                     ErrorKind::KeeperLost,
@@ -135,7 +135,7 @@ impl<'a> Call<'a> {
     }
 
     pub(super) async fn hear(&mut self, frame: Frame) -> Result<Option<Heard>> {
-        let broken = |error| Error::io(ErrorKind::KeeperLost, "understand the keeper", error);
+        let broken = |error| Error::io(ErrorKind::KeeperLost, "decode the keeper's message", error);
         if frame.is::<Exited>() {
             let exited = frame.body().map_err(broken)?;
             return Ok(Some(Heard::Exited(Box::new(exited))));
@@ -245,7 +245,7 @@ impl<'a> Call<'a> {
         let out = spools.pop().ok_or_else(|| {
             Error::new(
                 ErrorKind::KeeperLost,
-                "the keeper ended a run that it had not started",
+                "the keeper reported the end of a run that it never started",
             )
         })?;
         // Something that outlived the run may open a pipe again by its path.

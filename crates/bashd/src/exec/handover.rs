@@ -188,7 +188,7 @@ impl Call<'_> {
         match self.plan.handover.map(|handover| handover.otherwise) {
             // Dropping the connection ends the tree.
             None | Some(Otherwise::Fail) => {
-                let text = format!("the job could not be made: {reason}");
+                let text = format!("the job could not be created: {reason}");
                 Err(Error::new(ErrorKind::Io, text))
             }
             Some(Otherwise::End) => {

@@ -132,7 +132,7 @@ impl Keepers {
         let source = self.source.as_ref().ok_or_else(|| {
             Error::new(
                 ErrorKind::Keeper,
-                "this engine was made for one call, which it has made",
+                "this engine serves only one call, and that call was already made",
             )
         })?;
         stock.server = Some(start_server(source, &self.hello)?);

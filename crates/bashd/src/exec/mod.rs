@@ -149,7 +149,7 @@ fn no_answer() -> Error {
 /// Sends the plan to a keeper. One that died while it was waiting is replaced; the command can't
 /// have run, since the message did not go out.
 async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<Connection> {
-    let failed = |error| Error::io(ErrorKind::Spawn, "talk to the keeper", error);
+    let failed = |error| Error::io(ErrorKind::Spawn, "write to the keeper", error);
     let message = start_message(plan, beginning);
     let stdin = open_stdin(&plan.stdin).map_err(failed)?;
     let fds: Vec<_> = [Some(plan.cwd.fd.as_fd()), stdin.as_ref().map(AsFd::as_fd)]

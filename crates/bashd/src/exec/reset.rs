@@ -35,7 +35,7 @@ impl Reset {
     pub(crate) fn loss(self) -> &'static str {
         match self {
             // The next shell begins where the command is.
-            Self::BecameJob => "variables and functions are gone, the directory stays",
+            Self::BecameJob => "variables and functions are lost, the directory is kept",
             Self::Exited
             | Self::Killed(_)
             | Self::TimedOut
@@ -44,7 +44,7 @@ impl Reset {
             | Self::Idle
             | Self::Evicted
             | Self::NewSnapshot
-            | Self::Lost => "variables, functions and directory are gone",
+            | Self::Lost => "variables, functions and directory are lost",
         }
     }
 }
@@ -67,10 +67,10 @@ impl fmt::Display for Reset {
             Self::TimedOut => write!(formatter, "the command timed out"),
             Self::Cancelled => write!(formatter, "the command was cancelled"),
             Self::NoReport => write!(formatter, "its shell did not report how the command ended"),
-            Self::Idle => write!(formatter, "it was not used for too long"),
+            Self::Idle => write!(formatter, "it was idle for too long"),
             Self::Evicted => write!(formatter, "it made room for other sessions"),
-            Self::BecameJob => write!(formatter, "its command goes on as a job, with its shell"),
-            Self::NewSnapshot => write!(formatter, "the rc file of its shell changed"),
+            Self::BecameJob => write!(formatter, "its command continues as a job, in its shell"),
+            Self::NewSnapshot => write!(formatter, "its rc file changed"),
             Self::Lost => write!(formatter, "its keeper was lost"),
         }
     }

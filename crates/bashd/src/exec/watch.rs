@@ -177,7 +177,8 @@ impl Progress {
 
 /// What stands in for bytes that the ring dropped before they were passed on.
 fn gap(count: u64) -> String {
-    format!("\n[bashd: {count} bytes of output were lost]\n")
+    let lost = crate::counted::counted(count, "byte of output was", "bytes of output were");
+    format!("\n[bashd: {lost} lost]\n")
 }
 
 async fn send(events: &mpsc::Sender<Event>, stream: Stream, offset: u64, text: String) {

@@ -195,9 +195,9 @@ impl Rule {
 
 fn beyond_bounds(bound: Bound) -> Verdict {
     let message = match bound {
-        Bound::Size => "the script is too long to be judged; write it to a file and run that",
+        Bound::Size => "the script is too long to check; write it to a file and run the file",
         Bound::Depth => {
-            "the script is nested too deeply to be judged; write it to a file and run that"
+            "the script is nested too deeply to check; write it to a file and run the file"
         }
     };
     Verdict::Deny(Objection {

@@ -7,7 +7,7 @@ use crate::script::{Command, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_git_clean",
     denies: "git clean -f with -d, -x or -X",
-    message: "permission denied: git clean -fdx deletes untracked files for good. Look with git clean -n, then remove files by name",
+    message: "permission denied: git clean -fdx permanently deletes untracked files. Preview with git clean -n, then remove files by name",
     judge: Judge::Each {
         names: &["git"],
         offends,

@@ -6,7 +6,7 @@ use crate::script::{Command, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_kill_all",
     denies: "kill -9 -1, killall5",
-    message: "permission denied: this would end every process of the user. Name the process",
+    message: "permission denied: this would kill every process of the user. Name the process",
     judge: Judge::Each {
         names: &["kill"],
         offends,

@@ -6,7 +6,7 @@ use crate::script::Command;
 pub(super) const RULE: Rule = Rule {
     name: "no_mkfs",
     denies: "mkfs, mkfs.*, mke2fs, mkswap, wipefs -a",
-    message: "permission denied: making a file system destroys what is on the device",
+    message: "permission denied: creating a file system destroys everything on the device",
     judge: Judge::Each {
         names: &["mkfs", "mke2fs", "mkswap", "wipefs"],
         offends,

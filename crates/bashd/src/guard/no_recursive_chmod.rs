@@ -8,7 +8,7 @@ use crate::script::{Command, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_recursive_chmod",
     denies: "chmod, chown or chgrp -R on /",
-    message: "permission denied: changing rights or owners of everything below the root is not allowed. Name a directory below it",
+    message: "permission denied: changing permissions or ownership of everything under / is not allowed. Name a subdirectory",
     judge: Judge::Each {
         names: &["chmod", "chown", "chgrp"],
         offends,

@@ -6,7 +6,7 @@ use crate::script::{Command, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
-    denies: "writes to /etc/passwd and its kin, and to block devices",
+    denies: "writes to account files such as /etc/passwd, and to block devices",
     message: "permission denied: writing to account files or block devices is not allowed",
     judge: Judge::Each {
         names: &[

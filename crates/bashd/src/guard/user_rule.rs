@@ -105,7 +105,7 @@ impl UserRule {
             || !self.flags.is_empty()
             || !self.paths.is_empty();
         if has_view == self.regex.is_some() {
-            let problem = "must match by command, subcommand, flags and paths, or else by regex";
+            let problem = "must match either by command, subcommand, flags and paths, or by regex";
             return Some(format!("rule `{}` {problem}", self.name));
         }
         if self.message.is_empty() && self.decision != Decision::Allow {
@@ -122,7 +122,7 @@ impl UserRule {
         match (missed, caught) {
             (Some(text), _) => Some(format!("rule `{name}` does not match its example {text:?}")),
             (None, Some(text)) => Some(format!(
-                "rule `{name}` matches {text:?}, which its examples rule out"
+                "rule `{name}` matches {text:?}, which its examples say it should not"
             )),
             (None, None) => None,
         }

@@ -80,7 +80,7 @@ impl From<io::Error> for Refused {
 
 /// Claims a short name for the job that is to live in this directory.
 pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<String, Refused> {
-    let no_directory = || io::Error::other("a job needs a directory of runs");
+    let no_directory = || io::Error::other("a job needs a runs directory");
     let runs = directory.parent().ok_or_else(no_directory)?;
     claim_in(runs, directory, owner, limits).map_err(|refused| refused.in_directory(runs))
 }

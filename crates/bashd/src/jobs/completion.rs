@@ -62,7 +62,7 @@ impl Jobs {
     /// The ends of this owner's jobs, as they come.
     pub fn completions(&self, owner: impl Into<String>) -> Result<Completions> {
         let failed = |error: rustix::io::Errno| {
-            Error::io(ErrorKind::Job, "watch for the ends of jobs", error.into())
+            Error::io(ErrorKind::Job, "watch for jobs to end", error.into())
         };
         let _ = crate::output::spool::prepare_runs_directory(&self.runs);
         let bell = self.runs.join(BELL);
@@ -73,7 +73,7 @@ impl Jobs {
         let events = WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE;
         rustix::fs::inotify::add_watch(&watch, &bell, events).map_err(failed)?;
         let watch = crate::exec::os::reactor::register(watch)
-            .map_err(|error| Error::io(ErrorKind::Job, "watch for the ends of jobs", error))?;
+            .map_err(|error| Error::io(ErrorKind::Job, "watch for jobs to end", error))?;
         Ok(Completions {
             jobs: self.clone(),
             owner: owner.into(),

@@ -157,7 +157,12 @@ impl Control {
     }
 
     fn broken(&self, error: io::Error) -> Error {
-        Error::io(ErrorKind::Job, format!("talk to job {}", self.id), error).about(&self.id)
+        Error::io(
+            ErrorKind::Job,
+            format!("communicate with job {}", self.id),
+            error,
+        )
+        .about(&self.id)
     }
 
     fn refused(&self, reason: &str) -> Error {

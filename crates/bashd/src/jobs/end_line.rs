@@ -41,7 +41,7 @@ pub(crate) fn end_line(
             fill(&lines.failed, &[("status", &status)])
         }
         Exit::Unknown => {
-            let error = "it was killed, and no status came";
+            let error = "it was killed without reporting a status";
             fill(&lines.error, &[("error", error)])
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     fn p_19_a_wait_that_fails_is_told_with_its_error() {
         assert_eq!(
             line(Exit::Unknown, None),
-            "\n\n[background process error: it was killed, and no status came]\n"
+            "\n\n[background process error: it was killed without reporting a status]\n"
         );
     }
 

@@ -126,7 +126,9 @@ impl Jobs {
                 let newer = is_plain.then(|| directory::newer_version(&self.runs.join(name)));
                 let text = match newer.flatten() {
                     Some(_) => {
-                        format!("job {name} was made by a newer bashd: only that can read it")
+                        format!(
+                            "job {name} was created by a newer bashd, and only that version can read it"
+                        )
                     }
                     None => format!("there is no job {name}"),
                 };
@@ -155,7 +157,7 @@ impl Jobs {
             if ended.is_err() {
                 asked?;
                 let text = format!(
-                    "job {} does not end; its processes may be unkillable",
+                    "job {} did not end; its processes may be unkillable",
                     job.id
                 );
                 return Err(Error::new(ErrorKind::Job, text).about(&job.id));
@@ -188,7 +190,7 @@ impl Jobs {
         let has_length = (1..=64).contains(&name.chars().count());
         if !has_length || !name.chars().all(is_good) || name.starts_with("bg_") {
             let text = format!(
-                "`{name}` can't be a job's name: 1 to 64 letters, digits, - _ . and blanks, not beginning with bg_"
+                "`{name}` is not a valid job name: use 1 to 64 letters, digits, spaces, - _ . and do not start with bg_"
             );
             return Err(Error::new(ErrorKind::Job, text).about(name));
         }

@@ -212,7 +212,7 @@ impl Jobs {
         let source = reading.source(query.stream).ok_or_else(|| {
             Error::new(
                 ErrorKind::Job,
-                "its streams are not apart: there is only one output",
+                "stdout and stderr were not captured separately: there is only one output",
             )
         })?;
         let total = source.len();
@@ -294,7 +294,8 @@ fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Resul
 }
 
 fn gap(count: u64) -> String {
-    format!("\n[bashd: {count} bytes of output were dropped here]\n")
+    let dropped = crate::counted::counted(count, "byte of output was", "bytes of output were");
+    format!("\n[bashd: {dropped} dropped here]\n")
 }
 
 /// Offset at which the last so many lines begin.

@@ -34,9 +34,9 @@ pub struct Url {
 impl Url {
     /// Reads an address; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let rest = text
-            .strip_prefix("http://")
-            .ok_or_else(|| format!("`{text}` is not an http:// address (https can't be asked)"))?;
+        let rest = text.strip_prefix("http://").ok_or_else(|| {
+            format!("`{text}` is not an http:// address (https is not supported)")
+        })?;
         let (authority, path) = match rest.find(['/', '?']) {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
@@ -95,7 +95,7 @@ async fn ask(url: &Url) -> io::Result<u16> {
             Err(error) => return Err(error),
         }
     }
-    status_of(&answer).ok_or_else(|| io::Error::other("not an HTTP answer"))
+    status_of(&answer).ok_or_else(|| io::Error::other("not an HTTP response"))
 }
 
 async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {

@@ -280,7 +280,7 @@ fn kept(pieces: Vec<Piece>) -> Vec<u8> {
 }
 
 fn no_terminal(job: &Job) -> Error {
-    let text = format!("job {} has no terminal: look at its output", job.alias);
+    let text = format!("job {} has no terminal; read its output instead", job.alias);
     Error::new(ErrorKind::Job, text).about(&job.id)
 }
 

@@ -250,9 +250,9 @@ fn state_of(status: Option<&Status>, is_alive: bool, is_waiting: bool) -> State 
 
 fn lost_because(spec: &Spec) -> &'static str {
     if spec.boot == directory::boot_id() {
-        "its keeper was killed, or its container ended"
+        "its keeper was killed, or its container stopped"
     } else {
-        "the machine was started anew"
+        "the machine was restarted"
     }
 }
 

@@ -41,7 +41,7 @@ impl Typing {
         for name in names {
             let key = Key::named(name).ok_or_else(|| {
                 format!(
-                    "there is no key `{name}`; keys are called Enter, Tab, Escape, Space, Backspace, Up, Down, Left, \
+                    "there is no key `{name}`; the keys are Enter, Tab, Escape, Space, Backspace, Up, Down, Left, \
                      Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, C-c, M-x, S-Tab"
                 )
             })?;
@@ -129,7 +129,7 @@ impl Jobs {
         }
         if instead.interrupts {
             let number = signal::number("INT").ok_or_else(|| {
-                Error::new(ErrorKind::Job, "there is no SIGINT here").about(&job.id)
+                Error::new(ErrorKind::Job, "SIGINT is not available here").about(&job.id)
             })?;
             Control::open(job).await?.signal(number).await?;
         }
@@ -161,7 +161,7 @@ mod tests {
         assert!(instead.interrupts && instead.then == AfterInput::Close);
         let unknown = Typing::default().keys(["Hyper-x"]).unwrap_err();
         assert!(
-            unknown.starts_with("there is no key `Hyper-x`; keys are called Enter"),
+            unknown.starts_with("there is no key `Hyper-x`; the keys are Enter"),
             "{unknown}"
         );
         assert!(Typing::default().is_empty());

@@ -100,7 +100,7 @@ impl Ledger {
             return None;
         }
         Some(format!(
-            "the ledger in {} can't be written ({error}); calls go on without being recorded",
+            "the ledger in {} can't be written ({error}); calls continue unrecorded",
             self.directory.display()
         ))
     }

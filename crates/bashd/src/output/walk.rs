@@ -30,7 +30,8 @@ pub(super) enum Segment {
 impl Segment {
     /// The line that stands in for lost bytes.
     pub(super) fn lost_line(bytes: u64) -> String {
-        format!("[bashd: {bytes} bytes of output were lost]\n")
+        let lost = crate::counted::counted(bytes, "byte of output was", "bytes of output were");
+        format!("[bashd: {lost} lost]\n")
     }
 
     /// Bytes that a text needs at most for the line, with a newline before it.

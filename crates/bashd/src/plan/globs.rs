@@ -38,7 +38,7 @@ pub(super) fn expand(parts: &[Part], cwd: &Path) -> Result<Vec<OsString>> {
             extend(&mut next, directory, component, cwd, &mut seen);
         }
         if seen > MOST_ENTRIES {
-            let message = format!("the pattern {literal} matches too much");
+            let message = format!("the pattern {literal} matches too many files");
             return Err(Error::new(ErrorKind::Io, message).about(&literal));
         }
         if at < last {

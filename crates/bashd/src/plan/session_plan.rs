@@ -49,14 +49,17 @@ fn plan_session(
         return Ok(None);
     }
     if !request.resources.or(config.resources).eq(&config.resources) {
-        return Err("limits of its own hold in a shell of its own, not in the session".to_owned());
+        return Err(
+            "a call with its own limits runs in a shell of its own, not in the session".to_owned(),
+        );
     }
     let reads_a_file = matches!(request.stdin, Stdin::Open(_));
     if request.background || request.stdin_open || reads_a_file {
         return match &request.session {
             None => Ok(None),
             Some(_) if reads_a_file => Err(
-                "what reads an open file runs in a shell of its own, not in the session".to_owned(),
+                "a call that reads an open file runs in a shell of its own, not in the session"
+                    .to_owned(),
             ),
             Some(_) => Err("a job runs in a shell of its own, not in the session".to_owned()),
         };
@@ -64,7 +67,7 @@ fn plan_session(
     if !session::is_possible(shell) {
         let shell = shell.program.display();
         return Err(format!(
-            "sessions need bash, and the shell is {shell}: the command ran in a shell of its own"
+            "sessions need bash, but the shell is {shell}: the command ran in a shell of its own"
         ));
     }
     let is_kept_out = |name: &OsStr| {

@@ -31,11 +31,11 @@ pub(super) fn decide(
     } else if !config.virtual_terminal {
         "bash.virtualTerminal is off"
     } else if profile.terminal.when == TerminalWhen::WithUi && !request.ui {
-        "nobody watches"
+        "no user interface is attached"
     } else {
         return (Some(request.terminal_size.unwrap_or_default()), None);
     };
-    let text = format!("a terminal was asked for, and there is none here: {reason}");
+    let text = format!("a terminal was requested, but none is available: {reason}");
     let notice = match profile.terminal.fallback {
         Fallback::Told => Notice::request(text),
         Fallback::Silent => Notice::no_terminal(reason),

@@ -97,7 +97,7 @@ fn finished(
     let is_asked_for = plan.session.as_ref().is_some_and(|plan| plan.is_asked_for);
     notices.extend(run.session_reset.filter(|_| is_asked_for).map(|reset| {
         let loss = reset.loss();
-        Notice::request(format!("the session begins anew, since {reset}: {loss}"))
+        Notice::request(format!("the session was restarted because {reset}: {loss}"))
     }));
     notices.extend(plan.notices.iter().cloned());
     notices.extend(
@@ -271,15 +271,17 @@ fn of_output(
 fn out_of_memory(limits: &LimitsInForce) -> Option<String> {
     let bytes = limits.memory_bytes.filter(|_| limits.out_of_memory)?;
     Some(format!(
-        "out of memory: the kernel ended a process of the command, which may use {bytes} bytes"
+        "out of memory: the kernel killed a process of the command (limit: {bytes} bytes)"
     ))
 }
 
 /// What the disk did not take. What a quota dropped is as configured, and told by the counts.
 fn lost(spool: &SpoolReader) -> Option<String> {
     let error = spool.storage_error()?;
-    let count = spool.lost();
-    Some(format!(
-        "{count} bytes of output were lost, because they could not be stored: {error}"
-    ))
+    let lost = crate::counted::counted(
+        spool.lost(),
+        "byte of output was lost because it",
+        "bytes of output were lost because they",
+    );
+    Some(format!("{lost} could not be stored: {error}"))
 }

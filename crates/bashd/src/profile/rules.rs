@@ -378,11 +378,11 @@ pub enum RangeInSchema {
 }
 
 fn raised() -> String {
-    "timeout raised to {least} s, the least allowed".to_owned()
+    "timeout raised to {least} s, the minimum".to_owned()
 }
 
 fn lowered() -> String {
-    "timeout lowered to {most} s, the most allowed".to_owned()
+    "timeout lowered to {most} s, the maximum".to_owned()
 }
 
 impl LimitRules {

@@ -297,9 +297,9 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
 
 fn left_text(texts: &OutcomeTexts, process: &LeftBehind) -> String {
     let (template, reason) = match process.reason {
-        LeftReason::Survivor => (&texts.left_running, "left on purpose"),
+        LeftReason::Survivor => (&texts.left_running, "left deliberately"),
         LeftReason::NotPermitted => (&texts.left_unended, "it belongs to another user"),
-        LeftReason::Unkillable => (&texts.left_unended, "it does not react to SIGKILL"),
+        LeftReason::Unkillable => (&texts.left_unended, "it does not respond to SIGKILL"),
     };
     let command: String = process
         .command

@@ -162,14 +162,13 @@ impl Outcome {
 
     /// What to say about output that is not shown.
     fn truncation(&self) -> Option<String> {
-        let place = |text: &String| format!("all of it: {text}");
+        let place = |text: &String| format!("full output: {text}");
+        let bytes = crate::counted::counted(self.omitted_bytes, "byte", "bytes");
         match (self.omitted_bytes, &self.artifact) {
             (0, None) => None,
             (0, Some(artifact)) => Some(format!("[output kept; {}]", place(artifact))),
-            (bytes, Some(artifact)) => {
-                Some(format!("[{bytes} bytes not shown; {}]", place(artifact)))
-            }
-            (bytes, None) => Some(format!("[{bytes} bytes not shown]")),
+            (_, Some(artifact)) => Some(format!("[{bytes} not shown; {}]", place(artifact))),
+            (_, None) => Some(format!("[{bytes} not shown]")),
         }
     }
 }

@@ -115,7 +115,7 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
         refuse_bad_session(name)?;
     }
     if request.stdin_open && matches!(request.stdin, Stdin::Open(_)) {
-        let detail = "`stdin_open` follows a text, not an open file";
+        let detail = "`stdin_open` cannot be combined with an open file as stdin";
         return Err(Refusal::new(RefusalKind::InvalidValue, detail));
     }
     let mode = mode_of(profile, request.mode.as_deref())?;

@@ -200,7 +200,7 @@ fn where_nothing_can_be_stored_the_reply_is_the_same_but_for_the_address() {
         let reply = runtime.block_on(contract.run("seq -w 1 10000; exit 3"));
         assert_eq!((reply.exit_code, reply.artifact), (Some(3), None));
         assert!(
-            reply.text.contains("line ends left out here]\n"),
+            reply.text.contains("lines) left out here]\n"),
             "{}",
             reply.text
         );

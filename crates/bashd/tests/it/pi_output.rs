@@ -212,7 +212,9 @@ async fn streaming_output_a_head_is_a_setting_with_a_marker_between_the_ends() {
     let engine = showing_of_the_start(&home, 0);
     let reply = Contract::on(&engine, "default").run("seq -w 1 20000").await;
     assert!(
-        reply.output.starts_with("[bashd: 87232 bytes with "),
+        reply
+            .output
+            .starts_with("[bashd: 87232 bytes (14,538 lines) left out"),
         "{}",
         reply.output
     );

@@ -155,7 +155,7 @@ async fn a_session_that_begins_anew_since_the_rc_changed_says_so() {
     let reply = pi(&engine, "echo \"[$x]\"; two").await;
     assert_eq!(reply.output, "[]\n2\n");
     let told = reply.session_reset.as_deref();
-    assert_eq!(told, Some("the rc file of its shell changed"));
+    assert_eq!(told, Some("its rc file changed"));
     assert_eq!(pi(&engine, "two").await.session_reset, None);
 }
 

@@ -54,7 +54,7 @@ impl Input {
             return Err("its stdin is closed");
         }
         if self.waiting.len() + bytes.len() > MOST_WAITING {
-            return Err("it has not read what was sent before");
+            return Err("it has not read the earlier input yet");
         }
         self.waiting.extend(bytes);
         match self.end_mark {

@@ -337,9 +337,7 @@ fn head_only(pump: &super::pump::Pump) -> Vec<Segment> {
 }
 
 fn spill_line(id: &str) -> String {
-    format!(
-        "\n[bashd: output goes on; its last part is shown by: bashd jobs output {id} --tail 100]\n"
-    )
+    format!("\n[bashd: the output continues; to see its end: bashd jobs output {id} --tail 100]\n")
 }
 
 /// Writes the status; where the disk is full, into the space that was set aside for it.

@@ -181,7 +181,7 @@ fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
     let body = match *flag {
         INLINE => body.get(1..).unwrap_or_default().to_vec(),
         IN_DESCRIPTOR if !fds.is_empty() => read_memory_file(&fds.remove(0))?,
-        _ => return Err(invalid("a packet whose body is nowhere")),
+        _ => return Err(invalid("a packet without a body")),
     };
     Ok(Frame {
         name: String::from_utf8_lossy(name).into_owned(),

@@ -68,7 +68,7 @@ pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<Owned
         KeeperSource::Hook => own_program()?,
         KeeperSource::Unavailable(error) => return Err(Error::new(error.kind(), error)),
         KeeperSource::Forked(_) => {
-            let text = "a forked keeper is for one call";
+            let text = "a forked keeper serves only one call";
             return Err(Error::new(ErrorKind::Keeper, text));
         }
     };
@@ -109,24 +109,26 @@ fn agree(server: &OwnedFd) -> io::Result<()> {
     };
     if rustix::event::poll(&mut fds, Some(&bound))? == 0 {
         let text =
-            format!("it is not a keeper's program, or does not answer in {WELCOME_SECONDS} s");
+            format!("it is not a keeper program, or did not answer within {WELCOME_SECONDS} s");
         return Err(io::Error::other(text));
     }
     let frame = protocol::receive(server)?
         .filter(protocol::Frame::is::<Welcome>)
-        .ok_or_else(|| io::Error::other("it is not a keeper's program"))?;
+        .ok_or_else(|| io::Error::other("it is not a keeper program"))?;
     let Welcome { major, minor } = frame.body()?;
     if major == protocol::MAJOR {
         return Ok(());
     }
     let (ours, our_minor) = (protocol::MAJOR, protocol::MINOR);
-    let text = format!("it speaks keeper protocol {major}.{minor}, this engine {ours}.{our_minor}");
+    let text = format!(
+        "it speaks keeper protocol {major}.{minor}, but this engine speaks {ours}.{our_minor}"
+    );
     Err(io::Error::other(text))
 }
 
 fn own_program() -> Result<PathBuf> {
     let program = THIS_PROGRAM.get().ok_or_else(|| {
-        let text = "call bashd::run_if_asked() first in main, or use KeeperSource::Path";
+        let text = "call bashd::run_if_asked() at the start of main, or use KeeperSource::Path";
         Error::new(ErrorKind::Keeper, text)
     })?;
     Ok(PathBuf::from(format!(

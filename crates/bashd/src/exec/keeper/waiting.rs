@@ -136,7 +136,7 @@ impl Keeper {
                 Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return self.fail("hear the engine", error.raw_os_error()),
+                Err(error) => return self.fail("read from the engine", error.raw_os_error()),
             }
         }
     }
@@ -177,7 +177,7 @@ impl Keeper {
         let message: Start = frame.body()?;
         let started = Instant::now();
         let Some(storage) = self.storage.take() else {
-            return self.fail("learn where output is kept", None);
+            return self.fail("find the output directory in the message", None);
         };
         let shell = match self.start_shell(&message, &frame, &storage) {
             Ok(shell) => shell,

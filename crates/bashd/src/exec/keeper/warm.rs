@@ -63,7 +63,7 @@ impl WarmShell {
         let cwd = fds
             .first()
             .ok_or_else(|| missing("the working directory"))?;
-        let directory = identity(cwd).map_err(failed("look at the working directory"))?;
+        let directory = identity(cwd).map_err(failed("inspect the working directory"))?;
         let (mut pumps, writers) =
             start::open_streams(message.streams, message.quota, runs, prepared)
                 .map_err(failed("open the pipes"))?;

@@ -80,7 +80,7 @@ impl Aside {
             Self::Busy => "the session is busy with another call",
             Self::Quarantined => "the session is being cleaned up",
             Self::NoRoom => "there is no room for another session",
-            Self::OneCall => "this process ends after its call, so that no session can stay",
+            Self::OneCall => "this process exits after one call, so it cannot keep a session",
         };
         Some(format!("{why}: the command ran in a shell of its own"))
     }

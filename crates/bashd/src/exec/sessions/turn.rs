@@ -317,7 +317,7 @@ fn message(plan: &Plan, session: &SessionPlan, form: Form, telling: Telling) -> 
 }
 
 fn cannot_talk(error: std::io::Error) -> Error {
-    Error::io(ErrorKind::Spawn, "talk to the keeper", error)
+    Error::io(ErrorKind::Spawn, "write to the keeper", error)
 }
 
 fn lost() -> Error {

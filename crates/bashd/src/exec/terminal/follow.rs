@@ -30,7 +30,7 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
 ) -> Result<Run, Failure> {
     let refused = |reason: String| {
-        let text = format!("the client's terminal could not be had: {reason}");
+        let text = format!("the client's terminal could not be created: {reason}");
         Failure::from(Error::new(ErrorKind::Spawn, text))
     };
     let new = NewTerminal::of(plan).map_err(refused)?;

@@ -112,7 +112,7 @@ impl NewTerminal {
             let bytes = what.as_bytes();
             std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {
                 let shown = String::from_utf8_lossy(bytes);
-                format!("not UTF-8, which a client's terminal needs: {shown}")
+                format!("a client's terminal needs UTF-8, which this is not: {shown}")
             })
         };
         let shell_args = plan.shell.args.iter().map(|argument| text(argument));

@@ -17,7 +17,8 @@ const GLOBAL: &[&str] = &[
 const VERBS: &[&str] = &["show", "list"];
 
 /// What is said of global options that name another repository or other programs.
-const NO_GLOBALS: &str = "git SUBCOMMAND without options before it; another directory is the call's own working directory (cwd)";
+const NO_GLOBALS: &str =
+    "git SUBCOMMAND without options before it; to use another directory, set cwd";
 
 /// Judges the arguments of git, and adds what keeps the repository from starting programs.
 pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
@@ -47,7 +48,7 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
     let found = row.options.read(after).map_err(|what| {
         Refused::new(
             format!("git {name} with {what}"),
-            "options that only read, spelled in full",
+            "read-only options, spelled out in full",
         )
     })?;
     if let Some(check) = row.form {

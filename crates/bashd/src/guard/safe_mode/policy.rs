@@ -71,7 +71,7 @@ fn ripgrep(arguments: &[StepWord]) -> Result<(), Refused> {
 pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
     let Some((_, judge)) = PROGRAMS.iter().find(|(name, _)| *name == program) else {
         return Err(Refused::new(
-            format!("`{program}` is not one of its commands"),
+            format!("`{program}` is not an allowed command"),
             accepted(),
         ));
     };
@@ -84,5 +84,5 @@ pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWor
 
 /// What may run at all.
 pub(super) fn accepted() -> String {
-    "git (reading), grep, rg, find, ls, cat, head, tail, wc, swift test, xcodebuild test, npm test and pytest, alone or joined by |, && or ;".to_owned()
+    "git (read-only), grep, rg, find, ls, cat, head, tail, wc, swift test, xcodebuild test, npm test and pytest, alone or joined by |, && or ;".to_owned()
 }

@@ -37,7 +37,7 @@ impl Answer {
 
     /// Nobody waits for the answer any more.
     pub(crate) fn cancelled() -> Self {
-        Self::error("cancelled; the jobs go on")
+        Self::error("cancelled; the jobs keep running")
     }
 
     fn error(text: impl Into<String>) -> Self {

@@ -34,9 +34,9 @@ pub(super) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "poll": ids("Ids of jobs to wait for; without any of the three, all that run. Returns when one ends."),
+            "poll": ids("Ids of jobs to wait for; all running jobs if no parameter is given. Returns when one ends."),
             "cancel": ids("Ids of jobs to end."),
-            "list": {"type": "boolean", "description": "A snapshot of all jobs, without waiting."},
+            "list": {"type": "boolean", "description": "List all jobs without waiting."},
         },
         "additionalProperties": false,
     })

@@ -287,8 +287,12 @@ impl SpoolWriter {
                     }
                     crate::output::Piece::Dropped(count) => {
                         offset += count;
-                        let line =
-                            format!("\n[bashd: {count} bytes of output were dropped here]\n");
+                        let dropped = crate::counted::counted(
+                            count,
+                            "byte of output was",
+                            "bytes of output were",
+                        );
+                        let line = format!("\n[bashd: {dropped} dropped here]\n");
                         (line.into_bytes(), offset..offset)
                     }
                 };

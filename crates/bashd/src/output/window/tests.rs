@@ -36,7 +36,10 @@ fn units_of(bytes: &[u8], source: &Fixed) -> Vec<Unit> {
         let end = (at..bytes.len()).find(|&next| source.is_gone(next) != gone);
         let end = end.unwrap_or(bytes.len());
         if gone {
-            let text = format!("[bashd: {} bytes of output were lost]\n", end - at);
+            let text = match end - at {
+                1 => "[bashd: 1 byte of output was lost]\n".to_owned(),
+                count => format!("[bashd: {count} bytes of output were lost]\n"),
+            };
             units.push(Unit {
                 cost: text.len() + 1,
                 text,

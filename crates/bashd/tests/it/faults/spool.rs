@@ -229,7 +229,7 @@ fn a_full_disk_is_told_and_the_command_goes_on() {
         );
         let text = reply["text"].as_str().expect("a text");
         let told = format!(
-            "{dropped} bytes of output were lost, because they could not be stored: No space left"
+            "{dropped} bytes of output were lost because they could not be stored: No space left"
         );
         assert!(text.contains(&told), "{text}");
         assert!(text.starts_with("1\n2\n"), "the head is there");

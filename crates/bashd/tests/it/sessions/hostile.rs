@@ -30,7 +30,11 @@ async fn drive(cases: &[(&str, Option<i32>, &str, Then)]) {
             Resets(why) => {
                 let told = reply.session_reset.clone().unwrap_or_default();
                 assert!(told.contains(why), "{command}: {told}");
-                assert!(reply.text.contains("session begins anew"), "{}", reply.text);
+                assert!(
+                    reply.text.contains("session was restarted"),
+                    "{}",
+                    reply.text
+                );
                 "\n"
             }
         };

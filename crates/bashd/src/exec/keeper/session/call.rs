@@ -65,11 +65,11 @@ impl Current {
         scope: Scope,
         frame: Frame,
     ) -> Result<Self, Failed> {
-        let message: Call = frame.body().map_err(failed("understand the call"))?;
+        let message: Call = frame.body().map_err(failed("decode the call"))?;
         let storage = keeper
             .storage
             .clone()
-            .ok_or_else(|| missing("where output is kept"))?;
+            .ok_or_else(|| missing("the output directory"))?;
         let form = message.form;
         let stdin = frame.fds.first().filter(|_| form.stdin);
         let begun = Instant::now();
@@ -83,7 +83,7 @@ impl Current {
             is_told,
         } = place
             .begin(form, &message.text, stdin, &storage.runs)
-            .map_err(failed("speak to the shell"))?;
+            .map_err(failed("write to the shell"))?;
         let (pumps, report, theirs) = pipes.into_parts();
         let shell = Shell {
             pid: place.shell.pid,

@@ -49,7 +49,7 @@ const MOST_LINGERING: usize = 4;
 pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
     let message: Open = frame.body()?;
     let Some(storage) = &keeper.storage else {
-        return keeper.fail("learn where output is kept", None);
+        return keeper.fail("find the output directory in the message", None);
     };
     let Some(cwd) = frame.fds.first() else {
         return keeper.fail("find the working directory in the message", None);

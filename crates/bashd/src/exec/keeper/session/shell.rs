@@ -48,7 +48,7 @@ impl SessionShell {
             .map_err(|e| failed("open a pipe")(e.into()))?;
         rustix::io::ioctl_fionbio(&write, true).map_err(|e| failed("open a pipe")(e.into()))?;
         let inode = rustix::fs::fstat(&write)
-            .map_err(|e| failed("look at a pipe")(e.into()))?
+            .map_err(|e| failed("inspect a pipe")(e.into()))?
             .st_ino;
         let null = open_null().map_err(failed("open /dev/null"))?;
         let program =

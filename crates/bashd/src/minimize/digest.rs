@@ -150,37 +150,78 @@ fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
 fn remarks(written: &Written, reshaped: Reshaped) -> Vec<String> {
     let mut remarks = Vec::new();
     if !written.left_out.is_empty() {
-        let kinds = written
-            .left_out
-            .iter()
-            .map(|(kind, lines)| format!("{lines} {kind}"));
+        let kinds = written.left_out.iter().map(|(kind, lines)| match lines {
+            1 => format!("1 {}", one_of(kind)),
+            _ => format!("{lines} {kind}"),
+        });
         remarks.push(format!("left out {}", kinds.collect::<Vec<_>>().join(", ")));
     }
     if written.joined > 0 {
-        remarks.push("lines of a kind joined".to_owned());
+        remarks.push("similar lines joined".to_owned());
     }
     if written.skipped || reshaped.rules {
         remarks.push("layout removed".to_owned());
     }
     if written.said {
-        remarks.push("lines that stand above not said again".to_owned());
+        remarks.push("lines shown above not repeated".to_owned());
     }
     remarks.extend(written.remark.map(str::to_owned));
     if reshaped.repeats > 0 {
         remarks.push("repeats counted".to_owned());
     }
     if reshaped.echoes > 0 {
-        remarks.push("blocks said before referred to".to_owned());
+        remarks.push("repeated blocks referenced".to_owned());
     }
     if reshaped.prefixes > 0 {
-        remarks.push("common beginnings said once".to_owned());
+        remarks.push("common prefixes shown once".to_owned());
     }
     remarks
+}
+
+/// A kind of lines in the singular. Kinds with a capital are a tool's own words, and stay.
+fn one_of(kind: &str) -> String {
+    const AFTER_NOUN: [&str; 7] = [
+        " of ", " about ", " to ", " that ", " with ", " for ", " known ",
+    ];
+    let ends = AFTER_NOUN.iter().filter_map(|word| kind.find(word));
+    let (noun, rest) = kind.split_at(ends.min().unwrap_or(kind.len()));
+    if kind.starts_with(char::is_uppercase) {
+        return kind.to_owned();
+    }
+    let singular = match noun.strip_suffix('s') {
+        Some(stem) => match stem.strip_suffix("ie") {
+            Some(stem) => format!("{stem}y"),
+            None => stem
+                .strip_suffix('e')
+                .filter(|stem| stem.ends_with("ss") || stem.ends_with("ch"))
+                .unwrap_or(stem)
+                .to_owned(),
+        },
+        None => noun.to_owned(),
+    };
+    singular + rest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_line_of_a_kind_is_singular() {
+        for (kind, one) in [
+            ("lines of code", "line of code"),
+            ("progress bars", "progress bar"),
+            ("links to lints", "link to lints"),
+            ("classes that passed", "class that passed"),
+            ("fetches", "fetch"),
+            ("directories", "directory"),
+            ("values known after apply", "value known after apply"),
+            ("passed", "passed"),
+            ("Processing triggers", "Processing triggers"),
+        ] {
+            assert_eq!(one_of(kind), one);
+        }
+    }
 
     #[test]
     fn the_last_lines_are_split_off() {

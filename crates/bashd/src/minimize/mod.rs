@@ -134,15 +134,15 @@ impl Unchanged {
         match self {
             Self::Short => "it is short",
             Self::Long => "it is longer than the limit",
-            Self::Unread => "the script is too large to be read",
+            Self::Unread => "the script is too large",
             Self::UnknownCommand => "the command's name is not known before it runs",
-            Self::MachineFormat => "the command was asked for a machine's format",
-            Self::UnknownPipeline => "the pipeline ends in a program that is not known",
+            Self::MachineFormat => "the command was asked for machine-readable output",
+            Self::UnknownPipeline => "the pipeline ends in an unknown program",
             Self::Content => "it is the content of a file",
-            Self::Excluded => "the settings leave the program out",
-            Self::Minimized => "it was minimized before",
+            Self::Excluded => "the settings exclude the program",
+            Self::Minimized => "it is already minimized",
             Self::Panicked => "the filter failed",
-            Self::TooMuchWork => "the filter worked too long",
+            Self::TooMuchWork => "the filter took too long",
             Self::NothingToSave => "there is nothing to save",
         }
     }

@@ -106,7 +106,7 @@ impl<'a> Packages<'a> {
             let has_head = packages.len() >= Self::FEWEST;
             if has_head {
                 let (archives, architecture, state) = group;
-                sheet.remark("packages of one archive and state listed together");
+                sheet.remark("packages grouped by archive and state");
                 sheet.keep(&format!("{archives} {architecture} [{state}]:"));
             }
             for package in packages {

@@ -60,7 +60,7 @@ impl<'a> Arrows<'a> {
         }
         sheet.keep(&format!(" {place}: {finding}"));
         sheet.enter_file(file);
-        sheet.remark("places stand before their findings");
+        sheet.remark("places shown before findings");
         self.rule = rule(finding).unwrap_or_default();
     }
 }

@@ -83,7 +83,7 @@ impl<'a> Findings<'a> {
             let last = findings.pop_if(|last| is_explained && last.shape == Shape::Line);
             let lines = written(&findings);
             if lines.len() < findings.len() {
-                sheet.remark("places of one text joined");
+                sheet.remark("places grouped by text");
             }
             for line in lines {
                 sheet.keep(&line);

@@ -83,7 +83,7 @@ impl<'a> Commits<'a> {
             let known = self.addresses.insert(name, address) == Some(address);
             let _ = write!(line, " {}", if known { name } else { header.author });
         }
-        sheet.remark("hashes shortened, an author's address said once");
+        sheet.remark("hashes shortened, author addresses shown once");
         sheet.keep(&line);
         for other in header.others {
             sheet.keep(other);

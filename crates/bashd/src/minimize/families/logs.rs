@@ -76,7 +76,7 @@ impl<'a> Again<'a> {
             return;
         }
         if sheet.ending() == Ending::Success {
-            sheet.remark("lines that differ from the one before only in their time are counted");
+            sheet.remark("lines that differ only in their time counted");
             sheet.keep(&format!(" [again ×{}, at other times]", stamps.len()));
         } else {
             let squeezed = |stamp: &&str| stamp.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -46,7 +46,7 @@ const PROGRESS: &[(&str, &str)] = &[
     ("Would remove:", "Would remove"),
     (
         "Link requires a different Python",
-        "Links for another Python",
+        "links for another Python",
     ),
     ("Found link ", "Found link"),
 ];

@@ -83,7 +83,7 @@ impl File {
             Ok(file)
         } else {
             Err(format!(
-                "schema_version is {}, and only {SCHEMA_VERSION} is understood",
+                "schema_version is {}, but only {SCHEMA_VERSION} is supported",
                 file.schema_version
             ))
         }

@@ -53,7 +53,8 @@ impl Stages {
             (true, false) => Choice::Keep(set(&definition.keep_lines_matching)?),
             (false, false) => {
                 return Err(
-                    "strip_lines_matching and keep_lines_matching exclude each other".to_owned(),
+                    "strip_lines_matching and keep_lines_matching cannot be used together"
+                        .to_owned(),
                 );
             }
         };
@@ -216,7 +217,8 @@ impl Kept {
 
     fn close_gap(&mut self) {
         if self.gap > 0 {
-            let _ = writeln!(self.text, "… {} lines left out …", self.gap);
+            let lines = crate::counted::counted(self.gap as u64, "line", "lines");
+            let _ = writeln!(self.text, "… {lines} left out …");
             self.left_out += std::mem::take(&mut self.gap);
         }
     }

@@ -1,9 +1,9 @@
-//! Why a session's shell is gone, and with it variables, functions and mostly the directory.
+//! Why a session's shell is gone, along with its variables, functions and usually its directory.
 
 use super::Exit;
 use std::fmt;
 
-/// Why a session began anew.
+/// Why a session was restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,18 +20,18 @@ pub enum Reset {
     NoReport,
     /// Nobody used the session for too long.
     Idle,
-    /// It was ended to make room for others.
+    /// It was ended to make room for other sessions.
     Evicted,
-    /// Its command goes on as a job, and took the shell along.
+    /// Its command continues as a job and took the shell along.
     BecameJob,
-    /// The rc file changed from which its shell was set up.
+    /// The rc file that set up its shell has changed.
     NewSnapshot,
     /// Its keeper was killed or did not answer.
     Lost,
 }
 
 impl Reset {
-    /// What went with the shell.
+    /// What was lost with the shell.
     pub(crate) fn loss(self) -> &'static str {
         match self {
             // The next shell begins where the command is.
@@ -50,7 +50,7 @@ impl Reset {
 }
 
 impl From<Exit> for Reset {
-    /// Of a shell that ended so by itself.
+    /// For a shell that ended by itself.
     fn from(exit: Exit) -> Self {
         match exit {
             Exit::Signal(signal) => Self::Killed(signal),

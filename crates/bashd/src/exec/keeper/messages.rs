@@ -1,4 +1,5 @@
-//! The messages between engine, fork server and keeper, but those of jobs. `docs/keeper.md` is their page.
+//! The messages between engine, fork server and keeper, except those about jobs. `docs/keeper.md`
+//! documents them.
 
 use super::protocol::{Message, messages};
 use crate::exec::keeper::session::Directory;
@@ -19,7 +20,7 @@ messages! {
     Gone = "gone", Failed = "failed", Refused = "refused",
 }
 
-/// Engine to fork server, once: who is asking, and where runs are kept.
+/// Engine to fork server, once: who is asking, and where runs are stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) major: u16,
@@ -37,20 +38,21 @@ pub(crate) struct Welcome {
 /// Engine to fork server, with a socket: fork a keeper that listens on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fork {
-    /// Whether no call is being served: what it does ahead may then be done at once.
+    /// Whether no call is being served: then work ahead may begin at once.
     pub(crate) is_calm: bool,
 }
 
-/// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
+/// Engine to keeper, with the working directory and, if `stdin` says so, the command's input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Start {
     #[serde(with = "serde_bytes")]
     pub(crate) program: Vec<u8>,
     /// argv[0] and the arguments before the script.
     pub(crate) argv: Vec<serde_bytes::ByteBuf>,
-    /// The last argument; missing where a program is started without a shell.
+    /// The last argument; missing if a program is started without a shell.
     pub(crate) script: Option<serde_bytes::ByteBuf>,
-    /// What a started shell gets, where one will do: it has sourced already what `script` sources.
+    /// The script for an already started shell, if one will do: it has already sourced what
+    /// `script` sources.
     #[serde(default)]
     pub(crate) warm: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
@@ -64,16 +66,16 @@ pub(crate) struct Start {
     pub(crate) drain_silence_us: u64,
     pub(crate) drain_total_us: u64,
     pub(crate) survivors: Survivors,
-    /// The size of the terminal that the command gets in place of pipes.
+    /// The size of the terminal that the command gets instead of pipes.
     #[serde(default)]
     pub(crate) terminal: Option<Size>,
-    /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
+    /// Whether stdin stays open for `input`; a descriptor for it is read first.
     #[serde(default)]
     pub(crate) stdin_open: bool,
-    /// Whether a `detach` follows at once, before which no end is reported.
+    /// Whether a `detach` follows at once; no end is reported before it.
     #[serde(default)]
     pub(crate) detaches: bool,
-    /// What the command may use up.
+    /// The command's resource limits.
     #[serde(default)]
     pub(crate) restraint: Option<Restraint>,
     #[serde(default)]
@@ -84,14 +86,14 @@ pub(crate) struct Start {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Beginning {
-    /// When it does.
+    /// When it begins.
     #[default]
     Told,
-    /// Only where `ready` has not said already what there is to say.
+    /// Only if `ready` has not already said everything.
     Assumed,
 }
 
-/// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
+/// Engine to keeper, with the working directory: start a shell that waits for the `start` to come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Warm {
     #[serde(with = "serde_bytes")]
@@ -119,14 +121,14 @@ pub(crate) struct Open {
     pub(crate) directory: Vec<u8>,
     /// A script that is sourced first.
     pub(crate) snapshot: Option<PathBuf>,
-    /// After so long without a call the shell is ended; 0 for never.
+    /// Time without a call after which the shell is ended; 0 for never.
     pub(crate) idle_us: u64,
-    /// What the shell and its commands may use up.
+    /// Resource limits of the shell and its commands.
     #[serde(default)]
     pub(crate) restraint: Option<Restraint>,
 }
 
-/// What can be made ready for a call before it comes depends on this.
+/// What can be prepared for a call before it comes depends on this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Form {
     pub(crate) number: u64,
@@ -139,21 +141,21 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The next call's, if it is like this one.
+    /// That of the next call, if it is like this one.
     pub(crate) fn next(self) -> Self {
         let number = self.number + 1;
         Self { number, ..self }
     }
 }
 
-/// Engine to keeper, with what the command reads, if its form says so: run a command in the session's
+/// Engine to keeper, with the command's input if its form says so: run a command in the session's
 /// shell.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Call {
     pub(crate) form: Form,
-    /// Whether somebody watches: its beginning is then told when it comes, and not before.
+    /// Whether somebody watches: then its beginning is reported when it comes, and not before.
     pub(crate) is_watched: bool,
-    /// Whether to tell of what is prepared for the next one.
+    /// Whether to report what is prepared for the next call.
     pub(crate) tells_ahead: bool,
     /// What the shell evaluates.
     #[serde(with = "serde_bytes")]
@@ -165,7 +167,7 @@ pub(crate) struct Call {
     pub(crate) survivors: Survivors,
 }
 
-/// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
+/// Engine to keeper: say `grown` once a stream is longer than this. One answer per request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Query {
     pub(crate) out: u64,
@@ -175,7 +177,7 @@ pub(crate) struct Query {
 /// Engine to keeper: end the tree, TERM first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct End {
-    /// What is said to have ended it.
+    /// What the report names as the reason.
     #[serde(default = "cancelled")]
     pub(crate) by: EndedBy,
 }
@@ -204,7 +206,7 @@ pub(crate) struct Typed {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
+/// Engine to keeper: the reply is out; survivors may stay, and log into this directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Release {
     pub(crate) directory: PathBuf,
@@ -242,7 +244,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// What is known of a run whose beginning is not told.
+    /// What is known about a run whose beginning is not reported.
     pub(crate) fn unseen(ready: &Ready) -> Self {
         Self {
             pid: 0,
@@ -263,7 +265,7 @@ pub(crate) struct Spilled {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Grown {}
 
-/// Keeper to engine: it is over.
+/// Keeper to engine: the run is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Exited {
     pub(crate) exit: Exit,
@@ -278,12 +280,12 @@ pub(crate) struct Exited {
     /// Why the session's shell is gone, if this was a call in a session and it is.
     #[serde(default)]
     pub(crate) reset: Option<Reset>,
-    /// Whether the kernel ended something of it for want of memory, where that is known.
+    /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub(crate) out_of_memory: bool,
 }
 
-/// Keeper to engine: the session's shell is gone, and no call that comes after this is run.
+/// Keeper to engine: the session's shell is gone, and no later call will run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Gone {
     pub(crate) reset: Reset,
@@ -297,7 +299,7 @@ pub(crate) struct Failed {
     pub(crate) errno: i32,
 }
 
-/// Anybody's answer to a message it does not know.
+/// The answer to an unknown message, from any side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Refused {
     pub(crate) name: String,

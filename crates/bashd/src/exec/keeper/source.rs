@@ -19,30 +19,30 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// argv[0] by which a program learns that it is asked to be a fork server.
+/// argv[0] that tells a program to be a fork server.
 const ASKED_NAME: &str = "bashd-keeper";
 
-/// How long a fork server may take to say who it is.
+/// How long a fork server may take to identify itself.
 const WELCOME_SECONDS: i64 = 10;
 
-/// This program, as it was when it called [`run_if_asked`]: by now its path may hold another.
+/// This program, as it was when it called [`run_if_asked`]: by now its path may lead to another.
 static THIS_PROGRAM: OnceLock<OwnedFd> = OnceLock::new();
 
 /// Where the engine gets its keepers from.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeeperSource {
-    /// From the host's own program, which calls [`run_if_asked`] first in its `main`.
+    /// From the host's own program, which calls [`run_if_asked`] at the start of its `main`.
     Hook,
     /// From an installed bashd: for hosts that have no `main` of their own.
     Path(PathBuf),
     /// One keeper that was forked before any thread existed: for a program that makes one call.
     Forked(ForkedKeeper),
-    /// None could be had: every call is answered, and recorded, with this error.
+    /// None is available: every call is answered, and recorded, with this error.
     Unavailable(Error),
 }
 
-/// Becomes a fork server if the engine started this program as one; call it first in `main`.
+/// Becomes a fork server if the engine started this program as one; call it at the start of `main`.
 ///
 /// Returns at once in every other case, and remembers that it was called.
 pub fn run_if_asked() {
@@ -61,7 +61,7 @@ pub fn run_if_asked() {
     }
 }
 
-/// Starts a fork server, and agrees with it on a version.
+/// Starts a fork server, and agrees on a version with it.
 pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd> {
     let program = match source {
         KeeperSource::Path(path) => path.clone(),
@@ -88,11 +88,11 @@ pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<Owned
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    drop(command); // and with it our hold on the far end, whose close must show
+    drop(command); // and with it our hold on the far end, so that its close shows
     let mut child = child.map_err(failed)?;
     let agreed = protocol::send(&near, hello, &[]).and_then(|()| agree(&near));
     if agreed.is_err() {
-        // A program that is no keeper's may never end by itself.
+        // A program that is not a keeper may never exit by itself.
         let _ = child.kill();
     }
     let _ = child.wait();
@@ -100,7 +100,7 @@ pub(crate) fn start_server(source: &KeeperSource, hello: &Hello) -> Result<Owned
     Ok(near)
 }
 
-/// Waits for the server's version, and refuses one that we can't follow.
+/// Waits for the server's version, and refuses one that we cannot speak.
 fn agree(server: &OwnedFd) -> io::Result<()> {
     let mut fds = [PollFd::new(server, PollFlags::IN)];
     let bound = Timespec {
@@ -137,7 +137,7 @@ fn own_program() -> Result<PathBuf> {
     )))
 }
 
-/// A socket whose two ends keep messages apart.
+/// A socket pair that preserves message boundaries.
 pub(crate) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     Ok(rustix::net::socketpair(
@@ -158,8 +158,8 @@ pub struct ForkedKeeper {
 impl ForkedKeeper {
     /// Forks a keeper. Refuses in a process that has more than one thread.
     ///
-    /// The sooner this is done, the less there is to copy, and the more the keeper gets done while
-    /// its engine is still being made. The calling process becomes a subreaper, so that it can end
+    /// The sooner this is done, the less there is to copy, and the more the keeper can do while its
+    /// engine is still being created. The calling process becomes a subreaper, so that it can end
     /// what a killed keeper leaves.
     pub fn fork() -> Result<Self> {
         let failed = |error| Error::io(ErrorKind::Keeper, "fork a keeper", error);
@@ -175,7 +175,7 @@ impl ForkedKeeper {
 
     /// Ends what the keeper left when it was killed; bounded in time.
     pub(crate) fn end_orphans(pid: Pid) {
-        /// As long as a tree may take to die by KILL.
+        /// As long as a tree may take to die from KILL.
         const BOUND: Duration = Duration::from_secs(1);
         let begun = Instant::now();
         let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -198,7 +198,7 @@ fn be_keeper(link: OwnedFd, engine: Pid) -> io::Result<()> {
     rustix::process::chdir("/")?;
     serve::become_subreaper()?;
     let signals = signals::take_over()?;
-    // An engine that is gone already is seen on the socket.
+    // An engine that is already gone shows on the socket.
     let engine = rustix::process::pidfd_open(engine, PidfdFlags::empty()).ok();
     Keeper::new(link, engine, signals).live()
 }

@@ -1,7 +1,7 @@
-//! Handing a run over: the call returns first, the run goes on as a job.
+//! Handing a run over: the call returns first, and the run continues as a job.
 //!
-//! The engine claims a short name, asks the keeper to become a job, and answers with the job only when
-//! the keeper has said that it is one. What ends meanwhile is an ordinary ending.
+//! The engine claims a short name, asks the keeper to become a job, and answers with the job only
+//! when the keeper has said that it is one. What ends meanwhile is an ordinary ending.
 
 use super::keeper::job_messages::{Announce, Detach, Detached};
 use super::keeper::protocol::End;
@@ -22,7 +22,7 @@ const SEEN_AFTER: Duration = Duration::from_secs(1);
 /// How long a keeper may take to turn survivors into a job before the reply goes out without it.
 const SURVIVORS_BOUND: Duration = Duration::from_secs(2);
 
-/// A run that goes on as a job.
+/// A run that continues as a job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub(crate) struct HandedOver {
@@ -200,7 +200,7 @@ impl Call<'_> {
         }
     }
 
-    /// What the call returns of a run that goes on.
+    /// What the call returns about a run that continues.
     pub(super) async fn handed_over(mut self) -> Result<HandedOver> {
         if let Some(watch) = &mut self.watch {
             watch.pass_on(&self.spools).await;

@@ -16,7 +16,8 @@ pub enum Reset {
     TimedOut,
     /// The caller ended the command, and the shell with it.
     Cancelled,
-    /// The shell went on without reporting the command's end (`set -n`), or reported something else.
+    /// The shell went on without reporting the command's end (`set -n`), or reported something
+    /// else.
     NoReport,
     /// Nobody used the session for too long.
     Idle,

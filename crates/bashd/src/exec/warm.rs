@@ -1,4 +1,5 @@
-//! Warm shells: shells that have already started, and wait for the next call that needs one like them.
+//! Warm shells: shells that have already started, and wait for the next call that needs one like
+//! them.
 //!
 //! Each is used once and replaced after the call. The pool follows the last use: a call in another
 //! directory, with another environment or another snapshot gets a cold shell, and the pool is

@@ -15,9 +15,9 @@
 //! the engine's death (seen on the socket, and on a pidfd, since a fork of the engine may hold the
 //! socket open) ends the tree. In `Released` the reply is out and survivors stay until they end by
 //! themselves. A keeper leaves when its tree is empty and its engine has been told, never before:
-//! survivors would die by SIGPIPE. It also waits for the engine to close the socket, so that
-//! whoever frees a large spool is the keeper, and it looks for that a moment later only: the engine
-//! has the call's reply to make.
+//! survivors would die by SIGPIPE. It also waits for the engine to close the socket, so that the
+//! keeper and not the engine frees a large spool. It looks for that only a moment later, since the
+//! engine has the call's reply to make.
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 

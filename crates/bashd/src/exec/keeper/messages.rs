@@ -212,16 +212,17 @@ pub(crate) struct Release {
     pub(crate) directory: PathBuf,
 }
 
-/// Keeper to engine, before its `start`, with counter page and head file (the latter where `has_head` says so) of the spool
-/// that it has opened, and a pidfd of its own. A run with one stream of this quota whose beginning is assumed has begun when it is sent.
+/// Keeper to engine, before its `start`, with counter page and head file (the latter where
+/// `has_head` says so) of the spool that it has opened, and a pidfd of its own. A run with one
+/// stream of this quota whose beginning is assumed has begun when it is sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ready {
     pub(crate) quota: Quota,
     pub(crate) has_head: bool,
 }
 
-/// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins when it is
-/// sent, and this is then its `started`, with the same descriptors.
+/// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins
+/// when it is sent, and this is then its `started`, with the same descriptors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Prepared {
     pub(crate) form: Form,

@@ -5,11 +5,11 @@
 //! which call: every call has its own pipes, and what a call left running keeps writing to *its*
 //! pipes, which this keeper keeps reading.
 //!
-//! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell and
-//! everything born since the call began; what earlier calls left running stays. A call may also become a
-//! job, and then takes the shell along: the engine opens another, and the shell ends with the call. A session whose shell
-//! is gone is over: the engine is told why, opens another, and this keeper stays for as long as anything
-//! of its tree lives.
+//! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell
+//! and everything born since the call began; what earlier calls left running stays. A call may also
+//! become a job, and then takes the shell along: the engine opens another, and the shell ends with
+//! the call. A session whose shell is gone is over: the engine is told why, opens another, and this
+//! keeper stays for as long as anything of its tree lives.
 
 mod ahead;
 mod call;

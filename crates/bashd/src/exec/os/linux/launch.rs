@@ -89,8 +89,8 @@ pub(crate) fn launch(what: &Launch<'_>) -> io::Result<Pid> {
     let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
     // SAFETY: the child runs `set_up_and_exec` on its own aligned stack while this thread is
-    // suspended (CLONE_VFORK); `child`, `argv`, `env`, `extra` and `stack` outlive that. The process has
-    // no other thread and no signal handler.
+    // suspended (CLONE_VFORK); `child`, `argv`, `env`, `extra` and `stack` outlive that. The
+    // process has no other thread and no signal handler.
     #[expect(unsafe_code, reason = "clone has no safe wrapper")]
     let pid = unsafe {
         libc::clone(
@@ -192,8 +192,9 @@ fn take_terminal(child: &Child) -> Option<()> {
 }
 
 fn place_descriptors(child: &Child) -> Option<()> {
-    // SAFETY: plain system calls; the extra descriptors are borrowed from the suspended keeper. The sources
-    // of 0 to 2 are above 2, so that no dup2 overwrites a later one, and the extra ones come last.
+    // SAFETY: plain system calls; the extra descriptors are borrowed from the suspended keeper. The
+    // sources of 0 to 2 are above 2, so that no dup2 overwrites a later one, and the extra ones
+    // come last.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     unsafe {
         for (target, &source) in (0..).zip(&child.stdio) {
@@ -202,7 +203,7 @@ fn place_descriptors(child: &Child) -> Option<()> {
             }
         }
         let first_private = place_extra(child)?;
-        // A kernel without close_range is no loss: everything of ours is close-on-exec.
+        // A kernel without close_range does no harm: everything of ours is close-on-exec.
         libc::syscall(libc::SYS_close_range, first_private, c_int::MAX, 0);
     }
     Some(())
@@ -214,8 +215,8 @@ fn place_extra(child: &Child) -> Option<RawFd> {
     // SAFETY: plain system calls; the numbers are borrowed from the suspended keeper.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     unsafe {
-        // One that is in the place of another goes out of the way. So does one that is in its own: a dup2 onto
-        // itself would leave close-on-exec set.
+        // One that is in the place of another goes out of the way. So does one that is in its own:
+        // a dup2 onto itself would leave close-on-exec set.
         for index in 0..child.extra_count {
             let source = child.extra.add(index);
             if *source < end {

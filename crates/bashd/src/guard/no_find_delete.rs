@@ -1,4 +1,4 @@
-//! `no_find_delete`: find walks the whole system or a whole home, and deletes.
+//! `no_find_delete`: find deletes across the whole system or a whole home.
 
 use super::paths::Path;
 use super::{Judge, Rule};

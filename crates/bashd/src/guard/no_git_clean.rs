@@ -1,4 +1,4 @@
-//! `no_git_clean`: files that git does not know are gone, with directories or ignored ones.
+//! `no_git_clean`: deletes untracked files, with directories or ignored ones.
 
 use super::options::{has_short, is_long};
 use super::{Judge, Rule, git};

@@ -1,4 +1,4 @@
-//! `no_git_reset_hard`: work that is not committed is gone.
+//! `no_git_reset_hard`: discards uncommitted work.
 
 use super::options::is_long;
 use super::{Judge, Rule, git};

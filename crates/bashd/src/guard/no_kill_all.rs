@@ -1,4 +1,4 @@
-//! `no_kill_all`: every process of the user is ended.
+//! `no_kill_all`: kills every process of the user.
 
 use super::{Judge, Rule};
 use crate::script::{Command, Word};

@@ -1,4 +1,4 @@
-//! `no_mkfs`: a new file system where an old one was.
+//! `no_mkfs`: creates a file system over an existing one.
 
 use super::{Judge, Rule};
 use crate::script::Command;

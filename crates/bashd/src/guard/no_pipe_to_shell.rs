@@ -1,4 +1,4 @@
-//! `no_pipe_to_shell`: what the network sends is run unread.
+//! `no_pipe_to_shell`: runs what the network sends, unread.
 
 use super::{Judge, Rule};
 use crate::script::{Command, Construct, Part, Script, Span, Word};

@@ -1,4 +1,4 @@
-//! `no_recursive_chmod`: rights or owners of the whole system are changed.
+//! `no_recursive_chmod`: changes permissions or ownership of the whole system.
 
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;

@@ -1,12 +1,12 @@
-//! Which commands the rules are shown: most have a name that no rule is about.
+//! Which commands the rules see: most have a name that no rule is about.
 
 use super::{Judge, RULES, Rule};
 use crate::script::{Beginnings, Command, Script};
 
-/// How the names begin that any compiled-in rule is about.
+/// Prefixes of the names that any compiled-in rule is about.
 static NAMES: Beginnings = names_of(RULES);
 
-/// The commands that a rule may have something against, in their order.
+/// The commands that a rule may object to, in order.
 pub(super) fn of(script: &Script) -> impl Iterator<Item = &Command> {
     script.commands.iter().filter(|command| is_suspect(command))
 }

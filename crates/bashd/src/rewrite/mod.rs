@@ -1,7 +1,8 @@
 //! From the text as given to the text to run: pure.
 //!
-//! A profile says which stages there are (`[rewrite]`). A rewritten command must mean what was written,
-//! but for the limits on its output: `tests/it/rewriting.rs` holds both against plain bash.
+//! A profile says which stages there are (`[rewrite]`). A rewritten command must mean what was
+//! written, except for the limits on its output: `tests/it/rewriting.rs` compares both with plain
+//! bash.
 
 mod leading_cd;
 mod trailing_limits;
@@ -18,19 +19,20 @@ pub struct Command {
     pub given: String,
     /// As the shell gets it.
     pub to_run: String,
-    /// The `cd DIR &&` that stood before it and is the working directory now.
+    /// The leading `cd DIR &&` that is the working directory now.
     pub leading_cd: Option<LeadingCd>,
     /// Which lines of the whole output are shown.
     pub lines: LineLimits,
 }
 
-/// A `cd DIR &&` that was lifted off a command.
+/// A `cd DIR &&` that was removed from a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeadingCd {
-    /// The directory, quotes removed; a `~` at its beginning stands for the home directory.
+    /// The directory, quotes removed; a leading `~` stands for the home directory.
     pub directory: String,
-    /// What was lifted, as it was written. A shell that lives on runs it, to stay in that directory.
+    /// What was removed, as it was written. A shell that lives on runs it, to stay in that
+    /// directory.
     pub text: String,
 }
 
@@ -46,7 +48,7 @@ impl Command {
     }
 }
 
-/// Applies the stages that `rules` switch on.
+/// Applies the stages that `rules` enable.
 pub fn apply(rules: &RewriteRules, request: &Request) -> Command {
     let mut command = Command::as_given(&request.command);
     command.lines = LineLimits::new(request.head, request.tail);

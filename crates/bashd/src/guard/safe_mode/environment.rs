@@ -1,11 +1,11 @@
-//! What strict safe mode takes out of the environment, and what it puts in.
+//! What strict safe mode removes from the environment, and what it adds.
 
 use crate::variables::Variables;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 
-/// Variables by which an inherited environment steers an allowed program: they would load code, name
-/// another program, or add options that nobody has judged.
+/// Variables through which an inherited environment controls an allowed program: they load code,
+/// name another program, or add unchecked options.
 const REMOVED: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -31,10 +31,10 @@ const REMOVED: &[&str] = &[
     "XCODE_XCCONFIG_FILE",
 ];
 
-/// Beginnings of such names.
+/// Prefixes of such names.
 const REMOVED_BEGINNINGS: &[&str] = &["BASH_FUNC_", "GIT_", "DYLD_", "npm_config_", "NPM_CONFIG_"];
 
-/// What a call may set itself: how things look, not what runs.
+/// What a call may set itself: how output looks, not what runs.
 const MAY_BE_SET: &[&str] = &[
     "CI",
     "COLUMNS",
@@ -58,7 +58,7 @@ const GIT: &[(&str, &str)] = &[
     ("GIT_ASKPASS", "false"),
 ];
 
-/// Configuration that a repository can't override, for programs that git would start by itself.
+/// Configuration that a repository cannot override, for programs that git would start by itself.
 const GIT_CONFIG: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -81,7 +81,7 @@ pub(super) fn may_be_set(name: &str) -> bool {
     MAY_BE_SET.contains(&name) || name.starts_with("LC_")
 }
 
-/// The environment of a strict run: nothing in it steers what runs.
+/// The environment of a strict run: nothing in it controls what runs.
 pub(crate) fn scrub(env: &mut Variables, workspace: &Path) {
     env.retain(|name| !is_removed(name));
     let path = env.get("PATH");
@@ -104,8 +104,9 @@ fn is_removed(name: &OsStr) -> bool {
             .any(|beginning| name.starts_with(beginning))
 }
 
-/// The search path without what a repository could bring along: relative directories, and those in the
-/// workspace (which, where it is the root or the home directory, is no repository's).
+/// The search path without what a repository could bring along: relative directories, and those in
+/// the workspace (unless the workspace is the root or the home directory, which is no
+/// repository's).
 fn own_path(path: &OsStr, workspace: &Path, home: Option<&OsStr>) -> OsString {
     let is_repository = workspace.parent().is_some() && home != Some(workspace.as_os_str());
     let is_foreign = |directory: &Path| {

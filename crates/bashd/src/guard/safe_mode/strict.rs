@@ -1,4 +1,4 @@
-//! `strict`: from the parsed script to steps that only read, or the reason why not.
+//! `strict`: turns the parsed script into read-only steps, or gives the reason why not.
 
 use super::super::Objection;
 use super::policy::{self, Refused};
@@ -26,14 +26,14 @@ const CONSTRUCTS: &[(Construct, &str)] = &[
 
 const SIMPLE: &str = "commands with plain words, joined by |, && or ;";
 
-/// The steps of a script that only reads.
+/// The steps of a read-only script.
 pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection> {
     if script.bound.is_some() {
         return Err(invalid_syntax(
             "it is too long or too deeply nested to check",
         ));
     }
-    // Programs first: that a command is not among them says more than how it is written.
+    // Programs first: that a command is not allowed says more than how it is written.
     for command in &script.commands {
         check_name(command)?;
     }
@@ -121,8 +121,8 @@ fn is_after_joint_of_both(command: &Command, text: &str) -> bool {
     before.trim_end().ends_with("|&")
 }
 
-/// A word made of text and patterns. One that begins like an option is not matched against files: a
-/// file could be called `--output=x`.
+/// A word of text and patterns. One that begins like an option is not matched against files: a file
+/// could be called `--output=x`.
 fn step_word(word: &Word) -> Result<StepWord, Objection> {
     let accepted = "literal text; variables, ~ and $(…) are not expanded";
     let Some(text) = word.literal_or_glob() else {

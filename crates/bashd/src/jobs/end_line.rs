@@ -6,17 +6,17 @@ use crate::template::fill;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What is appended to a job's output file when it ends; nothing where a profile does not say.
+/// What is appended to a job's output file when it ends; nothing if the profile does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndLines {
     /// It exited with status 0.
     pub completed: String,
-    /// It exited otherwise, or a signal ended it: `{status}`.
+    /// It exited with another status, or a signal ended it: `{status}`.
     pub failed: String,
-    /// Nobody knows how it ended: `{error}`.
+    /// It is unknown how it ended: `{error}`.
     pub error: String,
-    /// Its limit ended it: `{limit}`.
+    /// Its time limit ended it: `{limit}`.
     pub timed_out: String,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn end_line(
     }
 }
 
-/// A limit as people say it: `24h`, `15m`, `30s`.
+/// A limit as people write it: `24h`, `15m`, `30s`.
 pub(crate) fn limit_text(limit: Duration) -> String {
     let seconds = limit.as_secs();
     let is_whole = limit.subsec_nanos() == 0 && seconds > 0;

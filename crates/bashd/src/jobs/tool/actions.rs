@@ -1,4 +1,4 @@
-//! The job tool of one action a call.
+//! The job tool with one action per call.
 
 use super::Answer;
 use super::arguments::{Action, Arguments, compile};
@@ -122,7 +122,7 @@ async fn wait(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<Ans
     let waited = jobs.wait(found, &wait).await;
     let mut lines = Vec::new();
     for one in &waited {
-        // Whoever sees the end here need not be told again.
+        // The caller sees the end here, and need not be told again.
         if one.job.has_ended() {
             jobs.acknowledge(&one.job);
         }

@@ -1,4 +1,4 @@
-//! What the job tool is asked: one action, and what belongs to it.
+//! The job tool's arguments: one action, and its parameters.
 
 use crate::jobs::{Condition, ScreenQuery, WaitFor};
 use regex::Regex;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Longest wait of one call, in seconds.
 const LONGEST_WAIT: f64 = 3600.0;
 
-/// The wait of a call that does not say how long.
+/// The default wait, in seconds.
 const DEFAULT_WAIT: f64 = 30.0;
 
 /// One call.
@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     pub(super) name: Option<String>,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Action {
@@ -76,13 +76,13 @@ impl Arguments {
         serde_json::from_str(input).map_err(|error| error.to_string())
     }
 
-    /// The names of the jobs that are meant.
+    /// The names of the jobs.
     pub(super) fn names(&self) -> Vec<&str> {
         let one = self.job.as_deref().into_iter();
         one.chain(self.jobs.iter().map(String::as_str)).collect()
     }
 
-    /// What is asked of the screen.
+    /// The screen query.
     pub(super) fn screen(&self) -> Result<ScreenQuery, String> {
         Ok(ScreenQuery {
             until: self.regex.as_deref().map(on_screen).transpose()?,
@@ -97,7 +97,7 @@ impl Arguments {
         Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_WAIT))
     }
 
-    /// What is waited for.
+    /// The wait condition.
     pub(super) fn wait(&self) -> Result<WaitFor, String> {
         let mut conditions = Vec::new();
         if let Some(pattern) = &self.regex {
@@ -125,7 +125,7 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|error| error.to_string())
 }
 
-/// A pattern for a screen: lines begin and end where its rows do.
+/// A pattern for a screen: `^` and `$` match at its rows.
 pub(super) fn on_screen(pattern: &str) -> Result<Regex, String> {
     compile(&format!("(?m:{pattern})"))
 }

@@ -22,7 +22,7 @@ pub(crate) fn label(command: &str) -> String {
     format!("{short}...")
 }
 
-/// Where a job is, and since when.
+/// A job's state, and for how long.
 pub(crate) fn state(job: &Job) -> String {
     let time = time(Duration::from_millis(job.ran_ms()));
     match job.state {

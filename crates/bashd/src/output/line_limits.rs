@@ -1,7 +1,7 @@
-//! Of a whole stream, only its first or last lines: applied to the spool, before any window.
+//! Only the first or last lines of a whole stream: applied to the spool, before any window.
 //!
-//! A line is what `head` and `tail` count: up to and including a newline, or what is left at the end.
-//! First the head is taken, then the tail of that.
+//! A line is what `head` and `tail` count: up to and including a newline, or what is left at the
+//! end. First the head is taken, then the tail of that.
 
 use super::{Capture, Omitted, Piece, Source};
 use std::io;
@@ -14,14 +14,14 @@ const STEP: u64 = 256 * 1024;
 /// Which lines of the whole output are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineLimits {
-    /// The first so many.
+    /// This many first lines.
     pub head: Option<NonZeroU64>,
-    /// Of those the last so many.
+    /// This many last lines of those.
     pub tail: Option<NonZeroU64>,
 }
 
 impl LineLimits {
-    /// Limits as a request has them: 0 is none.
+    /// Limits as a request has them: 0 means no limit.
     pub fn new(head: Option<u64>, tail: Option<u64>) -> Self {
         Self {
             head: head.and_then(NonZeroU64::new),
@@ -35,7 +35,7 @@ impl LineLimits {
     }
 }
 
-/// The lines of a source that limits leave.
+/// The lines of a source that the limits leave.
 pub struct Limited<'a> {
     source: &'a dyn Source,
     range: Range<u64>,
@@ -48,9 +48,9 @@ pub struct Limited<'a> {
 pub struct Hidden {
     /// Before what is shown.
     pub before: Omitted,
-    /// Behind it.
+    /// After it.
     pub after: Omitted,
-    /// Lines behind it that no newline ends: the last one of a stream may be.
+    /// Lines after it without a newline: possibly the last one of a stream.
     pub unended: u64,
 }
 
@@ -74,7 +74,7 @@ impl Hidden {
         }
     }
 
-    /// Counts what was left out into a capture of what is left.
+    /// Adds what was left out to a capture of what is shown.
     pub fn count_into(&self, capture: &mut Capture) {
         if self.is_nothing() {
             return;
@@ -94,7 +94,7 @@ impl Hidden {
 }
 
 impl<'a> Limited<'a> {
-    /// Finds out where they are. Memory is bounded whatever the stream's length is.
+    /// Finds where they are. Memory is bounded whatever the stream's length.
     pub fn new(source: &'a dyn Source, limits: LineLimits) -> io::Result<Self> {
         let whole = Place {
             offset: source.len(),
@@ -146,7 +146,7 @@ impl Source for Limited<'_> {
         if line == 0 {
             return Ok(Some(0));
         }
-        // The first line here may begin within one there; those behind it are the same.
+        // The first line here may begin within one there; the lines after it are the same.
         let found = self
             .source
             .offset_of_line(self.hidden.before.lines + line)?;
@@ -169,7 +169,7 @@ struct Place {
     newlines: u64,
 }
 
-/// Where the first `count` lines end; where that was lost, the last whole line before it.
+/// Where the first `count` lines end; if that was lost, the last whole line before it.
 fn end_of_head(source: &dyn Source, whole: Place, count: u64) -> io::Result<Place> {
     let mut at = Place::default();
     let mut last_line = Place::default();
@@ -234,7 +234,7 @@ fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Plac
                     }
                     at.offset = begin;
                 }
-                // Nobody knows how many lines were lost: the tail begins with saying so.
+                // It is unknown how many lines were lost: the tail begins by saying so.
                 Piece::Dropped(bytes) => {
                     let begin = at.offset - bytes;
                     let gap = gap_before(source, begin)?;
@@ -255,7 +255,7 @@ fn ends_with_newline(source: &dyn Source) -> io::Result<bool> {
     Ok(last.last() == Some(&Piece::Kept(vec![b'\n'])))
 }
 
-/// Where a gap begins that reaches to `end` at least.
+/// Where a gap begins that reaches at least to `end`.
 fn gap_before(source: &dyn Source, end: u64) -> io::Result<u64> {
     let mut begin = end;
     while begin > 0 {
@@ -268,7 +268,7 @@ fn gap_before(source: &dyn Source, end: u64) -> io::Result<u64> {
     Ok(begin)
 }
 
-/// Newlines in what is kept of a range.
+/// Newlines in the kept part of a range.
 fn count_newlines(source: &dyn Source, range: Range<u64>) -> io::Result<u64> {
     let mut count = 0;
     let mut begin = range.start;

@@ -14,9 +14,9 @@ pub mod text;
 mod walk;
 pub mod window;
 
-/// Where bytes are read by absolute offset: a spool, or several one after the other.
+/// Where bytes are read by absolute offset: a spool, or several in a row.
 ///
-/// Offsets are those of the original stream, whatever was dropped from it meanwhile.
+/// Offsets are those of the original stream, even if parts of it were dropped meanwhile.
 pub trait Source {
     /// Bytes the stream had so far, kept or not.
     fn len(&self) -> u64;
@@ -24,10 +24,11 @@ pub trait Source {
     /// Newlines the stream had so far, kept or not.
     fn lines(&self) -> u64;
 
-    /// Reads what is kept of `range`, in order; what is gone is told as a gap, never as void bytes.
+    /// Reads what is kept of `range`, in order; what is gone is reported as a gap, never as zero
+    /// bytes.
     fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<Piece>>;
 
-    /// What of `range` stands between streams, and was written by no command.
+    /// The part of `range` that stands between streams and was written by no command.
     fn between(&self, _range: std::ops::Range<u64>) -> Omitted {
         Omitted::default()
     }
@@ -37,7 +38,7 @@ pub trait Source {
         scan_for_line(self, line)
     }
 
-    /// Whether there is something behind the last newline.
+    /// Whether there is anything after the last newline.
     fn has_open_end(&self) -> std::io::Result<bool> {
         let length = self.len();
         let last = self.read(length.saturating_sub(1)..length)?.pop();
@@ -75,16 +76,16 @@ fn scan_for_line<S: Source + ?Sized>(source: &S, line: u64) -> std::io::Result<O
     Ok((line == 0).then_some(0))
 }
 
-/// A part of a stream that was asked for.
+/// A requested part of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// Bytes that are still there.
     Kept(Vec<u8>),
-    /// So many bytes were dropped here.
+    /// This many bytes were dropped here.
     Dropped(u64),
 }
 
-/// Bounded text of one stream (or of several, joined), with exact counts.
+/// Bounded text of one stream (or several, joined), with exact counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capture {
     /// Valid UTF-8, never longer than its window allows plus the window's own texts.
@@ -99,26 +100,26 @@ pub struct Capture {
     pub extent: Extent,
 }
 
-/// Which lines of a stream a text shows. A line of which only a part is shown counts as one.
+/// Which lines of a stream a text shows. A partly shown line counts as one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extent {
-    /// Lines of the stream, also counting a last one without a newline.
+    /// Lines of the stream, including a last one without a newline.
     pub lines: u64,
     /// Lines that are shown from its start; all of them, if the text is everything.
     pub head: u64,
     /// Lines that are shown from its end.
     pub tail: u64,
-    /// Bytes of text, without the words around them.
+    /// Bytes of text, without the words around it.
     pub bytes: usize,
-    /// Lines that were too long and are cut.
+    /// Lines that were cut because they are too long.
     pub cut_lines: u64,
-    /// Bytes of the stream behind these cuts.
+    /// Bytes of the stream after these cuts.
     pub cut_bytes: u64,
 }
 
 impl Extent {
-    /// Counts another text as well.
+    /// Adds the counts of another text.
     pub(crate) fn add(&mut self, other: &Self) {
         self.lines += other.lines;
         self.head += other.head;
@@ -141,9 +142,9 @@ pub struct Omitted {
 /// The text of a run as its profile shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Captured {
-    /// Merged from the start, or joined for showing.
+    /// Merged from the start, or joined for display.
     One(Capture),
-    /// Each stream with a window of its own.
+    /// Each stream with its own window.
     Apart {
         /// stdout.
         out: Capture,
@@ -159,7 +160,7 @@ pub struct Written {
     pub bytes: u64,
     /// Newlines of both streams together.
     pub lines: u64,
-    /// Bytes of stderr, where the streams are apart.
+    /// Bytes of stderr, if the streams are separate.
     pub stderr_bytes: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! The window over rendered lines: what a person would see in a terminal, cut to size.
 //!
 //! Like [`super::window`], but lines are rendered first (escape sequences, `\r`, the cap on their
-//! length) and limits count the bytes of that. Newlines are never added or taken away, so that line
-//! numbers are those of the stream.
+//! length) and limits count rendered bytes. Newlines are never added or removed, so line numbers
+//! are those of the stream.
 
 use super::ends::{self, End, Shown};
 use super::plain_line::{Cap, ELLIPSIS};
@@ -74,7 +74,7 @@ pub(crate) fn capture(
     })
 }
 
-/// The last `limit` bytes of rendered text of a stream that may still grow behind `length`.
+/// The last `limit` bytes of rendered text of a stream that may still grow beyond `length`.
 pub(crate) fn tail(source: &dyn Source, length: u64, limit: usize) -> io::Result<String> {
     let end = ends::last_lines(source, length, None, limit)?;
     Ok(suffix(&end, limit).text)
@@ -100,14 +100,14 @@ impl Part {
         self.cut_lines += u64::from(shown.cut > 0);
     }
 
-    /// A line of which only this much is shown: its bytes count as they are shown.
+    /// A partly shown line: its bytes count as they are shown.
     fn count_piece(&mut self, text: &str) {
         self.raw += text.len() as u64;
         self.lines += u64::from(!text.is_empty());
         self.newlines += u64::from(text.ends_with('\n'));
     }
 
-    /// The same of a line's end, where it may be seen that it is cut.
+    /// Likewise for the end of a line, where the cut may be visible.
     fn count_end(&mut self, text: &str, shown: &Shown) {
         self.count_piece(text);
         if shown.cut > 0 && text.trim_end_matches('\n').ends_with(ELLIPSIS) {
@@ -128,7 +128,7 @@ fn joined(end: &End) -> Part {
     part
 }
 
-/// The first `limit` bytes, or a little less where a character would be cut.
+/// The first `limit` bytes, or a little less to keep a character whole.
 fn prefix(end: &End, limit: usize) -> Part {
     let mut part = Part::default();
     for shown in &end.lines {
@@ -147,7 +147,7 @@ fn prefix(end: &End, limit: usize) -> Part {
     part
 }
 
-/// The last `limit` bytes, or a little less where a character would be cut.
+/// The last `limit` bytes, or a little less to keep a character whole.
 fn suffix(end: &End, limit: usize) -> Part {
     let mut part = Part::default();
     let mut pieces: Vec<&str> = Vec::new();

@@ -1,8 +1,8 @@
 //! The one truncation algorithm: which part of a stream a reply shows.
 //!
 //! Limits count bytes of decoded text, because that is what a reply costs. Decoding never shortens,
-//! so one raw byte more than `max` decides whether a text is whole; of a longer one only its ends are
-//! read, and memory is bounded whatever the stream's length is. That one byte is also enough to keep
+//! so one raw byte more than `max` decides whether a text fits; only the ends of a longer one are
+//! read, and memory is bounded whatever the stream's length. That one byte is also enough to keep
 //! characters whole at the edge of what was read: an incomplete one there has at most three bytes,
 //! counts as three when it is decoded, and so is always the one that no longer fits.
 
@@ -15,32 +15,34 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::io;
 
-/// How much of a text is shown, and what stands in for the rest.
+/// How much of a text is shown, and what replaces the rest.
 ///
 /// Every strategy of every profile is a value of this: keep the head (`tail = 0`), keep both ends,
 /// keep a middle snip. A text of at most `max` bytes is shown as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// A decoded text of at most so many bytes is shown whole.
+    /// A decoded text of at most this many bytes is shown in full.
     pub max: usize,
-    /// Of a longer one, at most the first so many bytes,
+    /// Of a longer one, at most this many first bytes,
     pub head: usize,
-    /// and at most the last so many bytes. `head + tail` is at most `max`.
+    /// and at most this many last bytes. `head + tail` is at most `max`.
     pub tail: usize,
-    /// Their arrangement. Placeholders: `{head}`, `{head_lines}` (the same with a newline at its end),
-    /// `{tail}`, `{got}` and `{max}` (sizes for people, `195kB`), `{omitted_bytes}`, `{omitted_lines}`,
-    /// `{elided_lines}` and `{elided_size}` (the same as `1,234 lines` and `11.7KB`), `{artifact}`.
+    /// How they are arranged. Placeholders: `{head}`, `{head_lines}` (with a newline at its end),
+    /// `{tail}`, `{got}` and `{max}` (sizes for people, `195kB`), `{omitted_bytes}`,
+    /// `{omitted_lines}`, `{elided_lines}` and `{elided_size}` (the same as `1,234 lines` and
+    /// `11.7KB`), `{artifact}`.
     pub template: String,
-    /// What `{artifact}` is when all of the output was stored: `{address}`. Else it is empty.
+    /// The value of `{artifact}` when all of the output was stored: `{address}`. Empty otherwise.
     #[serde(default)]
     pub artifact: String,
-    /// What holds where a setting says how much of the start is shown; none where no setting may.
+    /// What applies if a setting says how much of the start is shown; `None` if no setting may.
     #[serde(default)]
     pub settable_head: Option<SettableHead>,
 }
 
-/// The arrangements of a window whose head is set, in place of its template and with the same placeholders.
+/// The arrangements of a window whose head is set: they replace its template and have the same
+/// placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettableHead {
@@ -50,13 +52,13 @@ pub struct SettableHead {
     pub end_only: String,
 }
 
-/// Stores the output of the run that is being shown, if that is wanted and possible. A window that
-/// has to leave something out asks for it.
+/// Stores the output of the run being shown, if that is wanted and possible. A window that has to
+/// leave something out calls it.
 pub(crate) type Keep<'a> = dyn FnMut() -> Option<Kept> + 'a;
 
 impl Window {
-    /// Shows at most so many bytes of the start, where the profile lets that be set. The end keeps at least
-    /// half of the room: that is where a command says how it went.
+    /// Shows at most this many bytes of the start, if the profile lets that be set. The end keeps
+    /// at least half of the room: that is where a command says how it went.
     pub(crate) fn set_head(&mut self, bytes: u64) {
         if let Some(settable) = &self.settable_head {
             let most = self.max / 2;
@@ -114,12 +116,12 @@ impl Window {
 pub(super) struct Parts<'a> {
     pub(super) head: &'a str,
     pub(super) tail: &'a str,
-    /// How long it is in all.
+    /// Its total length.
     pub(super) got: u64,
     pub(super) omitted: Omitted,
 }
 
-/// A part of the stream as text, and what of the stream it is.
+/// A part of the stream as text, and which part it is.
 #[derive(Debug, Default)]
 struct Shown {
     text: String,
@@ -129,8 +131,8 @@ struct Shown {
 
 /// Cuts `source` to `window`.
 ///
-/// What the source no longer has becomes a line in its place and counts as omitted. `{got}` is the
-/// decoded size where the whole had to be read to know it, else the size of the stream.
+/// What the source no longer has is replaced by a line and counts as omitted. `{got}` is the
+/// decoded size if the whole had to be read, otherwise the size of the stream.
 pub(crate) fn capture(
     source: &dyn Source,
     window: &Window,
@@ -195,7 +197,7 @@ pub(crate) fn capture(
     })
 }
 
-/// Lines of a text, also counting parts of lines at its ends.
+/// Lines of a text, including partial lines at its ends.
 fn lines_in(text: &str) -> u64 {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
     newlines + u64::from(!text.is_empty() && !text.ends_with('\n'))
@@ -210,7 +212,7 @@ fn length(segments: &[Segment]) -> u64 {
     lengths.sum()
 }
 
-/// Bytes of text that the segments need at most.
+/// Most bytes of text that the segments need.
 fn cost(segments: &[Segment]) -> usize {
     segments
         .iter()
@@ -221,7 +223,7 @@ fn cost(segments: &[Segment]) -> usize {
         .sum()
 }
 
-/// The longest start of the segments whose text has at most `limit` bytes.
+/// The longest prefix of the segments whose text has at most `limit` bytes.
 fn head_of(segments: Vec<Segment>, limit: usize) -> Vec<Segment> {
     let mut room = limit;
     let mut head = Vec::new();
@@ -247,7 +249,7 @@ fn head_of(segments: Vec<Segment>, limit: usize) -> Vec<Segment> {
     head
 }
 
-/// The longest end of the stream whose text has at most `limit` bytes.
+/// The longest suffix of the stream whose text has at most `limit` bytes.
 fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Segment>> {
     if limit == 0 {
         return Ok(Vec::new());
@@ -278,7 +280,7 @@ fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Seg
     Ok(tail)
 }
 
-/// Makes the text of segments that are shown in full.
+/// The text of segments that are shown in full.
 fn render(segments: &[Segment]) -> Shown {
     let mut shown = Shown::default();
     for segment in segments {
@@ -314,7 +316,7 @@ pub(crate) fn counted_lines(count: u64) -> String {
     format!("{} {noun}", grouped(count))
 }
 
-/// A number with its digits in groups of three.
+/// A number with its digits grouped by three.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();

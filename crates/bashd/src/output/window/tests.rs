@@ -99,7 +99,7 @@ fn show(units: &[Unit]) -> (String, usize, usize) {
     (text, raw, lines)
 }
 
-/// The same window by reading everything: what `capture` must equal.
+/// The same window by reading everything: `capture` must equal it.
 fn naive(bytes: &[u8], source: &Fixed, window: &Window) -> (String, Option<(usize, usize)>) {
     let units = units_of(bytes, source);
     let all_lines = bytes.split(|byte| *byte == b'\n').count() - 1;

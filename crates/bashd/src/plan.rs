@@ -38,13 +38,13 @@ use std::time::Duration;
 pub struct Plan {
     /// Program and arguments of the shell, without the script.
     pub shell: Shell,
-    /// The text that the shell gets; none where a program is started without a shell.
+    /// The text that the shell gets; `None` if a program is started without a shell.
     pub script: Option<String>,
-    /// The working directory, held open so that it can't be swapped meanwhile.
+    /// The working directory, held open so that it cannot be swapped meanwhile.
     pub cwd: Directory,
     /// The whole environment.
     pub env: Variables,
-    /// The environment as a client hears of it that runs the command itself.
+    /// The environment as described to a client that runs the command itself.
     pub client_env: ClientEnvironment,
     /// What the command reads.
     pub stdin: Stdin,
@@ -52,41 +52,41 @@ pub struct Plan {
     pub streams: Streams,
     /// Which lines of the whole output are shown.
     pub lines: LineLimits,
-    /// Directories that are made before anything runs.
+    /// Directories that are created before anything runs.
     pub make_directories: Vec<PathBuf>,
     /// When and how the run is ended.
     pub limits: Limits,
     /// How much output is kept.
     pub quota: Quota,
-    /// The session in whose shell the command runs; none for a shell of its own.
+    /// The session in whose shell the command runs; `None` for its own shell.
     pub session: Option<SessionPlan>,
     /// A script that the shell sources before the command.
     pub snapshot: Option<PathBuf>,
-    /// The program that the script is a call of, if it is that and nothing else.
+    /// The program that the script calls, if it does nothing else.
     pub program: Option<OneProgram>,
-    /// Whether the shell takes over what the user's rc file sets up, where that can be had.
+    /// Whether the shell loads what the user's rc file sets up, if there is a snapshot.
     pub wants_snapshot: bool,
-    /// Whether a shell that has already started will do.
+    /// Whether an already started shell will do.
     pub warmth: Warmth,
-    /// What the caller should know about what was decided.
+    /// What the caller should know about these decisions.
     pub notes: Vec<String>,
-    /// Directory of this run, made when something of it must outlive the call.
+    /// Directory of this run, created when some of it must outlive the call.
     pub directory: PathBuf,
-    /// The size of the command's terminal, which it has in place of pipes.
+    /// The size of the command's terminal, which replaces its pipes.
     pub terminal: Option<Size>,
-    /// What is to be said about the plan.
+    /// Notices about the plan.
     pub notices: Vec<Notice>,
     /// Whether more input may be sent while it runs.
     pub stdin_open: bool,
-    /// When it goes on as a job, if it does.
+    /// When it continues as a job, if it does.
     pub handover: Option<Handover>,
     /// What it would be as a job.
     pub job: JobPlan,
-    /// What it may use up, where that is limited.
+    /// Its resource limits, if any.
     pub(crate) restraint: Option<Restraint>,
 }
 
-/// A program that a script is a call of.
+/// A program that a script calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneProgram {
     /// Its whole path.
@@ -95,13 +95,13 @@ pub struct OneProgram {
     pub replaces_shell: bool,
 }
 
-/// Whether a shell that has already started will do.
+/// Whether an already started shell will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warmth {
     /// It must be a new one.
     Cold,
-    /// One that has sourced the plan's snapshot will do; without a snapshot a new one is as good, since
-    /// it becomes the one program that it is to run.
+    /// One that has sourced the plan's snapshot will do; without a snapshot a new one is as good,
+    /// since it becomes the one program that it should run.
     WarmWithSnapshot,
     /// It will.
     Warm,
@@ -116,7 +116,7 @@ impl Plan {
         self.snapshot = Some(snapshot);
     }
 
-    /// What a shell gets that has sourced already what it should.
+    /// What a shell gets that has already sourced what it should.
     pub(crate) fn script_of_started_shell(&self) -> Option<String> {
         let script = self.script.as_ref()?;
         Some(match &self.program {
@@ -129,7 +129,7 @@ impl Plan {
         })
     }
 
-    /// What a new shell gets: the script behind what it sources first.
+    /// What a new shell gets: the script, after what it sources first.
     pub(crate) fn script_of_new_shell(&self) -> Option<Vec<u8>> {
         let script = self.script_of_started_shell()?;
         let Some(snapshot) = &self.snapshot else {
@@ -142,7 +142,7 @@ impl Plan {
         Some(text)
     }
 
-    /// Whether a shell that has already started will do.
+    /// Whether an already started shell will do.
     pub(crate) fn suits_warm_shell(&self) -> bool {
         let by_kind = match self.warmth {
             Warmth::Cold => false,
@@ -156,7 +156,7 @@ impl Plan {
             && self.restraint.is_none()
     }
 
-    /// The environment without the id of the run, which a shell that waits can't know.
+    /// The environment without the id of the run, which a waiting shell cannot know.
     pub(crate) fn env_of_shell(&self) -> Variables {
         let mut env = self.env.clone();
         env.retain(|name| name != environment::RUN_VARIABLE);
@@ -181,7 +181,7 @@ pub enum Stdin {
     Null,
     /// These bytes, as a file.
     Bytes(Vec<u8>),
-    /// Whatever is open there: a file of any length, a pipe that has no end yet.
+    /// Whatever is open there: a file of any length, a pipe that has not ended yet.
     Open(Arc<OwnedFd>),
 }
 
@@ -196,9 +196,9 @@ impl Stdin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Streams {
-    /// One pipe: the order of stdout and stderr is true, but nobody can tell them apart.
+    /// One pipe: the order of stdout and stderr is exact, but they cannot be told apart.
     Merged,
-    /// Two pipes: the streams are apart, their mutual order is not knowable.
+    /// Two pipes: the streams are separate, their relative order is unknown.
     Apart,
 }
 
@@ -209,11 +209,11 @@ pub struct Limits {
     pub timeout: Duration,
     /// From TERM to KILL.
     pub grace: Duration,
-    /// After the shell's exit, while something of its tree lives: return after so long a silence.
+    /// After the shell's exit, while something in its tree lives: return after this much silence.
     pub drain_silence: Duration,
-    /// The same, in all, however chatty a survivor is.
+    /// Total bound for that, however chatty a survivor is.
     pub drain_total: Duration,
-    /// What happens to what a normally finished shell left running.
+    /// What happens to processes that a normally finished shell left running.
     pub survivors: Survivors,
 }
 
@@ -230,13 +230,13 @@ pub enum Survivors {
 /// How many bytes of a run's output the spool keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Quota {
-    /// The first so many bytes.
+    /// This many first bytes.
     pub head: u64,
-    /// The last so many bytes.
+    /// This many last bytes.
     pub ring: u64,
 }
 
-/// One word for a shell, whatever it holds.
+/// Quotes text as one word for a shell, whatever it contains.
 pub(crate) fn quote(text: &mut Vec<u8>, word: &[u8]) {
     text.push(b'\'');
     for &byte in word {

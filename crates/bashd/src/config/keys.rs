@@ -1,7 +1,8 @@
 //! The table of configuration keys: name, variable, what a value must be, whether it acts yet.
 //!
 //! What a key means is not here but in `config/default.toml`, which also shows the defaults. They
-//! stand here as well, because every start would otherwise parse that file; a test compares the two.
+//! stand here as well, because every start would otherwise parse that file; a test compares the
+//! two.
 
 use super::env_vars;
 

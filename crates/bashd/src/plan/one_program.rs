@@ -1,8 +1,9 @@
-//! A script that is the call of one program, and a shell that may become it.
+//! A script that calls a single program, and a shell that may become it.
 //!
-//! `bash -c /bin/true` does not start the program, it becomes it. A shell that has sourced a snapshot evaluates its script,
-//! and would fork first, which takes a third of a millisecond and shows in `SHLVL`, and when a signal ends the program. So
-//! it is told to `exec` where nothing that the snapshot set up could have a say in what the name means.
+//! `bash -c /bin/true` does not start the program, it becomes it. A shell that has sourced a
+//! snapshot evaluates its script, and would fork first, which takes a third of a millisecond and
+//! shows in `SHLVL`, and when a signal ends the program. So it is told to `exec` if nothing that
+//! the snapshot set up could affect what the name means.
 
 use super::resolve::Setting;
 use super::{OneProgram, Plan};
@@ -10,16 +11,17 @@ use crate::rewrite::Command;
 use crate::script::Shape;
 use rustix::fs::{Access, Mode, OFlags};
 
-/// How a program begins that the kernel starts itself, without an interpreter that may be missing.
+/// The first bytes of a program that the kernel starts itself, without an interpreter that may be
+/// missing.
 const ELF: &[u8] = b"\x7fELF";
 
-/// Options of a shell that shows what it evaluates.
+/// Options with which a shell shows what it evaluates.
 const TELLING: [&str; 2] = ["set -o xtrace", "set -o verbose"];
 
 impl Plan {
-    /// Has a shell that sources this snapshot become its program, if the snapshot leaves that alone.
+    /// Makes a shell that sources this snapshot become its program, if the snapshot allows it.
     pub(crate) fn become_program(&mut self, snapshot: &[u8]) {
-        // What else a shell sources may have set a trap.
+        // Anything else that a shell sources may have set a trap.
         let is_sourced_alone = self.env.get("BASH_ENV").is_none();
         if let Some(program) = &mut self.program {
             let path = &program.path;
@@ -29,7 +31,7 @@ impl Plan {
     }
 }
 
-/// The program that a script is a call of, where the script is just the command that was judged.
+/// The program that a script calls, if the script is just the command that was judged.
 pub(super) fn of(
     setting: Setting<'_>,
     command: &Command,
@@ -45,7 +47,8 @@ pub(super) fn of(
     })
 }
 
-/// The program that a simple command calls by its whole path, in letters that mean nothing to a shell.
+/// The program that a simple command calls by its full path, spelled in characters that mean
+/// nothing to a shell.
 fn program_of(script: &str) -> Option<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-".contains(&byte);
     let length = script.bytes().take_while(|&byte| is_plain(byte)).count();
@@ -54,7 +57,8 @@ fn program_of(script: &str) -> Option<&str> {
     (ends && program.starts_with('/')).then_some(program)
 }
 
-/// Whether neither a function nor an alias can have this name, and nobody would see how it was called.
+/// Whether neither a function nor an alias can have this name, and nobody could see how it was
+/// called.
 fn leaves_alone(snapshot: &[u8], program: &str) -> bool {
     let mut troubling = TELLING.into_iter().chain([program]);
     !troubling.any(|text| memchr::memmem::find(snapshot, text.as_bytes()).is_some())

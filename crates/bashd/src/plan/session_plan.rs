@@ -5,7 +5,7 @@ use super::{Directory, SessionKey, SessionPlan, Shell, Stdin, environment, sessi
 use crate::guard::safe_mode::Form;
 use std::ffi::OsStr;
 
-/// The session of a call, or what is to be said if it should have one and can't.
+/// The session of a call, or what to say if it should have one and cannot.
 pub(super) fn or_notes(
     wish: Wish<'_>,
     text: Option<String>,
@@ -22,7 +22,7 @@ pub(super) fn or_notes(
     }
 }
 
-/// The session of a call that has one; what is to be said if it can't have one.
+/// The session of a call that has one; what to say if it cannot have one.
 fn plan_session(
     wish: Wish<'_>,
     text: &str,

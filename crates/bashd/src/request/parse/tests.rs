@@ -1,4 +1,4 @@
-//! Tests of inputs: what each profile accepts, and in which words it refuses.
+//! Tests of inputs: what each profile accepts, and the words in which it refuses.
 
 use super::*;
 use crate::request::{Accepted, Ends};

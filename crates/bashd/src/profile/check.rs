@@ -1,4 +1,5 @@
-//! What a profile file must hold beyond its types: parts that fit each other, texts that fill.
+//! What a profile file must satisfy beyond its types: parts that fit together, texts whose
+//! placeholders can be filled.
 
 use super::Profile;
 use super::parameters::Sets;
@@ -10,7 +11,7 @@ use crate::output::window::Window;
 use crate::template::unknown_placeholder;
 use crate::urls;
 
-/// Says what is wrong with a profile, if something is.
+/// Describes what is wrong with a profile, if anything.
 pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_parameters(profile)?;
     check_limits(profile)?;

@@ -1,4 +1,4 @@
-//! From a run to what its profile shows of it: windows, counts, and what got lost.
+//! From a run to what its profile shows: windows, counts, and what was lost.
 
 use super::Profile;
 use super::minimized::minimized;
@@ -21,15 +21,15 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-/// What the engine has for showing output.
+/// What the engine provides for showing output.
 #[derive(Clone, Copy)]
 pub(crate) struct Means<'a> {
     pub(crate) store: &'a Store,
-    /// Nothing where the minimizer is switched off.
+    /// `None` if the minimizer is disabled.
     pub(crate) minimizer: Option<&'a Settings>,
 }
 
-/// What a run that was carried out, or not, comes to.
+/// The ending of a run that was carried out, or not.
 pub(crate) fn conclude(
     profile: &Profile,
     plan: &Plan,
@@ -68,7 +68,7 @@ fn is_written(profile: &Profile, plan: &Plan, error: &Error) -> bool {
     wants && plan.terminal.is_some() && error.kind() == ErrorKind::Spawn
 }
 
-/// A command in a terminal that could not be started, as the document tells it.
+/// A command whose terminal could not be started, in the document's form.
 fn never_started(
     profile: &Profile,
     plan: &Plan,
@@ -93,7 +93,8 @@ fn finished(
 ) -> io::Result<Finished> {
     let mut notices = accepted.notices.clone();
     notices.extend(plan.notes.iter().chain(&run.notes).map(Notice::request));
-    // Where nobody asked for a session by name, its end is data only: the document's texts stay as they are.
+    // If nobody asked for a session by name, its end is data only: the document's texts stay as
+    // they are.
     let is_asked_for = plan.session.as_ref().is_some_and(|plan| plan.is_asked_for);
     notices.extend(run.session_reset.filter(|_| is_asked_for).map(|reset| {
         let loss = reset.loss();
@@ -158,14 +159,14 @@ fn finished(
     })
 }
 
-/// What a call returns whose command goes on. Its output is stored already: the job's file.
+/// What a call returns whose command continues. Its output is already stored: the job's file.
 fn handed(
     profile: &Profile,
     plan: &Plan,
     run: HandedOver,
     accepted: &Accepted,
 ) -> io::Result<Handed> {
-    // The same end for everything that is said about the output: it goes on growing.
+    // The same end for everything that is said about the output: it keeps growing.
     let fixed = |spool: SpoolReader| {
         let (bytes, lines) = (spool.readable_end(), spool.lines());
         spool.ending_at(bytes, lines)
@@ -185,7 +186,7 @@ fn handed(
     })
 }
 
-/// Stores a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
+/// Stores a run's output, if its profile does that. A failure only means that there is no artifact.
 fn stored(profile: &Profile, plan: &Plan, run: &Run, store: &Store, kind: Kind) -> Option<Kept> {
     if profile.output.artifacts == Artifacts::Never {
         return None;
@@ -275,7 +276,7 @@ fn out_of_memory(limits: &LimitsInForce) -> Option<String> {
     ))
 }
 
-/// What the disk did not take. What a quota dropped is as configured, and told by the counts.
+/// What the disk did not store. What a quota dropped is as configured, and shows in the counts.
 fn lost(spool: &SpoolReader) -> Option<String> {
     let error = spool.storage_error()?;
     let lost = crate::counted::counted(

@@ -1,4 +1,5 @@
-//! What is shown of a run where its profile minimizes: the digest of its output, once the raw output is stored.
+//! What is shown of a run if its profile minimizes: the digest of its output, once the raw output
+//! is stored.
 
 use super::Profile;
 use super::rules::Minimize;
@@ -15,13 +16,13 @@ use std::io;
 /// Bytes of the longest footer.
 const LONGEST_FOOTER: usize = 64;
 
-/// What is shown in place of the raw output, and the filter that made it.
+/// What is shown instead of the raw output, and the filter that made it.
 pub(super) struct Minimized {
     pub(super) captured: Captured,
     pub(super) filter: String,
 }
 
-/// The digest within the profile's window; nothing where the raw output is to be shown.
+/// The digest within the profile's window; `None` if the raw output should be shown.
 pub(super) fn minimized(
     profile: &Profile,
     plan: &Plan,
@@ -32,7 +33,7 @@ pub(super) fn minimized(
     let (Some(settings), Some(script)) = (settings, plan.script.as_deref()) else {
         return Ok(None);
     };
-    // Whoever asks for certain lines wants those.
+    // A caller that asks for certain lines wants exactly those.
     let is_wanted = profile.output.minimize == Minimize::On
         && plan.lines.is_none()
         && plan.terminal.is_none()
@@ -59,7 +60,7 @@ pub(super) fn minimized(
     if digest.text.len() + LONGEST_FOOTER >= raw.len() {
         return Ok(None);
     }
-    // The raw output is stored first. If it can't be, it is shown.
+    // The raw output is stored first. If that fails, it is shown.
     let Some(kept) = keep().filter(|kept| kept.dropped == 0) else {
         return Ok(None);
     };
@@ -84,7 +85,7 @@ pub(crate) fn with_footer(mut digest: String, id: u64) -> String {
     digest
 }
 
-/// All of a stream as text; nothing if some of it is gone.
+/// All of a stream as text; `None` if some of it is gone.
 fn whole_text(source: &dyn Source) -> io::Result<Option<String>> {
     let mut bytes = Vec::with_capacity(source.len() as usize);
     for piece in source.read(0..source.len())? {

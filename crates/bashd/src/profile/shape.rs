@@ -359,7 +359,8 @@ fn full_result(finished: &Finished) -> Value {
         ("left_behind", json!(finished.left_behind)),
         ("notices", json!(notices)),
     ];
-    // `json!` would let the map grow four times, which costs more than everything else in a short reply.
+    // `json!` would let the map grow four times, which costs more than everything else in a short
+    // reply.
     let mut result = Map::with_capacity(fields.len());
     result.extend(fields.map(|(name, value)| (name.to_owned(), value)));
     result.into()

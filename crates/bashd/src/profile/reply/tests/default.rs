@@ -1,4 +1,4 @@
-//! `default`, and what holds in every profile.
+//! `default`, and what applies in every profile.
 
 use super::*;
 use crate::config::Config;

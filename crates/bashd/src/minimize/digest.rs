@@ -1,4 +1,4 @@
-//! One text through its filter and the lossless tier: everything that may panic or work too long.
+//! One text through its filter and the lossless tier: everything that may panic or take too long.
 
 use super::families::{self, Filter, Input};
 use super::invocation::Invocation;
@@ -11,7 +11,7 @@ use super::{
     Digest, LEAST_SAVED, LEAST_SHARE, LOSSLESS, MARKER, Reach, Settings, Subject, Unchanged,
 };
 
-/// Lines at the end of a failed run that stay whole.
+/// Lines at the end of a failed run that are kept in full.
 const LAST_LINES: usize = 5;
 
 /// The filter for a text.
@@ -52,7 +52,7 @@ pub(super) fn digest(
             best = filtered;
         }
     }
-    // What people know how to read is not given another form for next to nothing.
+    // A form that people know how to read is not changed for next to nothing.
     let least = LEAST_SAVED + visible.len() / LEAST_SHARE;
     if best.text.len() + least > visible.len() {
         best = Digest {
@@ -77,7 +77,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// What the filter makes of the text; nothing where there is none.
+    /// What the filter makes of the text; `None` if there is no filter.
     fn apply(
         self,
         visible: &str,
@@ -122,7 +122,7 @@ fn split_last_lines(text: &str) -> (&str, &str) {
     text.split_at_checked(at).unwrap_or((text, ""))
 }
 
-/// Adds the visible changes of the lossless tier, and the line that says what was done.
+/// Adds the visible changes of the lossless tier, and the line that describes what was done.
 fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
     let (text, reshaped) = lossless::reshape(&written.text, finish, work);
     let left_out = written.left_out.iter().map(|(_, lines)| lines).sum();

@@ -5,7 +5,7 @@ use super::{Filter, Input, after_any};
 
 pub(super) struct PythonPackages;
 
-/// What is said while packages are fetched and built.
+/// What is printed while packages are fetched and built.
 const PROGRESS: &[(&str, &str)] = &[
     ("Collecting ", "Collecting"),
     ("Downloading ", "Downloading"),
@@ -97,7 +97,7 @@ impl Filter for PythonPackages {
     }
 }
 
-/// `1: fact: shop depends on flask (>=3)`: what poetry thinks aloud.
+/// `1: fact: shop depends on flask (>=3)`: poetry thinking aloud.
 fn is_resolving(trimmed: &str) -> bool {
     let said = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
     said.len() < trimmed.len()

@@ -1,4 +1,5 @@
-//! Stored output of real runs: every byte up to the quota, exact counts beyond it, and replies that never depend on it.
+//! Stored output of real runs: every byte up to the quota, exact counts beyond it, and replies that
+//! never depend on it.
 
 use crate::profile_under_test::{Contract, end, running};
 use bashd::artifact::{Range, Selection, parse_id};

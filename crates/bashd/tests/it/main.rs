@@ -2,45 +2,45 @@
 //!
 //! | file | shows |
 //! |---|---|
-//! | `artifacts` | stored output: every byte up to the quota, exact counts beyond it, failures that change no reply |
-//! | `client_terminal` | commands in terminals of a client, which may be slow, deaf, forgetful or gone |
+//! | `artifacts` | stored output: every byte within the quota, exact counts beyond it |
+//! | `client_terminal` | commands in terminals of a client that may be slow, deaf or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
-//! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
+//! | `contracts` | every case id of the profiles' documents has a test, and every decision |
 //! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
-//! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
-//! | `faults` | bad input, hostile commands, killed processes, full disks: a clear reply in bounded time, nothing left |
-//! | `guard` | what the guard denies never runs; who is asked; what the environment can't slip past it |
+//! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run with its bytes |
+//! | `faults` | bad input, hostile commands, killed processes, full disks: a clear reply in time |
+//! | `guard` | what the guard denies never runs; who is asked; the environment cannot bypass it |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
-//! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
+//! | `guard_properties` | any text gets a verdict in linear time; no wrapper or quote evades it |
 //! | `harness` | `harness`'s document on the real engine |
 //! | `hostile_repository` | strict safe mode where the repository wants to run programs |
-//! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
-//! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
-//! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
-//! | `minimize_calls` | calls whose output is minimized: stored first, shown in less, switched off |
-//! | `minimize_cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
-//! | `minimize_properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
+//! | `interceptor` | commands with a better tool: defaults, own rules, bad rules |
+//! | `jobs` | background work: created, followed, awaited, answered, ended; outlives the host |
+//! | `many_calls` | thousands of calls in a row, and many at once, each with its own reply |
+//! | `minimize_calls` | calls whose output is minimized: stored first, shortened, disabled |
+//! | `minimize_cases` | recorded outputs of real tools: what is shown, its facts, tokens saved |
+//! | `minimize_properties` | every filter on any text: never larger, no failure lost, idempotent |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
 //! | `phoenix` | `phoenix`'s document on the real engine |
 //! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
-//! | `pi_urls` | internal URLs on the real engine: paths that bash reads, directories made, refusals |
-//! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
-//! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods, many at once |
+//! | `pi_urls` | internal URLs on the real engine: paths, created directories, refusals |
+//! | `profile_under_test` | (no tests) a profile on the real engine, for contract tests |
+//! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
 //! | `screens` | recorded programs against the screen of another emulator |
 //! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
-//! | `snapshot` | what the user's rc file sets up is there in shells that never read it; bad rc files |
+//! | `snapshot` | what the user's rc file sets up, in shells that never read it; bad rc files |
 //! | `soundness` | long scripts that are said to be right: real bash finds no mistake in them |
-//! | `sources` | (no tests) the repository's files and the names of its tests, for `contracts` and `tidy` |
+//! | `sources` | (no tests) the repository's files and test names, for `contracts` and `tidy` |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
 //! | `voice` | `voice`'s document on the real engine, with each shell of its order |
-//! | `warm` | shells that were started ahead: same as new ones, used once, passed over when they don't suit |
+//! | `warm` | shells started ahead: same as new ones, used once, skipped if unsuitable |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(

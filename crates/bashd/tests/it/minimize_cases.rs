@@ -1,7 +1,8 @@
 //! Recorded outputs of real tools: what is shown of each, its facts, and the tokens saved.
 //!
-//! A case is a folder `tests/cases/minimize/TOOL/CASE/` with `command`, `exit`, `raw`, `expected` and `facts`. With
-//! `BASHD_BLESS=1` these tests write `expected` and the table of `docs/minimizer.md` instead of comparing them.
+//! A case is a folder `tests/cases/minimize/TOOL/CASE/` with `command`, `exit`, `raw`, `expected`
+//! and `facts`. With `BASHD_BLESS=1` these tests write `expected` and the table of
+//! `docs/minimizer.md` instead of comparing them.
 
 use crate::sources;
 use bashd::minimize::{Digest, Reach, Settings, Subject, Unchanged, minimize};
@@ -140,7 +141,8 @@ fn no_fact_is_lost() {
     assert!(lost.is_empty(), "{} facts are lost: {lost:#?}", lost.len());
 }
 
-/// A shown text, and its lines with the beginnings that stand before them and each with one place of its list.
+/// A shown text, and its lines with the beginnings that stand before them and each with one place
+/// of its list.
 pub(crate) struct Shown {
     text: String,
     expanded: String,

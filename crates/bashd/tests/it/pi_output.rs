@@ -1,4 +1,5 @@
-//! `pi`, end to end: what of the output is shown, what is said about the rest, how calls end, live snapshots.
+//! `pi`, end to end: what of the output is shown, what is said about the rest, how calls end, live
+//! snapshots.
 
 use crate::profile_under_test::{Contract, running};
 use bashd::plan::Quota;

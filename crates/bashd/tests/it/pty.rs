@@ -1,4 +1,5 @@
-//! Commands in a terminal: everything they wrote, hang-up, job control, keys, sizes, floods, many at once.
+//! Commands in a terminal: everything they wrote, hang-up, job control, keys, sizes, floods, many
+//! at once.
 
 use crate::profile_under_test::{Contract, end, running, wait_until_nothing_runs};
 use bashd::config::{Config, Surroundings};

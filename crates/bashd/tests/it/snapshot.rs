@@ -1,4 +1,5 @@
-//! What the user's rc file sets up is there in shells that never read it; bad rc files harm nothing.
+//! What the user's rc file sets up is there in shells that never read it; bad rc files harm
+//! nothing.
 
 use crate::engine_under_test::{engine, engine_without_sessions};
 use bashd::snapshot::{Standing, standing};

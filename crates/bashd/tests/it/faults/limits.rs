@@ -1,4 +1,5 @@
-//! Limits of processes, descriptors and file sizes: told clearly, and the engine works again without them.
+//! Limits of processes, descriptors and file sizes: told clearly, and the engine works again
+//! without them.
 
 use super::scene::{
     Answer, GRACE, Held, SLACK, Scene, fork_server, is_root, request, spare_keeper, wait_until,

@@ -176,7 +176,8 @@ pub(crate) struct Run {
     /// Give the command a terminal, of the size of ours, or of 120 columns and 40 rows.
     #[arg(long)]
     pub(crate) pty: bool,
-    /// Return at once; the command goes on as a job (`bashd jobs`), until --timeout if that is given.
+    /// Return at once; the command goes on as a job (`bashd jobs`), until --timeout if that is
+    /// given.
     #[arg(long)]
     pub(crate) background: bool,
     /// What happens at the timeout: kill ends the command, background lets it go on as a job.
@@ -237,8 +238,8 @@ pub(crate) struct Check {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The shell script to judge, as one argument; `-` reads JSON lines `{"id", "command", "tools"?}`
-    /// from stdin and answers each with one.
+    /// The shell script to judge, as one argument; `-` reads JSON lines
+    /// `{"id", "command", "tools"?}` from stdin and answers each with one.
     pub(crate) command: String,
     #[command(flatten)]
     pub(crate) judging: Judging,
@@ -253,8 +254,8 @@ pub(crate) enum Hook {
 
 /// Answer a `PreToolUse` event of Claude Code on stdin.
 ///
-/// What is allowed is left to the agent's own permissions. Never fails open: what can't be judged is asked
-/// about or blocked (status 2).
+/// What is allowed is left to the agent's own permissions. Never fails open: what can't be judged
+/// is asked about or blocked (status 2).
 #[derive(Debug, Args)]
 pub(crate) struct ClaudeCode {
     /// Judge as this profile does; the configured one by default.

@@ -14,10 +14,12 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
+/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on
+/// stdout.
 ///
-/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output that is not to be
-/// touched (short, a machine's format, the content of a file) comes out as it went in. Exit status 0 in every case.
+/// Without `--command` only what carries no fact goes: escapes, overwritten frames, repeats. Output
+/// that is not to be touched (short, a machine's format, the content of a file) comes out as it
+/// went in. Exit status 0 in every case.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Minimize {

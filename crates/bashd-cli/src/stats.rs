@@ -19,9 +19,10 @@ const TOKENIZER: &str = "o200k_base";
 
 /// Show what minimizing output saved, by command.
 ///
-/// Tokens (of `o200k_base`) that calls showed, against those that they would have shown within their profile's window. What
-/// was read of the raw output afterwards is a cost; a loss is a negative number. Where the raw output is gone, the
-/// figures are estimated from bytes, and said to be (~).
+/// Tokens (of `o200k_base`) that calls showed, against those that they would have shown within
+/// their profile's window. What was read of the raw output afterwards is a cost; a loss is a
+/// negative number. Where the raw output is gone, the figures are estimated from bytes, and said to
+/// be (~).
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
     /// Print one JSON object.
@@ -47,7 +48,8 @@ pub(crate) fn stats(
         ..Filter::default()
     };
     let system = |chain| Failure::of(Kind::System, chain);
-    // Its vocabulary takes a moment to be read, so only here and only when something is to be counted.
+    // Its vocabulary takes a moment to be read, so only here and only when something is to be
+    // counted.
     let mut tokenizer = None;
     let mut failed = None;
     let mut count = |text: &str| {

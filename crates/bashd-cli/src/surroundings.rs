@@ -92,8 +92,8 @@ pub(crate) fn for_commands(cwd: Option<&Path>) -> Result<bashd::Surroundings, Fa
     })
 }
 
-/// What a single command inherits. A current directory that is gone is no reason to have no reply: it
-/// goes by the path that it had, so that the reply says which one is missing.
+/// What a single command inherits. A current directory that is gone is no reason to have no reply:
+/// it goes by the path that it had, so that the reply says which one is missing.
 pub(crate) fn for_one_command() -> bashd::Surroundings {
     bashd::Surroundings {
         cwd: env::current_dir().unwrap_or_else(|_| path_of_gone_directory()),

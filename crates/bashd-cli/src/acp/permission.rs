@@ -1,4 +1,5 @@
-//! Asking the client's user whether a command may run, where a rule says so: `session/request_permission`.
+//! Asking the client's user whether a command may run, where a rule says so:
+//! `session/request_permission`.
 
 use crate::serve::asking::CanBeAsked;
 use agent_client_protocol::Client;

@@ -22,7 +22,8 @@ pub(crate) struct ArtifactList {
 
 /// Print stored output, all of it or a part.
 ///
-/// Numbers of lines and bytes are those of the command's output. Where some of it was dropped, a line says so.
+/// Numbers of lines and bytes are those of the command's output. Where some of it was dropped, a
+/// line says so.
 #[derive(Debug, Args)]
 pub(crate) struct ArtifactRead {
     /// Its number, as in `3` or `artifact://3`.

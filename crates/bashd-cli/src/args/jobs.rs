@@ -109,7 +109,8 @@ pub(crate) struct JobsFollow {
 
 /// Print what the terminal of a job shows, now or once it shows something.
 ///
-/// Exits with status 0 when that came true, 1 when the job ended before it did, 124 after --timeout.
+/// Exits with status 0 when that came true, 1 when the job ended before it did, 124 after
+/// --timeout.
 #[derive(Debug, Args)]
 pub(crate) struct JobsScreen {
     /// Its id, its short name (`bg_1`) or the name it was given.
@@ -169,8 +170,8 @@ pub(crate) struct JobsWait {
 
 /// Send input, keys, the end of input, or a signal to a job.
 ///
-/// Input needs a job that was started with `--stdin-open` or `--pty`. What is given is sent in this order: text,
-/// paste, Enter, keys.
+/// Input needs a job that was started with `--stdin-open` or `--pty`. What is given is sent in this
+/// order: text, paste, Enter, keys.
 #[derive(Debug, Args)]
 pub(crate) struct JobsSend {
     /// Its id, its short name (`bg_1`) or the name it was given.

@@ -1,9 +1,9 @@
 //! From the words of the command line to [`Cli`].
 //!
-//! All subcommands together have hundreds of options, and making them takes longer than anything else
-//! that `bashd run` does before its shell starts, or a server before it answers. So a parser that knows one of these
-//! alone comes first. What it does not take is left to the whole one, which also has the words for it. The shortest `run`
-//! of all needs neither.
+//! All subcommands together have hundreds of options, and making them takes longer than anything
+//! else that `bashd run` does before its shell starts, or a server before it answers. So a parser
+//! that knows one of these alone comes first. What it does not take is left to the whole one, which
+//! also has the words for it. The shortest `run` of all needs neither.
 
 use super::{Acp, Cli, Everywhere, Mcp, Rpc, Run, Subcommand};
 use clap::{Args, Command, FromArgMatches, Parser};

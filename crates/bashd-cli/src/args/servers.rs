@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Serve the tools of a profile to a client of the Model Context Protocol.
 ///
-/// Speaks the protocol on stdin and stdout, and ends when stdin closes; with `--http` it is reached under
-/// `/mcp` of an address, and ends by a signal.
+/// Speaks the protocol on stdin and stdout, and ends when stdin closes; with `--http` it is reached
+/// under `/mcp` of an address, and ends by a signal.
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     /// Serve HTTP here instead, on this machine only unless an address is given.
@@ -25,8 +25,8 @@ pub(crate) struct Mcp {
     /// A name by which clients may call the server, besides its address; may be repeated.
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// Answer a call after so many seconds unless it says otherwise; what still runs goes on as a job. For
-    /// profiles that know such a wait; many clients give up on a request after a minute.
+    /// Answer a call after so many seconds unless it says otherwise; what still runs goes on as a
+    /// job. For profiles that know such a wait; many clients give up on a request after a minute.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
     pub(crate) wait_max: Duration,
     #[command(flatten)]
@@ -71,8 +71,8 @@ pub(crate) struct Rpc {
 
 /// Serve the Agent Client Protocol: an agent whose prompts are commands.
 ///
-/// They run in terminals of the client where it offers them. Speaks on stdin and stdout, and ends when
-/// stdin closes; see `docs/acp.md`.
+/// They run in terminals of the client where it offers them. Speaks on stdin and stdout, and ends
+/// when stdin closes; see `docs/acp.md`.
 #[derive(Debug, Args)]
 pub(crate) struct Acp {
     #[command(flatten)]

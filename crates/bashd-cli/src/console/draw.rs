@@ -1,4 +1,5 @@
-//! The console on the screen: what ran, a line of remarks, the prompt; over them a terminal or a page.
+//! The console on the screen: what ran, a line of remarks, the prompt; over them a terminal or a
+//! page.
 
 use super::app::App;
 use super::overlay::Overlay;

@@ -86,7 +86,8 @@ impl Ending {
     /// A key was pressed; says whether that ends the command.
     pub(super) fn is_asked_for(&mut self, pressed: Key, now: Instant) -> bool {
         match self.key {
-            // Old terminals send the same byte for C-] and C-5, and so does the program get the same.
+            // Old terminals send the same byte for C-] and C-5, and so does the program get the
+            // same.
             EndKey::Key(key) => {
                 let bytes = |key: Key| key.bytes(KeyModes::default());
                 bytes(key) == bytes(pressed)

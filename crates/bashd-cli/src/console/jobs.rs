@@ -1,5 +1,5 @@
-//! The jobs of all of this user's bashd processes, as lines that are looked at again and again, and what can
-//! be done to them.
+//! The jobs of all of this user's bashd processes, as lines that are looked at again and again, and
+//! what can be done to them.
 
 use crate::for_people;
 use bashd::Error;

@@ -1,9 +1,9 @@
 //! `bashd console`: a terminal UI for people, to run commands, to watch them and to step in.
 //!
-//! `screen` takes and gives back the terminal, `app` holds what is known and what a key does, `draw` shows
-//! it, `prompt` is the line below, `runs` what runs here, `overlay` the terminal of a command and `end_key`
-//! what ends it there, `pager` a page of lines, `history` what ran before, `jobs` what goes on elsewhere. One
-//! loop hears keys, events of the run and time.
+//! `screen` takes and gives back the terminal, `app` holds what is known and what a key does,
+//! `draw` shows it, `prompt` is the line below, `runs` what runs here, `overlay` the terminal of a
+//! command and `end_key` what ends it there, `pager` a page of lines, `history` what ran before,
+//! `jobs` what goes on elsewhere. One loop hears keys, events of the run and time.
 
 mod app;
 mod complete;

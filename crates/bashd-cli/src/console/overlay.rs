@@ -38,8 +38,8 @@ impl Overlay {
         }
     }
 
-    /// The size that a terminal has on a screen of so many columns and rows: 80 % of its height, within a
-    /// border.
+    /// The size that a terminal has on a screen of so many columns and rows: 80 % of its height,
+    /// within a border.
     pub(super) fn size_on((columns, rows): (u16, u16)) -> Size {
         Size::new(columns.saturating_sub(2), (rows * 4 / 5).saturating_sub(2))
     }

@@ -170,7 +170,8 @@ impl Runs {
         });
     }
 
-    /// Everything that ran, as lines of at most so many columns; last the call that is being written.
+    /// Everything that ran, as lines of at most so many columns; last the call that is being
+    /// written.
     pub(super) fn lines(&self, columns: usize, written: Option<&str>) -> Vec<render::Line> {
         let mut lines = Vec::new();
         for shown in &self.shown {

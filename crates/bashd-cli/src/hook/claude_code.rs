@@ -1,8 +1,8 @@
 //! Claude Code: a `PreToolUse` event on stdin, the decision as JSON on stdout.
 //!
-//! The agent runs the command unless it is told otherwise, also when a hook fails. So every failure of
-//! ours becomes `ask`, and where not even that can be said, status 2, which blocks. A command that nothing
-//! speaks against gets no decision: `allow` would skip the agent's own permissions.
+//! The agent runs the command unless it is told otherwise, also when a hook fails. So every failure
+//! of ours becomes `ask`, and where not even that can be said, status 2, which blocks. A command
+//! that nothing speaks against gets no decision: `allow` would skip the agent's own permissions.
 
 use crate::args::ClaudeCode;
 use crate::exit_status::ExitStatus;

@@ -1,4 +1,5 @@
-//! Who may talk to the HTTP server: where it listens, the token, the names by which it may be called.
+//! Who may talk to the HTTP server: where it listens, the token, the names by which it may be
+//! called.
 
 use crate::args::Mcp;
 use crate::failure::{Failure, Kind};

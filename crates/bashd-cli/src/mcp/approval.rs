@@ -1,7 +1,8 @@
 //! Asking the client's user whether a command may run, where a rule says so.
 //!
-//! With a handshake the server may ask while the call runs. Stateless clients are answered that input is
-//! needed, and call again with it; what they bring back is sealed and bound to the same arguments.
+//! With a handshake the server may ask while the call runs. Stateless clients are answered that
+//! input is needed, and call again with it; what they bring back is sealed and bound to the same
+//! arguments.
 
 use super::handler::is_stateless;
 use bashd::guard::{Answer, Approval, Approver};
@@ -45,8 +46,8 @@ enum Way {
     Nobody,
 }
 
-/// Seals what stateless clients carry between two calls. Its key is this process's own; `None` where the
-/// system has no randomness to make one of, and then nobody can be asked.
+/// Seals what stateless clients carry between two calls. Its key is this process's own; `None`
+/// where the system has no randomness to make one of, and then nobody can be asked.
 pub(super) struct Seal(Option<RequestStateCodec>);
 
 impl Seal {

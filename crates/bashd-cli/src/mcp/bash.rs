@@ -98,7 +98,8 @@ impl Calls<'_> {
         tokio::select! {
             biased;
             () = self.log.tell(&context, &reply, warnings) => {}
-            // Nobody passes it on to a client that asks for nothing more; the answer must not wait for that.
+            // Nobody passes it on to a client that asks for nothing more; the answer must not wait
+            // for that.
             () = self.load.closing.cancelled() => {}
         }
         let line = || result::line(&context.id, &reply);

@@ -1,6 +1,7 @@
 //! The Streamable HTTP transport: one path, a token before everything else.
 //!
-//! rmcp speaks the protocol, and checks Host and Origin; here is the listener, and who gets through to it.
+//! rmcp speaks the protocol, and checks Host and Origin; here is the listener, and who gets through
+//! to it.
 
 use super::access::Access;
 use super::handler::{Handler, Shared};

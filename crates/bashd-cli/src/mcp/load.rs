@@ -1,7 +1,8 @@
 //! How much one client may have going at once, so that none can fill the memory.
 //!
-//! Requests are weighed when they are read, answers until they are written. Over the limit nothing more is
-//! read: the client's own pipe fills up, and it waits. An answer that is a line already waits here for its turn.
+//! Requests are weighed when they are read, answers until they are written. Over the limit nothing
+//! more is read: the client's own pipe fills up, and it waits. An answer that is a line already
+//! waits here for its turn.
 
 use rmcp::model::RequestId;
 use std::collections::HashMap;
@@ -134,7 +135,8 @@ impl Load {
         self.changed.notify_waiters();
     }
 
-    /// Waits until the client has read enough of its answers to get another; `None` if it never will.
+    /// Waits until the client has read enough of its answers to get another; `None` if it never
+    /// will.
     pub(super) async fn room_for_an_answer(&self) -> Option<()> {
         loop {
             let changed = self.changed.notified();

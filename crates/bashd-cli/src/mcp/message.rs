@@ -1,7 +1,7 @@
 //! A client's line as a message.
 //!
-//! rmcp reads any message by trying each kind in turn on a copy of it. Calls of tools are what a server reads most:
-//! they are read at once, and into the same as by rmcp.
+//! rmcp reads any message by trying each kind in turn on a copy of it. Calls of tools are what a
+//! server reads most: they are read at once, and into the same as by rmcp.
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonRpcMessage,

@@ -1,6 +1,7 @@
 //! The way out to the client: written to at once while the client reads, else by a task that waits.
 //!
-//! Both write whole lines in turn: whoever writes at once has seen that the task has nothing to write.
+//! Both write whole lines in turn: whoever writes at once has seen that the task has nothing to
+//! write.
 
 use crate::serve::stdio::Writer;
 use std::future::poll_fn;

@@ -1,7 +1,7 @@
 //! From a reply to a tool's result: text for the model, data for programs.
 //!
-//! Two forms of the same: rmcp's own, and the whole answer as a line. The line is written from the reply at once;
-//! rmcp's would be a tree of it first, and take several times as long.
+//! Two forms of the same: rmcp's own, and the whole answer as a line. The line is written from the
+//! reply at once; rmcp's would be a tree of it first, and take several times as long.
 
 use bashd::plan::LimitsInForce;
 use bashd::{Denied, LeftBehind, Reply};
@@ -96,8 +96,9 @@ impl Serialize for Structured<'_> {
     }
 }
 
-/// The fields of a reply, but for those that have places of their own in the protocol. What is null in a
-/// reply is left out: clients pass this object on to models, and a null costs tokens and says nothing.
+/// The fields of a reply, but for those that have places of their own in the protocol. What is null
+/// in a reply is left out: clients pass this object on to models, and a null costs tokens and says
+/// nothing.
 #[derive(Serialize)]
 #[serde(remote = "Reply")]
 struct Fields {

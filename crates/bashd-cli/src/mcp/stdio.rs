@@ -1,7 +1,7 @@
 //! The transport on stdin and stdout: one JSON-RPC message a line, in bounded memory.
 //!
-//! rmcp's own ignores what it can't read. Here every message gets an answer: also what is no JSON, what is
-//! too long, and an id that is in use.
+//! rmcp's own ignores what it can't read. Here every message gets an answer: also what is no JSON,
+//! what is too long, and an id that is in use.
 
 use super::load::Load;
 use super::message;
@@ -162,7 +162,8 @@ impl Stdio {
         drop(self.push(&message));
     }
 
-    /// Sends a message. What the client does not take at once is waited for, by whoever wants to know.
+    /// Sends a message. What the client does not take at once is waited for, by whoever wants to
+    /// know.
     fn push(&self, message: &ServerJsonRpcMessage) -> Option<oneshot::Receiver<()>> {
         self.push_line(serde_json::to_vec(message).ok()?)
     }

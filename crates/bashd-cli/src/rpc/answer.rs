@@ -111,7 +111,8 @@ pub(super) fn full(id: Option<&Value>, command: &str, reply: &Reply) -> Value {
     }
 }
 
-/// What the older document says of lines that were too long to be shown whole, where the profile cuts any.
+/// What the older document says of lines that were too long to be shown whole, where the profile
+/// cuts any.
 const CUT_LINES: [&str; 2] = ["columnDroppedBytes", "columnTruncatedLines"];
 
 /// A reply to `bash`, in the older document's fields. What did not run is a failure there.

@@ -32,8 +32,8 @@ const PROTOCOL: u32 = 1;
 /// Between two looks at whether the other end is still there.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// How long the next of the cancelled calls may take to end: more than any keeper needs. After that,
-/// what is left waits for a client that does not read.
+/// How long the next of the cancelled calls may take to end: more than any keeper needs. After
+/// that, what is left waits for a client that does not read.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(4);
 
 /// Both directions of a connection.
@@ -186,8 +186,8 @@ impl Connection {
         }
     }
 
-    /// Tells what happened to jobs: each end, and all of them as a model should hear it. What does not
-    /// get there is told the owner's next client.
+    /// Tells what happened to jobs: each end, and all of them as a model should hear it. What does
+    /// not get there is told the owner's next client.
     async fn pass_on(&self, news: JobNews) {
         match news {
             JobNews::Progress(jobs) => {

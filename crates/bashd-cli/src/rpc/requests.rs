@@ -43,7 +43,8 @@ impl Waiting {
         Some((number, answer))
     }
 
-    /// Hands an answer to whoever waits for it. One that comes too late is no fault of the client's.
+    /// Hands an answer to whoever waits for it. One that comes too late is no fault of the
+    /// client's.
     pub(super) fn answer(&self, id: &Value, answer: Result<Value, String>) -> Result<(), String> {
         let number = id.as_str().and_then(|id| id.strip_prefix(ID_PREFIX));
         let number = number.and_then(|number| number.parse::<u64>().ok());

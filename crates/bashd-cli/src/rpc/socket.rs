@@ -1,7 +1,8 @@
 //! `bashd rpc --socket PATH`: many clients on a Unix socket, all of them of the same user.
 //!
-//! The socket is for its owner alone (0600) from the moment it exists, and each peer's user is asked
-//! of the kernel besides. A socket that a killed server left is replaced, one that somebody serves is not.
+//! The socket is for its owner alone (0600) from the moment it exists, and each peer's user is
+//! asked of the kernel besides. A socket that a killed server left is replaced, one that somebody
+//! serves is not.
 
 use super::Host;
 use super::answer;

@@ -1,7 +1,8 @@
 //! A run at a terminal: its output as it comes, and a status line while it is silent.
 //!
-//! The status line stands on stderr, below output that ended its last line, and is taken away before
-//! anything else is written. So nothing of it stays, and the output is what the command wrote.
+//! The status line stands on stderr, below output that ended its last line, and is taken away
+//! before anything else is written. So nothing of it stays, and the output is what the command
+//! wrote.
 
 use crate::print::Printer;
 use bashd::Stream;

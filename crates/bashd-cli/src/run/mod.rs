@@ -1,7 +1,7 @@
 //! `bashd run`: one command from the command line to its reply.
 //!
-//! Here: what the command line asks for. `engine` makes the call, `live` shows it to a person while it
-//! runs, `show` prints its reply.
+//! Here: what the command line asks for. `engine` makes the call, `live` shows it to a person while
+//! it runs, `show` prints its reply.
 
 mod engine;
 mod live;

@@ -1,6 +1,7 @@
 //! Whom a call asks where a rule wants approval: the client that made it.
 //!
-//! An engine has one approver for all its calls; a value of the call's own task says whose call it is.
+//! An engine has one approver for all its calls; a value of the call's own task says whose call it
+//! is.
 
 use bashd::guard::{Answer, Approval, Approver};
 use std::pin::Pin;

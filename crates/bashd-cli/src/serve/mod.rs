@@ -1,8 +1,9 @@
 //! What every server has in common: its options, its engine, its runtime, and the end by signal.
 //!
-//! A server is an engine that lives on: the fork server of its keepers runs before the first request
-//! is read. Here nothing speaks a protocol; that is what `mcp`, `rpc` and `acp` do.
-//! `asking` is who is asked for approval, `lines` is the way that messages come and go, where they are lines.
+//! A server is an engine that lives on: the fork server of its keepers runs before the first
+//! request is read. Here nothing speaks a protocol; that is what `mcp`, `rpc` and `acp` do.
+//! `asking` is who is asked for approval, `lines` is the way that messages come and go, where they
+//! are lines.
 
 pub(crate) mod asking;
 pub(crate) mod lines;

@@ -1,4 +1,5 @@
-//! `bashd acp` with clients that nobody here wrote: npm's `acpx`, and one on the official TypeScript SDK.
+//! `bashd acp` with clients that nobody here wrote: npm's `acpx`, and one on the official
+//! TypeScript SDK.
 
 use crate::mcp::{node, packages, scripts};
 use bashd_testkit::Home;

@@ -1,4 +1,5 @@
-//! Jobs and an upgrade of bashd: the program that started them is gone, another one looks after them.
+//! Jobs and an upgrade of bashd: the program that started them is gone, another one looks after
+//! them.
 
 use crate::jobs::{PATIENCE, home};
 use crate::{bashd, shown};

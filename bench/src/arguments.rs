@@ -18,8 +18,8 @@ pub(crate) enum Asked {
     Help,
     /// To measure.
     Measure(Arguments),
-    /// To be the process that `idle` looks at; its state goes below this directory, and so many shells are
-    /// started ahead.
+    /// To be the process that `idle` looks at; its state goes below this directory, and so many
+    /// shells are started ahead.
     IdleEngine(PathBuf, usize),
 }
 

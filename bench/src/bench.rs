@@ -98,7 +98,8 @@ impl Bench {
 
     /// Waits until the only engine is at rest: closing a large spool takes a while.
     pub(crate) fn rest() -> Result<()> {
-        // By then the keeper for the next call is there too: while there is none, one that still clears up looks like it.
+        // By then the keeper for the next call is there too: while there is none, one that still
+        // clears up looks like it.
         std::thread::sleep(ASKED_WITHIN);
         until_at_most(AT_REST, "an engine did not come to rest")?;
         until_nothing_is_swept()
@@ -117,7 +118,8 @@ impl Bench {
     }
 }
 
-/// Waits for what engines of ours remove beside their calls: a file of 1 GiB takes a core a fifth of a second.
+/// Waits for what engines of ours remove beside their calls: a file of 1 GiB takes a core a fifth
+/// of a second.
 fn until_nothing_is_swept() -> Result<()> {
     let begun = Instant::now();
     while processes::threads().iter().any(|name| name == SWEEPER) {

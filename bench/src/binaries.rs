@@ -3,9 +3,9 @@
 //! `cargo run` builds only the program that it runs. So that one command measures what the sources
 //! say, and not what was built last week, the others are built here, by the same cargo.
 //!
-//! Measured is a copy, as an installation makes one. A linker writes a file page by page through a mapping, and
-//! the system keeps it in memory as it was written: mapping such a `bashd` took 0.4 ms longer at every start, until
-//! it was read from the disk again.
+//! Measured is a copy, as an installation makes one. A linker writes a file page by page through a
+//! mapping, and the system keeps it in memory as it was written: mapping such a `bashd` took 0.4 ms
+//! longer at every start, until it was read from the disk again.
 
 use anyhow::{Context, Result, ensure};
 use std::fs;

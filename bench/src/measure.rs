@@ -1,9 +1,9 @@
 //! Measuring two things in turn, and what is left of many measurements.
 //!
 //! A noisy machine is noisy for both sides if they take turns. A *round* is a number of pairs, in
-//! each of which both sides are measured once and the order changes from pair to pair. A round gives
-//! the quotients of its two medians and of its two tenth percentiles; of several rounds the median
-//! counts, so that one disturbed round changes nothing.
+//! each of which both sides are measured once and the order changes from pair to pair. A round
+//! gives the quotients of its two medians and of its two tenth percentiles; of several rounds the
+//! median counts, so that one disturbed round changes nothing.
 
 use anyhow::{Context, Result};
 use std::time::Duration;

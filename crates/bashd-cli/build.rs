@@ -1,7 +1,8 @@
 //! Links the unwinder into the program, where the compiler has one to link.
 //!
-//! The standard library asks for `libgcc_s.so`, a shared library that is loaded at every start for what only a panic needs:
-//! a tenth of the time that a short `bashd run` takes. The linker looks here first, and finds the same code as an archive.
+//! The standard library asks for `libgcc_s.so`, a shared library that is loaded at every start for
+//! what only a panic needs: a tenth of the time that a short `bashd run` takes. The linker looks
+//! here first, and finds the same code as an archive.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

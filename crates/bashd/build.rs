@@ -1,6 +1,7 @@
 //! Turns the compiled-in profiles from TOML into JSON, which is read several times as fast.
 //!
-//! A program that makes one call (`bashd run`) reads one profile, and TOML took a tenth of its own time.
+//! A program that makes one call (`bashd run`) reads one profile, and TOML took a tenth of its own
+//! time.
 
 use std::error::Error;
 use std::path::Path;

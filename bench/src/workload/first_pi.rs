@@ -1,4 +1,5 @@
-//! The first call of a process in profile `pi`, whose rc file was read before, beside `bash -c true`.
+//! The first call of a process in profile `pi`, whose rc file was read before, beside
+//! `bash -c true`.
 
 use super::warm::RC;
 use crate::bare;

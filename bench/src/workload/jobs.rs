@@ -1,5 +1,5 @@
-//! Background jobs: how fast one is started, how fast a hundred come and go, how fast a thousand are
-//! listed, and how soon a byte that was written is shown to who follows.
+//! Background jobs: how fast one is started, how fast a hundred come and go, how fast a thousand
+//! are listed, and how soon a byte that was written is shown to who follows.
 
 use crate::bare;
 use crate::bench::Bench;
@@ -39,7 +39,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Jobs that are started at once where a thousand are.
 const AT_ONCE: usize = 20;
 
-/// The start of a job whose profile reports no early ending, beside the same call in the foreground.
+/// The start of a job whose profile reports no early ending, beside the same call in the
+/// foreground.
 pub(super) fn start(bench: &Bench) -> Result<Vec<Row>> {
     let engine = roomy_engine(bench)?;
     let compared = in_turn(

@@ -1,4 +1,5 @@
-//! The minimizer's lossless tier over recorded outputs of real tools, beside a copy of them and a crate that strips escapes.
+//! The minimizer's lossless tier over recorded outputs of real tools, beside a copy of them and a
+//! crate that strips escapes.
 
 use crate::bench::Bench;
 use crate::measure::in_turn;

@@ -1,7 +1,7 @@
 //! Calls in a session, beside a bare bash that reads commands from a pipe.
 //!
-//! The bare session has neither a keeper nor a spool: it is written a line, and its answer is read. A
-//! keeper between caller and shell costs two wake-ups more, which on several cores are those of
+//! The bare session has neither a keeper nor a spool: it is written a line, and its answer is read.
+//! A keeper between caller and shell costs two wake-ups more, which on several cores are those of
 //! idle ones: so much is a *ping-pong*, a byte to another thread and back.
 
 use super::flood;

@@ -85,7 +85,8 @@ fn long_text() -> String {
     [begin, &text, end].concat()
 }
 
-/// Assignments and tests, one after the other: bash needs about as long for them as for anything else of a call.
+/// Assignments and tests, one after the other: bash needs about as long for them as for anything
+/// else of a call.
 fn many_commands() -> String {
     let line =
         |number| format!("v{number}=$((v{number} + {number})); [[ $v{number} ]] || exit 1\n");

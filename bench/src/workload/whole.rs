@@ -50,8 +50,8 @@ fn run(
     Ok(vec![Row::ratio(name, against, &compared, BAR)])
 }
 
-/// Waits until the engine is at rest, and removes what it stored: the limit stores nothing, and gigabytes of earlier runs
-/// would be on their way to the disk beside the next.
+/// Waits until the engine is at rest, and removes what it stored: the limit stores nothing, and
+/// gigabytes of earlier runs would be on their way to the disk beside the next.
 fn clear(engine: &Engine) -> Result<()> {
     Bench::rest()?;
     let store = engine.artifacts();

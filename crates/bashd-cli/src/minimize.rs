@@ -14,7 +14,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on stdout.
+/// Shorten a command's output for a model: raw text on stdin, the same facts in fewer tokens on
+/// stdout.
 ///
 /// Without `--command`, it removes only what carries no facts: escapes, overwritten frames and
 /// repeats. Short output, machine formats and file contents come out unchanged. The exit status is 0

@@ -10,6 +10,7 @@
 //! ours.
 
 pub mod capture;
+pub mod counted;
 pub mod exit;
 pub mod job;
 pub mod keeper;

@@ -1,9 +1,9 @@
-//! Why a session's shell is gone, and with it variables, functions and mostly the directory.
+//! Why a session's shell is gone, along with its variables, functions and usually its directory.
 
 use crate::exit::Exit;
 use std::fmt;
 
-/// Why a session began anew.
+/// Why a session was restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -16,26 +16,27 @@ pub enum Reset {
     TimedOut,
     /// The caller ended the command, and the shell with it.
     Cancelled,
-    /// The shell went on without reporting the command's end (`set -n`), or reported something else.
+    /// The shell went on without reporting the command's end (`set -n`), or reported something
+    /// else.
     NoReport,
     /// Nobody used the session for too long.
     Idle,
-    /// It was ended to make room for others.
+    /// It was ended to make room for other sessions.
     Evicted,
-    /// Its command goes on as a job, and took the shell along.
+    /// Its command continues as a job and took the shell along.
     BecameJob,
-    /// The rc file changed from which its shell was set up.
+    /// The rc file that set up its shell has changed.
     NewSnapshot,
     /// Its keeper was killed or did not answer.
     Lost,
 }
 
 impl Reset {
-    /// What went with the shell.
+    /// What was lost with the shell.
     pub fn loss(self) -> &'static str {
         match self {
             // The next shell begins where the command is.
-            Self::BecameJob => "variables and functions are gone, the directory stays",
+            Self::BecameJob => "variables and functions are lost, the directory is kept",
             Self::Exited
             | Self::Killed(_)
             | Self::TimedOut
@@ -44,13 +45,13 @@ impl Reset {
             | Self::Idle
             | Self::Evicted
             | Self::NewSnapshot
-            | Self::Lost => "variables, functions and directory are gone",
+            | Self::Lost => "variables, functions and directory are lost",
         }
     }
 }
 
 impl From<Exit> for Reset {
-    /// Of a shell that ended so by itself.
+    /// For a shell that ended by itself.
     fn from(exit: Exit) -> Self {
         match exit {
             Exit::Signal(signal) => Self::Killed(signal),
@@ -67,10 +68,10 @@ impl fmt::Display for Reset {
             Self::TimedOut => write!(formatter, "the command timed out"),
             Self::Cancelled => write!(formatter, "the command was cancelled"),
             Self::NoReport => write!(formatter, "its shell did not report how the command ended"),
-            Self::Idle => write!(formatter, "it was not used for too long"),
+            Self::Idle => write!(formatter, "it was idle for too long"),
             Self::Evicted => write!(formatter, "it made room for other sessions"),
-            Self::BecameJob => write!(formatter, "its command goes on as a job, with its shell"),
-            Self::NewSnapshot => write!(formatter, "the rc file of its shell changed"),
+            Self::BecameJob => write!(formatter, "its command continues as a job, in its shell"),
+            Self::NewSnapshot => write!(formatter, "its rc file changed"),
             Self::Lost => write!(formatter, "its keeper was lost"),
         }
     }

@@ -1,21 +1,21 @@
-//! What a command may use up beside time, and by which means that is held.
+//! What a command may use besides time, and how that is enforced.
 //!
-//! A control group (version 2) holds for all processes of a command together, but needs a group that was
-//! handed to this user. Without one there are the limits that every process has: they hold for each
-//! process by itself, that of processes for all of the user's, and for root not at all. Which of the two it
-//! is, the reply says ([`LimitsInForce`]).
+//! A control group (version 2) covers all processes of a command together, but needs a group that
+//! was delegated to this user. Without one there are the limits that every process has: they apply
+//! to each process by itself, the one on processes counts all of the user's, and they do not bind
+//! root. The reply says which of the two is used ([`LimitsInForce`]).
 
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a command may use up beside time; nothing is limited by `None`.
+/// What a command may use besides time; `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
-    /// Seconds of processor time of a process.
+    /// Seconds of processor time per process.
     pub cpu_seconds: Option<u64>,
-    /// Share of the processors: 100 is one of them. Only a control group can hold it.
+    /// Processor share: 100 is one processor. Only a control group can enforce it.
     pub cpu_percent: Option<u64>,
     /// Bytes of memory.
     pub memory_bytes: Option<u64>,
@@ -29,7 +29,7 @@ impl Resources {
         *self == Self::default()
     }
 
-    /// These, and the others' where these say nothing.
+    /// These limits, or the others' where these are not set.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Resources {
         self
     }
 
-    /// Limits the share of the processors; 100 is one.
+    /// Limits the processor share; 100 is one processor.
     #[must_use]
     pub fn cpu_percent(mut self, limit: u64) -> Self {
         self.cpu_percent = Some(limit);
@@ -80,7 +80,7 @@ impl Resources {
     }
 }
 
-/// Where control groups for commands may be made.
+/// Where control groups for commands may be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cgroups {
     /// Below our own, or beside it, if we may.
@@ -92,7 +92,7 @@ pub enum Cgroups {
     Unused,
 }
 
-/// The means by which limits are held.
+/// How limits are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
@@ -102,21 +102,21 @@ pub enum LimitKind {
     Rlimits,
 }
 
-/// The limits that hold for a command. What is null is not limited, or can't be here.
+/// The limits in force for a command. Null means no limit, or one that cannot be enforced here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct LimitsInForce {
     /// By which means.
     pub kind: LimitKind,
-    /// Seconds of processor time, of each process by either means.
+    /// Seconds of processor time, per process in either case.
     pub cpu_seconds: Option<u64>,
-    /// Share of the processors; 100 is one.
+    /// Processor share; 100 is one processor.
     pub cpu_percent: Option<u64>,
     /// Bytes of memory.
     pub memory_bytes: Option<u64>,
     /// Processes at a time: of the command, or of the user.
     pub processes: Option<u64>,
-    /// Whether the kernel ended a process of the command for want of memory; known of a control group only.
+    /// Whether the kernel killed a process of the command for lack of memory; known for control
+    /// groups only.
     pub out_of_memory: bool,
 }
 
@@ -136,14 +136,14 @@ impl LimitsInForce {
     }
 }
 
-/// What is held, and where a control group for it may be made.
+/// What is limited, and where a control group for it may be created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restraint {
     pub resources: Resources,
     pub parent: Option<PathBuf>,
 }
 
-/// Decides how these are held; `None` where nothing is limited.
+/// Decides how these are enforced; `None` if nothing is limited.
 pub fn restraint(resources: Resources, groups: &Cgroups) -> Option<Restraint> {
     (!resources.is_unlimited()).then(|| Restraint {
         resources,
@@ -151,7 +151,8 @@ pub fn restraint(resources: Resources, groups: &Cgroups) -> Option<Restraint> {
     })
 }
 
-/// The group below which one for these could be made; `None` where each process is limited by itself.
+/// The group below which one for these could be created; `None` if each process is limited by
+/// itself.
 pub fn parent_group(resources: &Resources, groups: &Cgroups) -> Option<PathBuf> {
     let controllers = resources.controllers();
     let candidates = match groups {
@@ -167,8 +168,8 @@ pub fn parent_group(resources: &Resources, groups: &Cgroups) -> Option<PathBuf> 
         .find(|path| hands_down(path, &controllers))
 }
 
-/// Our own group in the unified hierarchy, and the one above it: a group that has processes can't hand
-/// controllers down, but we may have been given the one above.
+/// Our own group in the unified hierarchy, and its parent: a group that has processes cannot
+/// delegate controllers, but we may have been given the parent.
 fn own_groups() -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let Some(group) = text.lines().find_map(|line| line.strip_prefix("0::/")) else {
@@ -187,7 +188,7 @@ fn own_groups() -> Vec<PathBuf> {
     [Some(own), above].into_iter().flatten().collect()
 }
 
-/// Whether groups with these controllers can be made below this one, and entered.
+/// Whether groups with these controllers can be created below this one, and entered.
 fn hands_down(path: &Path, controllers: &[&str]) -> bool {
     let handed = fs::read_to_string(path.join("cgroup.subtree_control")).unwrap_or_default();
     let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();

@@ -1,6 +1,6 @@
 //! The size of a terminal, within what programs can cope with.
 
-/// Columns and rows; what is outside 20 to 400 by 5 to 200 is moved inside.
+/// Columns and rows, clamped to 20 to 400 by 5 to 200.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(from = "(u16, u16)", into = "(u16, u16)")]
 pub struct Size {

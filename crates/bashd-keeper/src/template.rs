@@ -1,8 +1,8 @@
 //! Filling `{placeholders}` in a profile's texts.
 //!
-//! One pass over the template: what is filled in is never looked at again, so that a command's
-//! output that happens to contain `{tail}` stays what it is. A name that is not among the values,
-//! and any other brace, is kept as written.
+//! One pass over the template: filled-in text is never scanned again, so a command's output that
+//! happens to contain `{tail}` stays as it is. An unknown name, and any other brace, is kept as
+//! written.
 
 /// Fills the placeholders of `template` with `values`.
 pub fn fill(template: &str, values: &[(&str, &str)]) -> String {

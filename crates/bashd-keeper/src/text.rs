@@ -1,17 +1,17 @@
 //! The one lossy decoding: bytes to text, the same however they arrive.
 //!
-//! The result is that of [`String::from_utf8_lossy`] on the whole: every maximal invalid part
-//! becomes one U+FFFD. What this file adds is that the bytes may come in pieces ([`Decoder`]), and
-//! that a cut by decoded length knows how many raw bytes it took (`prefix`, `suffix`).
+//! The result equals [`String::from_utf8_lossy`] on the whole: every maximal invalid part becomes
+//! one U+FFFD. This file adds that bytes may come in pieces ([`Decoder`]), and that a cut by
+//! decoded length knows how many raw bytes it took (`prefix`, `suffix`).
 
 use std::borrow::Cow;
 
-/// What stands in for an invalid part: three bytes, never shorter than what it stands for.
+/// Replaces an invalid part: three bytes, never shorter than what it replaces.
 const REPLACEMENT: &str = "\u{FFFD}";
 
 /// Decodes a stream piece by piece.
 ///
-/// Between two pieces it holds back at most the three bytes of a character that is not whole yet.
+/// Between two pieces it holds back at most three bytes of an incomplete character.
 #[derive(Debug, Default, Clone)]
 pub struct Decoder {
     held: Vec<u8>,
@@ -23,7 +23,7 @@ impl Decoder {
         Self::default()
     }
 
-    /// Takes the next bytes and gives the text that is certain by now.
+    /// Takes the next bytes and returns the text that is certain so far.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         let pending: Cow<'_, [u8]> = if self.held.is_empty() {
             Cow::Borrowed(bytes)
@@ -48,12 +48,12 @@ impl Decoder {
     }
 }
 
-/// Decodes bytes that are all there is.
+/// Decodes bytes that are complete.
 pub fn decode(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The unfinished last line, or the last finished one where there is none.
+/// The unfinished last line, or the last finished one if there is none.
 pub fn last_line(bytes: &[u8]) -> String {
     let unfinished = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let from = memchr::memrchr(b'\n', unfinished).map_or(0, |newline| newline + 1);
@@ -61,7 +61,7 @@ pub fn last_line(bytes: &[u8]) -> String {
     line.trim_end_matches('\r').to_owned()
 }
 
-/// Length of the decoded text in bytes, without making it.
+/// Length of the decoded text in bytes, without creating it.
 pub fn decoded_len(bytes: &[u8]) -> usize {
     bytes
         .utf8_chunks()
@@ -71,7 +71,7 @@ pub fn decoded_len(bytes: &[u8]) -> usize {
 
 /// Splits off the start of a character at the end, which later bytes could still complete.
 pub fn split_incomplete(bytes: &[u8]) -> (&[u8], &[u8]) {
-    // Only the last three bytes can begin a character that is not whole.
+    // Only the last three bytes can begin an incomplete character.
     let from = bytes.len().saturating_sub(3);
     let start = (from..bytes.len()).find(|&at| {
         let end = bytes.get(at..).unwrap_or_default();
@@ -93,7 +93,7 @@ pub struct Cut {
     pub raw: usize,
 }
 
-/// The longest start of `bytes` whose text has at most `limit` bytes.
+/// The longest prefix of `bytes` whose text has at most `limit` bytes.
 pub fn prefix(bytes: &[u8], limit: usize) -> Cut {
     let mut cut = Cut::default();
     for chunk in bytes.utf8_chunks() {
@@ -112,12 +112,12 @@ pub fn prefix(bytes: &[u8], limit: usize) -> Cut {
     cut
 }
 
-/// The longest end of `bytes` whose text has at most `limit` bytes.
+/// The longest suffix of `bytes` whose text has at most `limit` bytes.
 ///
-/// `bytes` must begin at a character, or be more than `limit`. Then what is left of a character that
-/// began before them is never in the result: it is at most three bytes, each decodes to three, and
-/// so the first of them that could fit is the one behind. From there on the characters are where
-/// they are in the whole stream.
+/// `bytes` must begin at a character, or be more than `limit`. Then what is left of a character
+/// that began before them is never in the result: it is at most three bytes, each decodes to three,
+/// and so the first of them that could fit is the one behind. From there on the characters are
+/// where they are in the whole stream.
 pub fn suffix(bytes: &[u8], limit: usize) -> Cut {
     let mut at = 0;
     let mut length = decoded_len(bytes);
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Bytes that are mostly at the edge: pieces of characters, ASCII, plain garbage.
+    /// Bytes that are mostly edge cases: pieces of characters, ASCII, plain garbage.
     fn awkward_bytes() -> impl Strategy<Value = Vec<u8>> {
         let part = prop_oneof![
             Just("é".as_bytes().to_vec()),
@@ -208,7 +208,7 @@ mod tests {
             if let Some(previous) = decode(before).chars().last() {
                 prop_assert!(cut.text.len() + previous.len_utf8() > limit, "not the longest");
             }
-            // The same when only the end is known.
+            // Likewise when only the end is known.
             let known = bytes.len().saturating_sub(limit + more);
             prop_assert_eq!(suffix(&bytes[known..], limit), cut);
         }

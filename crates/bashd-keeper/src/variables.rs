@@ -1,7 +1,7 @@
-//! The variables of a process, in the form in which the kernel takes them.
+//! The variables of a process, in the form that the kernel takes.
 //!
 //! Every call has an environment, and most of it is the same for all calls. So it is one block of
-//! `NAME=VALUE` entries, each ended by NUL: copied at once, compared at once, and handed to `execve` as it is.
+//! `NAME=VALUE` entries, each ended by NUL: copied, compared and passed to `execve` as it is.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::ByteBuf;
@@ -17,7 +17,7 @@ pub const RUN_VARIABLE: &str = "BASHD_RUN";
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables {
     block: Vec<u8>,
-    /// Where each entry ends, behind its NUL.
+    /// Where each entry ends, after its NUL.
     ends: Vec<usize>,
 }
 
@@ -37,8 +37,8 @@ impl Variables {
         Some(OsStr::from_bytes(value))
     }
 
-    /// Sets a variable, over what it was. What no process could be given is left out: a name that is empty, or
-    /// anything with a NUL.
+    /// Sets a variable, replacing its value. Anything that cannot be passed to a process is left
+    /// out: an empty name, or anything with a NUL.
     pub fn set(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
         let (name, value) = (name.as_ref().as_bytes(), value.as_ref().as_bytes());
         if name.is_empty() || name.contains(&0) || value.contains(&0) {
@@ -56,7 +56,7 @@ impl Variables {
         self.ends.push(self.block.len());
     }
 
-    /// Takes out all but those whose names are to stay.
+    /// Removes all but those whose names should stay.
     pub fn retain(&mut self, mut stays: impl FnMut(&OsStr) -> bool) {
         let mut at = 0;
         while let Some(entry) = self.range(at).and_then(|range| self.entry(range)) {
@@ -68,14 +68,14 @@ impl Variables {
         }
     }
 
-    /// Whether both are the same, in the same order, whatever this one variable is.
+    /// Whether both are equal, in the same order, ignoring this one variable.
     pub fn equals_but_for(&self, name: &str, other: &Self) -> bool {
         let counts = |entry: &&[u8]| value_of(name.as_bytes(), entry).is_none();
         let (ours, theirs) = (self.entries(), other.entries());
         ours.filter(counts).eq(theirs.filter(counts))
     }
 
-    /// Each as `execve` takes it.
+    /// Each entry as `execve` takes it.
     pub fn c_strings(&self) -> impl Iterator<Item = &CStr> {
         let ranges = (0..self.ends.len()).filter_map(|at| self.range(at));
         let entries = ranges.filter_map(|range| self.block.get(range));
@@ -126,7 +126,7 @@ fn value_of<'a>(name: &[u8], entry: &'a [u8]) -> Option<&'a [u8]> {
     is_it.then(|| entry.get(name.len() + 1..)).flatten()
 }
 
-/// Name and value. A name may begin with `=`, as it may for the system.
+/// Name and value. A name may begin with `=`, as the system allows.
 fn split(entry: &[u8]) -> (&[u8], &[u8]) {
     let rest = entry.get(1..).unwrap_or_default();
     let end = rest.iter().position(|&byte| byte == b'=');

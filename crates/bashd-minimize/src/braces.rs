@@ -1,4 +1,4 @@
-//! Lists in which what neighbours begin with is said once: `a::{b, c}, d`.
+//! Lists in which the common beginning of neighbours is written once: `a::{b, c}, d`.
 
 /// The items in a row.
 pub(crate) fn list(items: &[&str]) -> String {

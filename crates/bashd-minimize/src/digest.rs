@@ -1,4 +1,4 @@
-//! One text through its filter and the lossless tier: everything that may panic or work too long.
+//! One text through its filter and the lossless tier: everything that may panic or take too long.
 
 use super::families::{self, Filter, Input};
 use super::invocation::Invocation;
@@ -11,7 +11,7 @@ use super::{
     Digest, LEAST_SAVED, LEAST_SHARE, LOSSLESS, MARKER, Reach, Settings, Subject, Unchanged,
 };
 
-/// Lines at the end of a failed run that stay whole.
+/// Lines at the end of a failed run that are kept in full.
 const LAST_LINES: usize = 5;
 
 /// The filter for a text.
@@ -52,7 +52,7 @@ pub(super) fn digest(
             best = filtered;
         }
     }
-    // What people know how to read is not given another form for next to nothing.
+    // A form that people know how to read is not changed for next to nothing.
     let least = LEAST_SAVED + visible.len() / LEAST_SHARE;
     if best.text.len() + least > visible.len() {
         best = Digest {
@@ -77,7 +77,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// What the filter makes of the text; nothing where there is none.
+    /// What the filter makes of the text; `None` if there is no filter.
     fn apply(
         self,
         visible: &str,
@@ -122,7 +122,7 @@ fn split_last_lines(text: &str) -> (&str, &str) {
     text.split_at_checked(at).unwrap_or((text, ""))
 }
 
-/// Adds the visible changes of the lossless tier, and the line that says what was done.
+/// Adds the visible changes of the lossless tier, and the line that describes what was done.
 fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
     let (text, reshaped) = lossless::reshape(&written.text, finish, work);
     let left_out = written.left_out.iter().map(|(_, lines)| lines).sum();
@@ -150,37 +150,78 @@ fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
 fn remarks(written: &Written, reshaped: Reshaped) -> Vec<String> {
     let mut remarks = Vec::new();
     if !written.left_out.is_empty() {
-        let kinds = written
-            .left_out
-            .iter()
-            .map(|(kind, lines)| format!("{lines} {kind}"));
+        let kinds = written.left_out.iter().map(|(kind, lines)| match lines {
+            1 => format!("1 {}", one_of(kind)),
+            _ => format!("{lines} {kind}"),
+        });
         remarks.push(format!("left out {}", kinds.collect::<Vec<_>>().join(", ")));
     }
     if written.joined > 0 {
-        remarks.push("lines of a kind joined".to_owned());
+        remarks.push("similar lines joined".to_owned());
     }
     if written.skipped || reshaped.rules {
         remarks.push("layout removed".to_owned());
     }
     if written.said {
-        remarks.push("lines that stand above not said again".to_owned());
+        remarks.push("lines shown above not repeated".to_owned());
     }
     remarks.extend(written.remark.map(str::to_owned));
     if reshaped.repeats > 0 {
         remarks.push("repeats counted".to_owned());
     }
     if reshaped.echoes > 0 {
-        remarks.push("blocks said before referred to".to_owned());
+        remarks.push("repeated blocks referenced".to_owned());
     }
     if reshaped.prefixes > 0 {
-        remarks.push("common beginnings said once".to_owned());
+        remarks.push("common prefixes shown once".to_owned());
     }
     remarks
+}
+
+/// A kind of lines in the singular. Kinds with a capital are a tool's own words, and stay.
+fn one_of(kind: &str) -> String {
+    const AFTER_NOUN: [&str; 7] = [
+        " of ", " about ", " to ", " that ", " with ", " for ", " known ",
+    ];
+    let ends = AFTER_NOUN.iter().filter_map(|word| kind.find(word));
+    let (noun, rest) = kind.split_at(ends.min().unwrap_or(kind.len()));
+    if kind.starts_with(char::is_uppercase) {
+        return kind.to_owned();
+    }
+    let singular = match noun.strip_suffix('s') {
+        Some(stem) => match stem.strip_suffix("ie") {
+            Some(stem) => format!("{stem}y"),
+            None => stem
+                .strip_suffix('e')
+                .filter(|stem| stem.ends_with("ss") || stem.ends_with("ch"))
+                .unwrap_or(stem)
+                .to_owned(),
+        },
+        None => noun.to_owned(),
+    };
+    singular + rest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_line_of_a_kind_is_singular() {
+        for (kind, one) in [
+            ("lines of code", "line of code"),
+            ("progress bars", "progress bar"),
+            ("links to lints", "link to lints"),
+            ("classes that passed", "class that passed"),
+            ("fetches", "fetch"),
+            ("directories", "directory"),
+            ("values known after apply", "value known after apply"),
+            ("passed", "passed"),
+            ("Processing triggers", "Processing triggers"),
+        ] {
+            assert_eq!(one_of(kind), one);
+        }
+    }
 
     #[test]
     fn the_last_lines_are_split_off() {

@@ -1,5 +1,5 @@
-//! Code frames: a source line that was shown at the same place already is not shown again, and what only draws is not shown at
-//! all.
+//! Code frames: a source line that was already shown at the same place is not shown again, and pure
+//! drawing is not shown at all.
 //!
 //! ```text
 //!   11 | let total = 0;        shown once, however many findings are near it
@@ -7,13 +7,13 @@
 //!      | ^^^^                  no words: the place says the column
 //! A.java:3: error: …
 //! int total = prise;           shown once for `A.java:3`
-//!             ^                the place says no column: it stays, or is `^ column 13` without its line
+//!             ^                the place has no column: it stays, or is `^ column 13` alone
 //! ```
 
 use super::trouble::is_trouble;
 use std::collections::HashSet;
 
-/// The shortest source text (in bytes, with its number) that is worth being said once.
+/// The shortest source text (in bytes, with its number) that is worth writing only once.
 const SHORTEST: usize = 6;
 
 /// Lines after a place within which an arrow still belongs to it.
@@ -34,11 +34,11 @@ struct Place {
     has_column: bool,
     /// Lines since then.
     since: usize,
-    /// Whether its source line stands above.
+    /// Whether its source line is above.
     is_said: bool,
 }
 
-/// What becomes of a line.
+/// What happens to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// It stays.
@@ -47,7 +47,7 @@ pub(crate) enum Part {
     Drawing,
     /// It points to a column that nothing else names.
     Column(usize),
-    /// It stands above.
+    /// It is already above.
     Said,
 }
 
@@ -60,7 +60,7 @@ impl Frames {
         self.place = Place::default();
     }
 
-    /// Judges the next line that is to be kept.
+    /// Judges the next line to be kept.
     pub(crate) fn judge(&mut self, line: &str) -> Part {
         if let Some(part) = self.pointer(line) {
             return part;
@@ -90,7 +90,7 @@ impl Frames {
         if !is_sole || self.place.since > NEAR {
             return Some(Part::Drawing);
         }
-        // Below the line that it points into it says best what it says.
+        // It is clearest below the line that it points into.
         let column = line.find('^').filter(|_| self.place.is_said);
         Some(column.map_or(Part::Stays, |at| Part::Column(at + 1)))
     }
@@ -105,7 +105,7 @@ impl Frames {
                 Part::Stays
             };
         }
-        // The marks at the left of a finding of many lines are not the source's.
+        // The marks at the left of a multi-line finding are not part of the source.
         let source = source.trim();
         let bare = source.strip_prefix(['/', '|']).map_or(source, str::trim);
         if source.is_empty() || bare.is_empty() {
@@ -167,7 +167,8 @@ fn split(line: &str) -> Option<(&str, &str)> {
     (is_number && is_apart).then_some((number, source))
 }
 
-/// The file that a line says is looked at, and what follows it: `--> src/a.rs:3:1`, `FAIL test/a.js`, `a.c:3:1: warning: …`.
+/// The file that a line refers to, and what follows it: `--> src/a.rs:3:1`, `FAIL test/a.js`,
+/// `a.c:3:1: warning: …`.
 fn file_of(line: &str) -> Option<(&str, &str)> {
     let trimmed = line.trim_start();
     let named = ["--> ", "::: ", "FAIL ", "❯ "]
@@ -175,7 +176,7 @@ fn file_of(line: &str) -> Option<(&str, &str)> {
         .find_map(|mark| trimmed.strip_prefix(mark));
     if let Some(named) = named {
         let place = named.split(' ').find(|word| word.contains(['.', '/']))?;
-        // The frame below has numbers of its own.
+        // The frame below has its own numbers.
         return Some((place.split(':').next().unwrap_or(place), ""));
     }
     let (file, rest) = line.split_once(':')?;

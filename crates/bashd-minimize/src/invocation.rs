@@ -3,7 +3,8 @@
 use super::{families, words};
 use bashd_script::script::Command;
 
-/// A command as a filter knows it: through `sudo`, `env`, `npx`, `python -m`, `uv run` and the like.
+/// A command as a filter knows it: through `sudo`, `env`, `npx`, `python -m`, `uv run` and the
+/// like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invocation {
     /// The program's name, without directory and version, in lower case.
@@ -25,7 +26,7 @@ const CONTENT: &str = "\
     yq xmllint cut tr paste rev openssl gpg xclip envsubst";
 
 impl Invocation {
-    /// What a command is; nothing where its name is not known.
+    /// Identifies a command; `None` if its name is unknown.
     pub(crate) fn of(command: &Command) -> Option<Self> {
         let name = command.name()?;
         let arguments: Vec<String> = command
@@ -127,7 +128,7 @@ impl Invocation {
         edits || cleans || cleans_cache || words::has(QUIET, program)
     }
 
-    /// Whether it prints files as they are. Logs are no content in this sense.
+    /// Whether it prints files as they are. Logs do not count as content here.
     pub(super) fn prints_content(&self) -> bool {
         let of_git = self.program == "git"
             && (matches!(self.subcommand(), "cat-file" | "grep" | "config")

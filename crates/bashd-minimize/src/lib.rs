@@ -1,15 +1,18 @@
 //! Fewer tokens, the same facts: the output of known commands in less text.
 //!
-//! It works on the captured text alone: no command line is rewritten, no process is started, nothing is read. Rules of trust
-//! that hold for every filter are kept here and in `sheet`, not by the filters' good will:
+//! It works on the captured text alone: no command line is rewritten, no process is started,
+//! nothing is read. Rules of trust that apply to every filter are enforced here and in `sheet`, not
+//! left to the filters:
 //!
 //! - what a program or the script itself may read stays as it is (`invocation`, `machine_format`);
-//! - of a run that failed, or of which the status does not speak, nothing is left out: noise is joined, with its items;
-//! - lines that tell of trouble stay whole, and so do the last lines of a failed run;
-//! - a result that is not smaller, a filter that panics or works too long: then the text stays as it is;
-//! - what was done is said in a last line (`[minimized: …]`), by which a text is also known that was minimized before.
+//! - nothing is left out of a run that failed, or whose status says nothing about it: noise is
+//!   joined, with its items;
+//! - lines that tell of trouble are kept in full, and so are the last lines of a failed run;
+//! - if the result is not smaller, or a filter panics or takes too long, the text stays as it is;
+//! - a last line says what was done (`[minimized: …]`); it also marks a text that was minimized
+//!   before.
 //!
-//! Where the raw text is kept and how the reader gets at it is the engine's business.
+//! Where the raw text is stored and how the reader gets it is up to the engine.
 
 mod braces;
 mod digest;
@@ -37,34 +40,34 @@ pub use title::command_name;
 /// Shorter texts (in characters) are never touched: there is nothing to save.
 pub const SHORTEST: usize = 1000;
 
-/// Bytes that must be saved at least, besides one in [`LEAST_SHARE`].
+/// Least bytes that must be saved, besides one in [`LEAST_SHARE`].
 const LEAST_SAVED: usize = 60;
 const LEAST_SHARE: usize = 30;
 
-/// What the lossless tier is called where no family's filter works.
+/// The name of the lossless tier, used if no family's filter applies.
 const LOSSLESS: &str = "lossless";
 
-/// What the line begins with that says what was done.
+/// The prefix of the line that says what was done.
 const MARKER: &str = "[minimized: ";
 
-/// What the engine's line begins with that says where the raw text is.
+/// The prefix of the engine's line that says where the raw text is.
 const RAW_FOOTER: &str = "[raw output: artifact://";
 
-/// A run's output, and what it is the output of.
+/// A run's output, and what wrote it.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The script as it ran.
     pub command: &'a str,
-    /// Its exit status; nothing for a run that ended in another way.
+    /// Its exit status; `None` for a run that ended in another way.
     pub exit: Option<i32>,
     /// The whole output.
     pub text: &'a str,
 }
 
-/// Whether and for what the minimizer works.
+/// Whether the minimizer runs, and on what.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Only the output of these programs is minimized; empty: of every one.
+    /// Only the output of these programs is minimized; empty: of all programs.
     pub only: Vec<String>,
     /// The output of these programs never is.
     pub except: Vec<String>,
@@ -72,7 +75,7 @@ pub struct Settings {
     pub max_bytes: usize,
     /// How far it goes.
     pub reach: Reach,
-    /// Filters of the user, which are asked before ours.
+    /// The user's filters, which are tried before ours.
     pub user_filters: UserFilters,
 }
 
@@ -94,7 +97,7 @@ pub struct Digest {
     pub text: String,
     /// The filter that made it.
     pub filter: String,
-    /// Lines of noise that are only counted in it.
+    /// Lines of noise that it only counts.
     pub left_out: u64,
 }
 
@@ -106,23 +109,23 @@ pub enum Unchanged {
     Short,
     /// It is longer than the settings allow.
     Long,
-    /// Nobody can say what the script does.
+    /// It is unknown what the script does.
     Unread,
     /// A command whose name only the shell knows.
     UnknownCommand,
-    /// It was asked for in a machine's format.
+    /// It was requested in a machine-readable format.
     MachineFormat,
-    /// A pipeline ends in a program that is not known.
+    /// A pipeline ends in an unknown program.
     UnknownPipeline,
     /// It is the content of a file.
     Content,
-    /// The settings leave the program out.
+    /// The settings exclude the program.
     Excluded,
     /// It was minimized before.
     Minimized,
     /// A filter panicked.
     Panicked,
-    /// A filter worked too long.
+    /// A filter took too long.
     TooMuchWork,
     /// There is nothing to save.
     NothingToSave,
@@ -134,15 +137,15 @@ impl Unchanged {
         match self {
             Self::Short => "it is short",
             Self::Long => "it is longer than the limit",
-            Self::Unread => "the script is too large to be read",
+            Self::Unread => "the script is too large",
             Self::UnknownCommand => "the command's name is not known before it runs",
-            Self::MachineFormat => "the command was asked for a machine's format",
-            Self::UnknownPipeline => "the pipeline ends in a program that is not known",
+            Self::MachineFormat => "the command was asked for machine-readable output",
+            Self::UnknownPipeline => "the pipeline ends in an unknown program",
             Self::Content => "it is the content of a file",
-            Self::Excluded => "the settings leave the program out",
-            Self::Minimized => "it was minimized before",
+            Self::Excluded => "the settings exclude the program",
+            Self::Minimized => "it is already minimized",
             Self::Panicked => "the filter failed",
-            Self::TooMuchWork => "the filter worked too long",
+            Self::TooMuchWork => "the filter took too long",
             Self::NothingToSave => "there is nothing to save",
         }
     }
@@ -154,7 +157,7 @@ pub fn filter_names() -> impl Iterator<Item = &'static str> {
     families.chain([LOSSLESS])
 }
 
-/// The name of the filter that a script's output would have; nothing where the output stays as it is.
+/// The name of the filter for a script's output; `None` if the output stays as it is.
 pub fn filter_of(script: &str) -> Option<&'static str> {
     let reading = reading::read(&Script::parse(script)).ok()?;
     let filter = families::for_all(&reading.commands);
@@ -181,7 +184,7 @@ pub fn minimize(subject: Subject<'_>, settings: &Settings) -> Result<Digest, Unc
         digest::digest(subject, &reading, settings)
     }));
     let digest = caught.unwrap_or(Err(Unchanged::Panicked))?;
-    // A reader who has to be told of another text wants something for it.
+    // A reader who is shown a different text should get something for it.
     let least = LEAST_SAVED + raw.len() / LEAST_SHARE;
     if digest.text.len() + least > raw.len() {
         return Err(Unchanged::NothingToSave);

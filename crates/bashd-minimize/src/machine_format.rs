@@ -1,4 +1,4 @@
-//! Options that ask for a format which programs read: such output is never touched.
+//! Options that ask for a format for programs: such output is never touched.
 
 use super::invocation::Invocation;
 use super::words;
@@ -20,7 +20,7 @@ const FOR_PEOPLE: &str = "\
     text wide human full concise grouped stylish compact pretty short medium fuller oneline \
     verbose default dot spec plain table list tree columns progress basic";
 
-/// Values that name a machine's format.
+/// Values that name a machine-readable format.
 const FOR_MACHINES: &str = "\
     json jsonl ndjson yaml yml xml csv tsv sarif junit tap jsonpath go-template name \
     custom-columns checkstyle gitlab github azure rdjson cyclonedx spdx dot-graph porcelain";
@@ -60,7 +60,7 @@ fn names_machine_format(value: &str) -> bool {
     words::has(FOR_MACHINES, name) || value.starts_with("format:") || value.starts_with("tformat:")
 }
 
-/// Options that mean something else to some programs.
+/// Options that mean something else in some programs.
 fn is_innocent(invocation: &Invocation, option: &str) -> bool {
     // Compression, archives with NUL bytes between names, and configuration files.
     let program = invocation.program.as_str();

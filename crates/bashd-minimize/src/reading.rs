@@ -1,4 +1,4 @@
-//! Which commands' output a text is, and whether the exit status speaks for them.
+//! Which commands wrote a text, and whether the exit status speaks for them.
 
 use super::invocation::Invocation;
 use super::{Unchanged, families, machine_format, words};
@@ -7,7 +7,7 @@ use bashd_script::script::{Command, Construct, Joint, Origin, RedirectOperator, 
 /// What a script says about the text that it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// The commands whose output it is, without those that print next to nothing.
+    /// The commands that wrote it, without those that print next to nothing.
     pub(crate) commands: Vec<Invocation>,
     /// Whether exit status 0 means that each of them succeeded.
     pub(crate) status: Status,
@@ -30,12 +30,12 @@ const PASSING: &str = "\
 const TEXT: &str = "\
     sort uniq column wc nl tac fold expand fmt ts";
 
-/// Reads which commands a text came from; an error says why it must stay as it is.
+/// Finds which commands wrote a text; an error says why it must stay as it is.
 pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
     if script.bound.is_some() {
         return Err(Unchanged::Unread);
     }
-    // `$TOOL build`: what follows a name that nobody knows is no command of its own.
+    // `$TOOL build`: what follows an unknown name is not a command of its own.
     let is_unknown = |command: &Command| {
         let first = command.words.first();
         first.is_some_and(|word| word.known().is_none())
@@ -98,7 +98,7 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
     Ok(reading)
 }
 
-/// The commands that start no other one and that are not somebody's value.
+/// The commands that start no other one and whose output is not used as a value.
 fn leaves(script: &Script) -> impl Iterator<Item = &Command> {
     let starters: std::collections::HashSet<usize> = script
         .commands
@@ -157,7 +157,8 @@ fn is_one_of(names: &str, command: &Command) -> bool {
     command.name().is_some_and(|name| words::has(names, name))
 }
 
-/// The first pipeline from which on everything is joined by `&&`: status 0 says that all of them succeeded.
+/// The first pipeline after which everything is joined by `&&`: status 0 says that all of them
+/// succeeded.
 fn certain_from(leaves: &[&Command]) -> u32 {
     let is_break = |command: &&&Command| !matches!(command.place.joint, Joint::And | Joint::Pipe);
     let breaks = leaves.iter().filter(is_break);

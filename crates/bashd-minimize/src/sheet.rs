@@ -1,7 +1,8 @@
 //! What a filter writes to: lines that stay, and lines of known kinds that are counted or joined.
 //!
-//! The rules of trust hold here and not in the filters: a line that tells of trouble always stays, and of a run that failed, or
-//! whose end is not known, no line of noise is only counted: its item is listed.
+//! The rules of trust apply here and not in the filters: a line that tells of trouble always stays,
+//! and if a run failed, or its end is unknown, no line of noise is merely counted: its item is
+//! listed.
 
 use super::braces;
 use super::frames::{Frames, Part};
@@ -13,7 +14,7 @@ use super::work::Work;
 pub(crate) enum Ending {
     /// The command itself exited with status 0: known noise may be counted instead of shown.
     Success,
-    /// It failed, or its status is not known: everything stays, in another shape at most.
+    /// It failed, or its status is unknown: everything stays, at most in another form.
     Careful,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct Sheet<'a> {
     joined: u64,
     skipped: bool,
     remark: Option<&'static str>,
-    /// There where the tool shows code frames.
+    /// Set if the tool shows code frames.
     frames: Option<Frames>,
     said: bool,
 }
@@ -57,7 +58,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Source lines of code frames are said once.
+    /// Writes source lines of code frames only once.
     pub(crate) fn with_frames(mut self) -> Self {
         self.frames = Some(Frames::default());
         self
@@ -89,12 +90,13 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The line stays, and the list that is being made goes on after it: results of tests, whose order says nothing.
+    /// The line stays, and the list being made continues after it: results of tests, whose order
+    /// does not matter.
     pub(crate) fn keep_within_list(&mut self, line: &str) {
         self.write(line);
     }
 
-    /// The line was said above. One that tells of trouble stays all the same.
+    /// The line is already above. One that tells of trouble stays anyway.
     pub(crate) fn say_once(&mut self, line: &str) {
         if is_trouble(line) {
             self.keep(line);
@@ -119,7 +121,8 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The line is noise on success, whatever its words: a warning that everybody knows. It stays otherwise.
+    /// The line is noise on success, whatever its words: a warning that everybody knows. Otherwise
+    /// it stays.
     pub(crate) fn fold_known(&mut self, kind: &'static str, item: &'a str, line: &'a str) {
         match self.ending {
             Ending::Success => self.count(kind, 1),
@@ -131,7 +134,8 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The line is noise on success, and stays as it is otherwise: what it says can't be listed in fewer words.
+    /// The line is noise on success, and otherwise stays as it is: what it says cannot be listed in
+    /// fewer words.
     pub(crate) fn leave(&mut self, kind: &'static str, line: &str) {
         if self.ending == Ending::Success && !is_trouble(line) {
             self.count(kind, 1);
@@ -140,7 +144,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The same, whatever its words: a command line with `-Werror` in it is no error.
+    /// Like `leave`, whatever its words: a command line with `-Werror` in it is not an error.
     pub(crate) fn leave_known(&mut self, kind: &'static str, line: &str) {
         match self.ending {
             Ending::Success => self.count(kind, 1),
@@ -154,7 +158,7 @@ impl<'a> Sheet<'a> {
         self.push_pending(kind, item, line);
     }
 
-    /// The line carries no fact: an empty gutter, a rule. Not where it tells of trouble.
+    /// The line carries no fact: an empty gutter, a rule. It stays if it tells of trouble.
     pub(crate) fn skip(&mut self, line: &str) {
         if is_trouble(line) {
             self.keep(line);
@@ -171,7 +175,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Counts lines that the filter itself has said in another way, or left out on success.
+    /// Counts lines that the filter itself has written in another form, or left out on success.
     fn count(&mut self, kind: &'static str, lines: u64) {
         match self.left_out.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, count)) => *count += lines,
@@ -185,7 +189,7 @@ impl<'a> Sheet<'a> {
         self.text.push('\n');
     }
 
-    /// Writes what is pending: one line a kind.
+    /// Writes what is pending: one line per kind.
     fn flush(&mut self) {
         for (kind, items) in std::mem::take(&mut self.pending) {
             let names: Vec<&str> = items.iter().map(|folded| folded.item).collect();
@@ -225,7 +229,7 @@ pub(crate) struct Written {
     /// Whether lines without a fact were left out.
     pub(crate) skipped: bool,
     pub(crate) remark: Option<&'static str>,
-    /// Whether source lines that stood above were not said again.
+    /// Whether source lines that are already above were not repeated.
     pub(crate) said: bool,
 }
 

@@ -151,7 +151,7 @@ fn a_filter_that_panics_leaves_the_text_as_it_is() {
             Err(Unchanged::Panicked)
         );
     }
-    // And the next text is none the worse for it.
+    // And the next text is unaffected.
     assert!(minimize(subject("cargo test", 0, &text), &Settings::default()).is_ok());
 }
 

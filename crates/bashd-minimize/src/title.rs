@@ -8,7 +8,8 @@ use bashd_script::script::Script;
 const WITH_SUBCOMMANDS: &str = "ansible-galaxy apt apt-get brew bun cargo docker git go helm kubectl npm pip pnpm podman \
                                 poetry ruff rustup systemctl terraform tofu uv yarn";
 
-/// The program whose output counts, and its subcommand; `several` where there are more, `other` where it can't be said.
+/// The program whose output counts, and its subcommand; `several` if there are more, `other` if it
+/// is unknown.
 pub fn command_name(script: &str) -> String {
     let Ok(reading) = reading::read(&Script::parse(script)) else {
         return "other".to_owned();

@@ -1,11 +1,14 @@
-//! Which lines tell of trouble. They are never left out of a failed run's output, whatever the filter thinks of them.
+//! Which lines tell of trouble. They are never left out of a failed run's output, whatever the
+//! filter thinks of them.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Words and signs of trouble in the output of common tools. Better one line too many than one too few.
+/// Words and signs of trouble in the output of common tools. Better one line too many than one too
+/// few.
 ///
-/// Letters and their boundaries are those of ASCII: others would make it many times slower on every line with an accent.
+/// Letters and their boundaries are ASCII: others would make it many times slower on every line
+/// with an accent.
 const PATTERN: &str = r"(?ix)
     (?-u:\b)( errors? | err | warnings? | warn | fatal | fail(ed|s|ure|ures|ing)? | panic(ked)? | [a-z0-9_]*exception | traceback
       | abort(ed|ing)? | denied | forbidden | unauthorized | cannot | can't | could\ not | couldn't | unable\ to
@@ -17,7 +20,7 @@ const PATTERN: &str = r"(?ix)
 
 static TROUBLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PATTERN).ok());
 
-/// Whether a line tells of an error, a warning or a failure, as far as words can say.
+/// Whether a line tells of an error, a warning or a failure, as far as words show.
 pub(crate) fn is_trouble(line: &str) -> bool {
     TROUBLE
         .as_ref()

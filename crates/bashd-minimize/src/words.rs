@@ -1,4 +1,4 @@
-//! Lists of words as texts: short to write and to read.
+//! Lists of words as strings: short to write and to read.
 
 /// Whether a list has a word.
 pub(super) fn has(list: &str, word: &str) -> bool {

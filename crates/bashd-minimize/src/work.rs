@@ -1,15 +1,16 @@
-//! The bound of a filter's work: steps per byte of its input, not a clock, so that the same text always has the same end.
+//! The bound on a filter's work: steps per byte of its input, not a clock, so the same text always
+//! has the same result.
 
 use std::cell::Cell;
 
-/// Steps that a filter may take for each byte of its input. A pass over the text takes one for each; the longest filter
-/// makes about ten passes.
+/// Steps that a filter may take for each byte of its input. A pass over the text takes one for
+/// each; the longest filter makes about ten passes.
 const STEPS_PER_BYTE: u64 = 64;
 
 /// Steps that even an empty input allows.
 const STEPS_AT_LEAST: u64 = 100_000;
 
-/// Counts the steps that are left. Whoever works charges it and stops when it is exhausted.
+/// Counts the steps that are left. Workers charge it and stop when it is exhausted.
 #[derive(Debug)]
 pub(crate) struct Work {
     left: Cell<u64>,
@@ -28,7 +29,7 @@ impl Work {
         }
     }
 
-    /// Takes so many steps; says whether there were so many left.
+    /// Takes this many steps; returns whether they were left.
     pub(crate) fn charge(&self, steps: usize) -> bool {
         match self.left.get().checked_sub(steps as u64) {
             Some(left) => self.left.set(left),
@@ -41,13 +42,14 @@ impl Work {
         self.is_exhausted.get()
     }
 
-    /// The lines of a text, each charged; they end early when the work does.
+    /// The lines of a text, each charged; they end early when the budget does.
     pub(crate) fn lines<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
         lines(text).take_while(|line| self.charge(line.len() + 1))
     }
 }
 
-/// The lines of a text without their ends. A last line end ends the last line, it does not begin another.
+/// The lines of a text without their ends. A final line end ends the last line, it does not begin
+/// another.
 pub(crate) fn lines(text: &str) -> Lines<'_> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     Lines {

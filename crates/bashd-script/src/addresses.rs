@@ -1,9 +1,9 @@
-//! Where internal addresses stand in a text: pure, and aware of quotes where the text is a script.
+//! Finds internal addresses in a text: pure, and aware of quotes if the text is a script.
 //!
-//! In a script an address counts as a word or at the end of one (`--file=local://x`), bare or quoted whole.
-//! Inside a longer quotation it is prose, and so it is in comments and here-documents; inside `$(…)` and
-//! backticks, wherever these stand, it counts again. A value of a variable is no script: there it counts
-//! everywhere.
+//! In a script an address counts as a word or at the end of one (`--file=local://x`), bare or
+//! quoted as a whole. Inside a longer quotation it is prose, as it is in comments and
+//! here-documents; inside `$(…)` and backticks, anywhere, it counts again. A variable's value is
+//! not a script: there it counts everywhere.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub enum Spelling {
 /// An address in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What it takes up, quotes included.
+    /// Its range, quotes included.
     pub span: Range<usize>,
     pub scheme: String,
     /// The address itself, always with `://`, quotes removed.
@@ -30,7 +30,7 @@ pub struct Found {
 
 /// Every address of these schemes, in the order of the text.
 pub fn addresses(text: &str, schemes: &[String], spelling: Spelling) -> Vec<Found> {
-    // Most texts have none: nothing else costs them anything.
+    // Most texts have none, and pay nothing more.
     if schemes.is_empty() || !(text.contains("://") || text.contains("local:/")) {
         return Vec::new();
     }
@@ -67,7 +67,8 @@ struct Scan<'a> {
     inside: Vec<Inside>,
     /// Whether a word may begin here.
     starts_word: bool,
-    /// Ends of here-documents that begin in the next line, and whether tabs before them count.
+    /// Delimiters of here-documents that begin on the next line, and whether tabs before them are
+    /// stripped.
     here_docs: Vec<(String, bool)>,
     found: Vec<Found>,
 }
@@ -151,7 +152,7 @@ impl Scan<'_> {
         self.skip_character();
     }
 
-    /// A quotation: an address alone, or to be passed over.
+    /// A quotation: an address alone, or to be skipped.
     fn quote(&mut self, quote: u8) {
         if self.take_word() {
             return;
@@ -285,7 +286,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Takes an address that begins here, with all that belongs to its word.
+    /// Takes an address that begins here, with the rest of its word.
     fn take_word(&mut self) -> bool {
         let quote = self.peek().filter(|byte| matches!(byte, b'\'' | b'"'));
         let begin = self.at + usize::from(quote.is_some());
@@ -316,7 +317,7 @@ impl Scan<'_> {
         true
     }
 
-    /// The scheme of an address at this place, and where what follows its slashes begins.
+    /// The scheme of an address at this position, and where the part after its slashes begins.
     fn scheme_at(&self, begin: usize) -> Option<(&str, usize)> {
         let before = self.text.get(..self.at)?.chars().next_back();
         let is_part = |c: char| c.is_alphanumeric() || "_-./\\+'\"".contains(c);
@@ -366,7 +367,7 @@ impl Scan<'_> {
     }
 }
 
-/// Whether blanks in a quotation mean that it is more than an address.
+/// Whether spaces in a quotation mean that it is more than an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blanks {
     AreProse,
@@ -392,7 +393,7 @@ impl Word<'_> {
         self.text.get(self.at..)?.chars().next()
     }
 
-    /// Reads to the closing quote, and over it. `false` if that is no address.
+    /// Reads past the closing quote. `false` if that is not an address.
     fn quotation(&mut self, quote: u8, blanks: Blanks) -> bool {
         while let Some(character) = self.next() {
             match character {
@@ -414,7 +415,7 @@ impl Word<'_> {
         false
     }
 
-    /// Reads to the end of the word. `false` if it can't be read.
+    /// Reads to the end of the word. `false` if it cannot be read.
     fn more(&mut self) -> bool {
         while let Some(character) = self.peek() {
             if character.is_whitespace() || ";&|<>()`".contains(character) {

@@ -104,7 +104,8 @@ impl<'home> Binary<'home> {
         self
     }
 
-    /// Runs it as this user and group; the caller must be root, and the home must be readable to that user.
+    /// Runs it as this user and group; the caller must be root, and the home must be readable to
+    /// that user.
     #[must_use]
     pub fn user(mut self, user: u32) -> Self {
         self.user = Some(user);

@@ -1,4 +1,5 @@
-//! Data-driven cases: TOML files with one `[[case]]` table each, so that adding a case needs no Rust.
+//! Data-driven cases: TOML files with one `[[case]]` table each, so that adding a case needs no
+//! Rust.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,8 +17,8 @@ pub struct OracleCase {
     pub script: String,
     /// What it reads; `/dev/null` if not given.
     pub stdin: Option<String>,
-    /// Whether it is also run with a long comment at its end. Not where that must change what bash says: syntax
-    /// errors name lines, and an open quote would swallow the comment.
+    /// Whether it is also run with a long comment at its end. Not where that must change what bash
+    /// says: syntax errors name lines, and an open quote would swallow the comment.
     #[serde(default = "yes")]
     pub pad: bool,
 }

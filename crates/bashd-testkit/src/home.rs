@@ -1,6 +1,8 @@
-//! A hermetic place for one test: directories of its own, an environment of its own, the leak check at its end.
+//! A hermetic place for one test: directories of its own, an environment of its own, the leak check
+//! at its end.
 //!
-//! Nothing of the machine's user is read or written: no home, no configuration, no locale, no variable but `PATH`.
+//! Nothing of the machine's user is read or written: no home, no configuration, no locale, no
+//! variable but `PATH`.
 
 use crate::keeper_hook::{MARK, fresh_mark};
 use crate::leak::Leaks;
@@ -10,8 +12,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// What may stay in the state directory after a test: the ledger, the numbers of artifacts, what
-/// shells start with, the places of all jobs, the mark of the last sweep, and where a run could be seen whose
-/// keeper and engine were both killed.
+/// shells start with, the places of all jobs, the mark of the last sweep, and where a run could be
+/// seen whose keeper and engine were both killed.
 const MAY_STAY: &[&str] = &[
     "artifacts",
     "ledger",
@@ -100,7 +102,8 @@ impl Home {
         ]
     }
 
-    /// Lets this test keep further entries of the state directory, and says by its name that it means to.
+    /// Lets this test keep further entries of the state directory, and says by its name that it
+    /// means to.
     #[must_use]
     pub fn keeping_in_state(mut self, names: &[&str]) -> Self {
         let allowed: Vec<&str> = MAY_STAY.iter().chain(names).copied().collect();

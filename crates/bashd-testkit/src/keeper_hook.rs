@@ -1,11 +1,13 @@
 //! Makes every test program able to be a keeper, before its `main` (the test harness) runs.
 //!
-//! The engine starts keepers by executing its own program again, which in a test is the test program, whose `main`
-//! is not ours. So the hook sits in `.init_array`: the plain section, which glibc runs after the numbered
-//! one in which std stores the arguments, so that they can be read already.
+//! The engine starts keepers by executing its own program again, which in a test is the test
+//! program, whose `main` is not ours. So the hook sits in `.init_array`: the plain section, which
+//! glibc runs after the numbered one in which std stores the arguments, so that they can be read
+//! already.
 //!
-//! While no thread exists yet it also puts a mark into the test's environment, so that whatever this program starts
-//! (keepers too, which get no environment from a [`Home`](crate::Home)) is found by the leak check.
+//! While no thread exists yet it also puts a mark into the test's environment, so that whatever
+//! this program starts (keepers too, which get no environment from a [`Home`](crate::Home)) is
+//! found by the leak check.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -21,7 +23,8 @@ static PROCESS_MARK: OnceLock<String> = OnceLock::new();
     reason = "the test harness owns `main`; only a constructor runs before it"
 )]
 #[used]
-// SAFETY: the section holds pointers to functions that take no needed argument and return nothing, as this one.
+// SAFETY: the section holds pointers to functions that take no needed argument and return nothing,
+// as this one.
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn() = before_main;
 

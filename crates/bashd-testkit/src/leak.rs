@@ -1,15 +1,18 @@
 //! The leak check: a test must leave no process, no descriptor and no file behind.
 //!
-//! [`Leaks::watch`] records what is there when a test starts; the check at its end waits, bounded, until nothing
-//! more is there, and else panics with the list. A leak is
-//! - a process that carries one of the test's marks in its environment, wherever it is in the process tree,
-//! - a process below the test that was not there before, also one that has ended and was not waited for,
+//! [`Leaks::watch`] records what is there when a test starts; the check at its end waits, bounded,
+//! until nothing more is there, and else panics with the list. A leak is
+//! - a process that carries one of the test's marks in its environment, wherever it is in the
+//!   process tree,
+//! - a process below the test that was not there before, also one that has ended and was not waited
+//!   for,
 //! - an open descriptor of the test that was not open before,
 //! - a file in a watched directory that was not there before and is not allowed to stay.
 //!
-//! All but the last are facts of the whole process, so that tests which watch take turns where several run in one
-//! process (`cargo test`); under nextest each has a process of its own. Drop what you started (engines, runtimes)
-//! before the check: locals that are declared after the watch are.
+//! All but the last are facts of the whole process, so that tests which watch take turns where
+//! several run in one process (`cargo test`); under nextest each has a process of its own. Drop
+//! what you started (engines, runtimes) before the check: locals that are declared after the watch
+//! are.
 
 use crate::keeper_hook::{MARK, process_mark};
 use crate::processes::{self, Process};
@@ -21,7 +24,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// How long things may take to go away after a test: ends are asynchronous, and the machine may be busy.
+/// How long things may take to go away after a test: ends are asynchronous, and the machine may be
+/// busy.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often descriptors and files are looked at; ends of processes are waited for by event.
@@ -93,9 +97,11 @@ impl Leaks {
         self.marks.push(mark.into());
     }
 
-    /// Also looks for files in `path`, which need not exist yet; entries of it named in `allowed` may stay.
+    /// Also looks for files in `path`, which need not exist yet; entries of it named in `allowed`
+    /// may stay.
     ///
-    /// Directories right in `path` may stay as well: they are places, made once. Those below are somebody's.
+    /// Directories right in `path` may stay as well: they are places, made once. Those below are
+    /// somebody's.
     pub fn watch_directory(&mut self, path: impl Into<PathBuf>, allowed: &[&str]) {
         let path = path.into();
         self.directories.push(Watched {
@@ -241,14 +247,15 @@ impl Watched {
     }
 }
 
-/// Whether this is an ended job, or a file of one: on a busy machine, a process that takes its time to end
-/// becomes a job for a moment, and what ended stays to be looked at.
+/// Whether this is an ended job, or a file of one: on a busy machine, a process that takes its time
+/// to end becomes a job for a moment, and what ended stays to be looked at.
 fn is_ended_job(path: &Path) -> bool {
     let has_status = |directory: &Path| directory.join("status.json").exists();
     has_status(path) || path.parent().is_some_and(has_status)
 }
 
-/// Whether this is stored output that is meant to stay: a directory with a whole artifact, or a file of it.
+/// Whether this is stored output that is meant to stay: a directory with a whole artifact, or a
+/// file of it.
 fn is_artifact(path: &Path) -> bool {
     let has_record = |directory: &Path| directory.join("artifact.json").exists();
     let name = path.file_name().and_then(|name| name.to_str());

@@ -1,7 +1,8 @@
 //! What bashd's tests stand on: a hermetic home, the leak check, the binary under test, case files.
 //!
-//! Unpublished, and for tests only: everything here may panic, and does so with a text that says what is wrong.
-//! Linking this crate into a test program also makes that program able to be a keeper ([`keeper_hook`]).
+//! Unpublished, and for tests only: everything here may panic, and does so with a text that says
+//! what is wrong. Linking this crate into a test program also makes that program able to be a
+//! keeper ([`keeper_hook`]).
 //!
 //! | module | gives |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! What could not be tested here, said where people see it.
 //!
-//! Test runners hide the output of tests that pass. So such a remark also goes to the file that `./test` names in
-//! `BASHD_TEST_REMARKS` and prints at its end.
+//! Test runners hide the output of tests that pass. So such a remark also goes to the file that
+//! `./test` names in `BASHD_TEST_REMARKS` and prints at its end.
 
 use std::fs::OpenOptions;
 use std::io::Write;

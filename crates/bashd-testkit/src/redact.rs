@@ -1,6 +1,7 @@
 //! Replaces what differs between runs (process ids, times, temporary paths) by placeholders.
 
-/// Keys whose number is volatile, as they stand in JSON and in texts, and what stands in for the number.
+/// Keys whose number is volatile, as they stand in JSON and in texts, and what stands in for the
+/// number.
 const VOLATILE: &[(&str, &str)] = &[
     ("\"pid\":", "[PID]"),
     ("<pid>", "[PID]"),

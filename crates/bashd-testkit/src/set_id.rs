@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A set-id copy of a program; made by root, in a place that only root and [`NOBODY`] can enter, and removed at
-/// the end. The run without rights ([`as_each_user`](crate::as_each_user)) finds it by its parent.
+/// A set-id copy of a program; made by root, in a place that only root and [`NOBODY`] can enter,
+/// and removed at the end. The run without rights ([`as_each_user`](crate::as_each_user)) finds it
+/// by its parent.
 #[derive(Debug)]
 pub struct SetId(PathBuf);
 

@@ -52,7 +52,8 @@ pub fn text(path: &str) -> Option<String> {
     fs::read_to_string(root().join(path)).ok()
 }
 
-/// Names of all functions that a test runner runs: those under `#[test]` or `#[tokio::test]` that are not ignored.
+/// Names of all functions that a test runner runs: those under `#[test]` or `#[tokio::test]` that
+/// are not ignored.
 pub fn test_names() -> BTreeSet<String> {
     let sources = all();
     let rust = sources.iter().filter(|source| source.is("rs"));

@@ -1,9 +1,9 @@
 //! The same test once more, as a user without rights.
 //!
-//! As root, mode bits, EPERM, pipe quotas and `RLIMIT_NPROC` never show. So a fault test hands its body to
-//! [`as_each_user`], which runs it here and then, where here is root, starts this very test program again as
-//! [`NOBODY`], for this one test. std's own `uid` and `gid` do it: no helper program is needed, supplementary groups are
-//! dropped, and the capabilities go with the uid.
+//! As root, mode bits, EPERM, pipe quotas and `RLIMIT_NPROC` never show. So a fault test hands its
+//! body to [`as_each_user`], which runs it here and then, where here is root, starts this very test
+//! program again as [`NOBODY`], for this one test. std's own `uid` and `gid` do it: no helper
+//! program is needed, supplementary groups are dropped, and the capabilities go with the uid.
 
 use crate::loud::{PREFIX, loudly};
 use std::fs::File;
@@ -19,8 +19,9 @@ const STARTED_AGAIN: &str = "BASHD_TEST_AS_NOBODY";
 
 /// Runs a test's whole body as the caller and, if that is root, once more as [`NOBODY`].
 ///
-/// Call it as the only thing in a test. Make directories inside the body, so that they belong to whoever runs it.
-/// The paths of the source tree may be closed to that user; hold open what the body needs of them.
+/// Call it as the only thing in a test. Make directories inside the body, so that they belong to
+/// whoever runs it. The paths of the source tree may be closed to that user; hold open what the
+/// body needs of them.
 pub fn as_each_user<Body: FnOnce()>(body: Body) {
     if is_second_run() {
         assert!(
@@ -90,7 +91,8 @@ fn start_again_as_nobody(test: &str) {
     );
 }
 
-/// The test that a body's type belongs to, as the harness calls it: the type's path, without crate and closures.
+/// The test that a body's type belongs to, as the harness calls it: the type's path, without crate
+/// and closures.
 fn test_of<Body>() -> String {
     let path = std::any::type_name::<Body>();
     let (_crate, path) = path.split_once("::").expect("a closure has a path");

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let reply = engine.run(request).await;
             println!("{command}: {}", reply.text.trim_end());
             if let Some(reason) = reply.session_reset {
-                println!("  the session begins anew: {reason}");
+                println!("  the session was restarted: {reason}");
             }
         }
         Ok(())

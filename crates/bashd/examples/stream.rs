@@ -1,6 +1,7 @@
-//! Tells what happens while it happens. This host has no hook: its keepers come from an installed bashd.
+//! Tells what happens while it happens. This host has no hook: its keepers come from an installed
+//! bashd.
 //!
-//! `cargo run -p bashd --example stream -- "$(command -v bashd)" 'for i in 1 2 3; do echo $i; done'`
+//! `cargo run -p bashd --example stream -- "$(command -v bashd)" 'for i in 1 2; do echo $i; done'`
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 

@@ -1,11 +1,11 @@
-//! Whether calls are under way, and since when none is.
+//! Whether calls are in progress, and for how long none has been.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// The calls of an engine that are under way.
+/// The calls of an engine that are in progress.
 #[derive(Default)]
 pub(crate) struct Activity {
     under_way: AtomicUsize,
@@ -13,7 +13,7 @@ pub(crate) struct Activity {
     ended: Notify,
 }
 
-/// A call is under way while this lives.
+/// A call is in progress while this lives.
 pub(crate) struct UnderWay<'a>(&'a Activity);
 
 impl Activity {
@@ -23,7 +23,7 @@ impl Activity {
         UnderWay(self)
     }
 
-    /// Waits until there were calls, and then none for so long.
+    /// Waits until there have been calls, and then none for this long.
     pub(crate) async fn quiet(&self, long: Duration) {
         loop {
             self.ended.notified().await;

@@ -4,13 +4,13 @@ use bashd_script::guard::Objection;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// What somebody is asked.
+/// What the approver is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
     /// The text that the shell would get.
     pub command: String,
-    /// Why it is not simply run.
+    /// Why it needs approval.
     pub objection: Objection,
 }
 
@@ -23,12 +23,12 @@ impl Approval {
     }
 }
 
-/// What was answered.
+/// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// It may run, this once.
     Approved,
-    /// It may not; also where nobody answered.
+    /// It may not; also if nobody answered.
     Refused,
 }
 

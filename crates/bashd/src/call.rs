@@ -1,7 +1,7 @@
 //! One call as a front end makes it: an input, and the token that stops it.
 
-use crate::exec::terminal::{ClientTerminal, Host};
 use crate::approval::Approver;
+use crate::exec::terminal::{ClientTerminal, Host};
 use crate::profile::Profile;
 use crate::profile::parameters::Sets;
 use crate::request::{self, OnTimeout, Refusal, RefusalKind, Request};
@@ -32,17 +32,17 @@ impl fmt::Debug for OwnApprover {
 
 #[derive(Debug, Clone)]
 enum Input {
-    /// A request in the engine's own words.
+    /// A request in the engine's own terms.
     Typed(Request),
-    /// A model's arguments in the profile's spelling, over what the front end fills in.
+    /// A model's arguments as the profile spells them, on top of what the front end fills in.
     Json { text: String, defaults: Request },
-    /// Arguments that are no text at all.
+    /// Arguments that are not valid text.
     NotText(Box<NotText>),
 }
 
 #[derive(Debug, Clone)]
 struct NotText {
-    /// What can be shown of them.
+    /// As much of them as can be shown.
     shown: String,
     problem: String,
     defaults: Request,
@@ -58,15 +58,15 @@ impl Call {
         }
     }
 
-    /// A call with a model's JSON arguments. The profile, and whatever the profile's parameters
-    /// leave open, come from `defaults`.
+    /// A call with a model's JSON arguments. `defaults` supplies the profile, and whatever the
+    /// profile's parameters leave open.
     pub fn json(text: impl Into<String>, defaults: Request) -> Self {
         let text = text.into();
         Self::of(Input::Json { text, defaults })
     }
 
-    /// The same with arguments as they came: bytes that are no UTF-8 are no JSON either, and the
-    /// profile says so in its own words.
+    /// Like [`Call::json`], with the arguments as they arrived: bytes that are not UTF-8 are not
+    /// JSON either, and the profile says so in its own words.
     pub fn json_bytes(bytes: Vec<u8>, defaults: Request) -> Self {
         let input = match String::from_utf8(bytes) {
             Ok(text) => Input::Json { text, defaults },
@@ -86,8 +86,8 @@ impl Call {
         self
     }
 
-    /// Runs the command in a terminal of the client's, where it is one that needs nothing which only
-    /// a run of our own has (input, a terminal of ours, a session, going on as a job).
+    /// Runs the command in a terminal of the client, unless it needs something that only a run of
+    /// our own has (input, our terminal, a session, continuing as a job).
     #[must_use]
     pub fn in_terminal_of(mut self, client: Arc<dyn ClientTerminal>) -> Self {
         self.terminal = Some(Host(client));
@@ -110,18 +110,18 @@ impl Call {
         }
     }
 
-    /// Name of the profile that holds; empty for the configured one.
+    /// Name of the profile; empty for the configured one.
     pub(crate) fn profile(&self) -> &str {
         &self.defaults().profile
     }
 
-    /// Whose jobs are meant, where the caller said so.
+    /// Whose jobs are meant, if the caller said so.
     pub(crate) fn owner(&self) -> Option<&str> {
         self.defaults().owner.as_deref()
     }
 
-    /// The directory that was asked for, for a call that ends before it is resolved; empty where only
-    /// the shell of a session could tell.
+    /// The requested directory, for a call that ends before it is resolved; empty if only the shell
+    /// of a session could tell.
     pub(crate) fn directory(&self, profile: &Profile, here: &Path) -> PathBuf {
         let read = self.request(profile);
         let request = read.as_ref().unwrap_or_else(|_| self.defaults());
@@ -175,7 +175,7 @@ impl Call {
         }
     }
 
-    /// The text to record where no request came of it.
+    /// The text to record if no request could be read from it.
     pub(crate) fn raw_text(&self) -> &str {
         match &self.input {
             Input::Typed(request) => &request.command,
@@ -185,8 +185,8 @@ impl Call {
     }
 }
 
-/// What a front end would have when the limit comes: only for profiles that know the choice, since in
-/// others the limit is part of their contract.
+/// What a front end wants to happen at the timeout: only for profiles that offer the choice, since
+/// in others the timeout is part of their contract.
 fn on_timeout_default(profile: &Profile, defaults: &Request) -> Option<OnTimeout> {
     defaults.on_timeout.filter(|_| profile.has(Sets::OnTimeout))
 }

@@ -1,6 +1,6 @@
 //! The engine: the pipeline from a call to its reply.
 //!
-//! [`Shared::stages`] spells the pipeline in order and holds no stage's logic. Every future of an
+//! [`Shared::stages`] lists the pipeline in order and contains no stage's logic. Every future of an
 //! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
 
 use crate::activity::Activity;
@@ -39,10 +39,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Events that may wait for a slow receiver.
+/// Events that may queue for a slow receiver.
 const EVENTS_AHEAD: usize = 16;
 
-/// How much more memory than at the last quiet time is too little to be given back.
+/// Memory growth since the last quiet time that is too small to be worth giving back.
 const WORTH_GIVING_BACK: usize = 512 * 1024;
 
 /// Runs shell commands. Cheap to clone; clones share everything.
@@ -63,11 +63,11 @@ struct Shared {
     activity: Activity,
     programs: Programs,
     inheritance: Inheritance,
-    /// Nothing where output is not minimized.
+    /// `None` if output is not minimized.
     minimizer: Option<minimize::Settings>,
-    /// Who is asked where a rule says so.
+    /// Who is asked when a rule requires approval.
     approver: OnceLock<Approver>,
-    /// Said once, for people: nobody's reply is the place for it.
+    /// Told once, to people: a call's reply is the wrong place for it.
     warnings: Mutex<Vec<String>>,
 }
 
@@ -88,7 +88,7 @@ impl Engine {
         let profiles =
             Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
         if !keepers.is_for_one_call() {
-            // Most calls name none. Where it can't be had, each of them says why.
+            // Most calls name none. If it cannot be loaded, each of them says why.
             let _ = profiles.get(&config.profile);
         }
         let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
@@ -115,11 +115,11 @@ impl Engine {
 
     /// Runs one call to its reply, whatever happens.
     pub async fn run(&self, call: impl Into<Call>) -> Reply {
-        // In a place of its own: it is too large to be part of every caller's future.
+        // Boxed: it is too large to be part of every caller's future.
         Box::pin(self.0.perform(&call.into(), None)).await
     }
 
-    /// The same, telling what happens while it happens.
+    /// Like `run`, reporting events while the call runs.
     pub fn stream(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let (shared, call) = (Arc::clone(&self.0), call.into());
@@ -131,8 +131,8 @@ impl Engine {
         Running::new(reply, keyboard, events, None)
     }
 
-    /// The same, but of the output only its end is told, every 50 ms at most: whoever looks gets the
-    /// newest [`Event::Snapshot`], and the last one always comes.
+    /// Like `stream`, but reports only the end of the output, at most every 50 ms: a viewer gets
+    /// the newest [`Event::Snapshot`], and the last one always comes.
     pub fn follow(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let slot = Arc::new(Slot::default());
@@ -168,7 +168,10 @@ impl Engine {
         let run = exec::run_alone(&plan, &shared.keepers, None, &cancel).await;
         match run.map_err(Error::from)? {
             Outcome::Ended(run) => Ok(run),
-            Outcome::HandedOver(_) => Err(Error::new(ErrorKind::Job, "nobody asked for a job")),
+            Outcome::HandedOver(_) => Err(Error::new(
+                ErrorKind::Job,
+                "the command became a job, which this call does not allow",
+            )),
         }
     }
 
@@ -191,7 +194,7 @@ impl Engine {
         reply::of_job_tool(answer, begun.elapsed())
     }
 
-    /// What a model of that profile is told, unasked, about jobs of its that have ended.
+    /// What a model of that profile is told, unasked, about its jobs that have ended.
     pub async fn job_notice(&self, profile: &str, ended: &[crate::jobs::Job]) -> String {
         let found = self.0.profile(profile);
         let profile = found.unwrap_or_else(|_| Library::fallback());
@@ -206,7 +209,7 @@ impl Engine {
     /// Says who is asked when a rule wants approval; without anybody, such commands are denied. A
     /// call that brings an approver of its own ([`Call::approved_by`]) asks that one.
     ///
-    /// An engine asks one approver for its whole life: a second one is handed back.
+    /// An engine keeps one approver for its whole life: a second one is handed back.
     pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
         self.0.approver.set(approver)
     }
@@ -216,8 +219,8 @@ impl Engine {
         &self.0.artifacts
     }
 
-    /// Hands memory back to the system whenever calls were made and then none for so long: for programs that
-    /// live for longer than their calls. Never ends.
+    /// Returns memory to the system whenever there were calls and then none for this long: for
+    /// programs that outlive their calls. Never ends.
     pub async fn tidy_up(&self, after: Duration) {
         let mut least = 0;
         loop {
@@ -230,12 +233,13 @@ impl Engine {
         }
     }
 
-    /// The configuration that holds.
+    /// The configuration in force.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
 
-    /// What the people who run this engine should know (a ledger that can't be written), each once.
+    /// What the people who run this engine should know (a ledger that cannot be written), each
+    /// once.
     pub fn take_warnings(&self) -> Vec<String> {
         let mut warnings = self
             .0
@@ -317,7 +321,7 @@ impl Shared {
         Ok(self.conclude(profile, &plan, run, &accepted))
     }
 
-    /// The stages that only read what was said. Apart from the others, so that what they hold is not
+    /// The stages that only read what was said. Separate from the others, so that their data is not
     /// held while the command runs.
     fn understand(
         &self,
@@ -464,7 +468,7 @@ impl Shared {
         }
     }
 
-    /// Turns a call down that wants a job where there can be no more.
+    /// Refuses a call that wants a job when the limit is reached.
     fn check_room(&self, owner: &str, handover: Option<Handover>) -> Result<(), Ending> {
         let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
         if !wants_job {
@@ -505,7 +509,7 @@ fn owner_of(request: &Request) -> String {
     request.owner.clone().unwrap_or_else(default_owner)
 }
 
-/// Whose jobs those of a host that names nobody are.
+/// The owner for a host that names nobody.
 fn default_owner() -> String {
     format!("library:{}", rustix::process::getuid().as_raw())
 }

@@ -1,7 +1,7 @@
-//! What goes wrong on our side: the one error type of the library.
+//! Failures on our side: the one error type of the library.
 //!
 //! A command that fails, times out, is killed or is denied is an outcome and never appears here.
-//! Nor does a bad request: that is a [`Refusal`](crate::request::Refusal), the caller's to mend.
+//! Nor does a bad request: that is a [`Refusal`](crate::request::Refusal), for the caller to fix.
 
 use bashd_keeper::keeper::NoKeeper;
 use std::fmt;
@@ -27,24 +27,24 @@ pub enum ErrorKind {
     Cwd,
     /// There is no such working directory.
     CwdMissing,
-    /// What should be the working directory is something else.
+    /// The working directory is not a directory.
     CwdNotADirectory,
-    /// No shell of the profile's list is on this machine, or not the program that is to run
-    /// without one.
+    /// No shell of the profile's list exists on this machine, or the program to run without a shell
+    /// does not.
     Shell,
-    /// The shell that the configuration names is not there.
+    /// The configured shell does not exist.
     ShellConfigured,
     /// The shell could not be started (fork, exec, limits).
     Spawn,
-    /// The keeper died or went silent before it told how the command ended.
+    /// The keeper died or went silent before it reported how the command ended.
     KeeperLost,
-    /// No keeper could be had: hook not called, program missing, protocol mismatch.
+    /// No keeper is available: hook not called, program missing, protocol mismatch.
     Keeper,
     /// A configuration or profile could not be read.
     Config,
-    /// There is no such job, or not for this owner.
+    /// There is no such job, or none of this owner.
     NoSuchJob,
-    /// A job could not be made, reached or read, or does not do what was asked.
+    /// A job could not be created, reached or read, or does not do what was asked.
     Job,
     /// Something else the operating system refused.
     Io,
@@ -61,7 +61,7 @@ impl Error {
         }
     }
 
-    /// Builds an error from what the operating system said while we did `doing`.
+    /// Builds an error from what the operating system reported while we did `doing`.
     pub fn io(kind: ErrorKind, doing: impl fmt::Display, source: io::Error) -> Self {
         Self {
             kind,
@@ -78,7 +78,7 @@ impl Error {
         self
     }
 
-    /// What the error is about, where that was said.
+    /// What the error is about, if known.
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
     }

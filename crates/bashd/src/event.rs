@@ -1,4 +1,4 @@
-//! What a running call tells while it runs: started, output, finished.
+//! What a running call reports: started, output, finished.
 
 use crate::reply::Reply;
 
@@ -11,7 +11,7 @@ pub enum Event {
         /// The shell's process id, which is also its process group and session.
         pid: i32,
     },
-    /// The command runs in a terminal of the client's, instead of `Started`.
+    /// The command runs in a terminal of the client; sent instead of `Started`.
     Terminal {
         /// The client's name for it.
         id: String,
@@ -25,7 +25,7 @@ pub enum Event {
         /// Decoded text, in order; a character split over two reads arrives whole.
         text: String,
     },
-    /// The end of the output by now; instead of [`Event::Output`], where that was asked for.
+    /// The end of the output so far; sent instead of [`Event::Output`] on request.
     Snapshot(Snapshot),
     /// The call is over.
     Finished(Box<Reply>),
@@ -35,11 +35,12 @@ pub enum Event {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Without escape sequences, `\r` shown as its last frame; stdout before stderr where they are apart.
+    /// Without escape sequences, `\r` shown as its last frame; stdout before stderr if they are
+    /// separate.
     pub text: String,
-    /// Bytes that the command wrote so far.
+    /// Bytes that the command has written so far.
     pub bytes: u64,
-    /// Newlines that the command wrote so far.
+    /// Newlines that the command has written so far.
     pub lines: u64,
 }
 
@@ -47,8 +48,8 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
-    /// stdout, or stdout and stderr in true order where the profile merges them.
+    /// stdout, or stdout and stderr in the order written if the profile merges them.
     Out,
-    /// stderr, where the profile keeps the streams apart.
+    /// stderr, if the profile keeps the streams separate.
     Err,
 }

@@ -2,7 +2,7 @@
 //!
 //! One [`Engine`] takes [`Request`]s (or a model's JSON, as a [`Call`]) and answers each with a
 //! [`Reply`]: always, within the deadline and its grace, with every byte accounted for and nothing
-//! left running that was not asked to stay. A *profile* decides what the reply looks like.
+//! left running that was not meant to stay. A *profile* decides what the reply looks like.
 //!
 //! ```no_run
 //! use bashd::{Config, Engine, KeeperSource, Request, Surroundings};
@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Read next: `engine` spells the pipeline, and each stage has a module of its own. The library
+//! Read next: `engine` has the pipeline in order, and each stage has its own module. The library
 //! never prints, exits, installs signal handlers or reads the environment, except in the keeper
 //! processes that it starts.
 

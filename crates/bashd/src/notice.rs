@@ -6,9 +6,9 @@ use crate::event::Stream;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notice {
-    /// What it is about; profiles decide by it whether and where they tell it.
+    /// What it is about; profiles use it to decide whether and where to show it.
     pub kind: NoticeKind,
-    /// A sentence without capital and period: "timeout lowered to 3600 s, the most allowed".
+    /// A sentence without capital and period: "timeout lowered to 3600 s, the maximum".
     pub text: String,
 }
 
@@ -16,11 +16,12 @@ pub struct Notice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeKind {
-    /// The request was not carried out to the letter (a clamp). Told where the profile has room.
+    /// The request was not carried out to the letter (a clamp). Shown if the profile has room.
     Request,
-    /// Output of this stream is missing though nobody asked for that. Told in every profile.
+    /// Output of this stream is missing though nobody asked for that. Shown in every profile.
     OutputLost(Stream),
-    /// A terminal was asked for, and there is none; the text is why. Data where the profile has room for that, never text.
+    /// A terminal was requested, and there is none; the text says why. Data if the profile has room
+    /// for that, never text.
     NoTerminal,
 }
 
@@ -41,7 +42,7 @@ impl Notice {
         }
     }
 
-    /// A notice about lost output of `stream` ([`Stream::Out`] where both are merged).
+    /// A notice about lost output of `stream` ([`Stream::Out`] if both are merged).
     pub fn output_lost(stream: Stream, text: impl Into<String>) -> Self {
         Self {
             kind: NoticeKind::OutputLost(stream),

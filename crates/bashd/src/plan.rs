@@ -49,13 +49,13 @@ pub struct Plan {
     pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.
     pub shell: Shell,
-    /// The text that the shell gets; none where a program is started without a shell.
+    /// The text that the shell gets; `None` if a program is started without a shell.
     pub script: Option<String>,
     /// The script that the shell sources before the command.
     pub rc_script: Option<PathBuf>,
     /// The program that the script is a call of, if it is that and nothing else.
     pub program: Option<OneProgram>,
-    /// The working directory, held open so that it can't be swapped meanwhile.
+    /// The working directory, held open so that it cannot be swapped meanwhile.
     pub cwd: Directory,
     /// The whole environment.
     pub env: Variables,
@@ -67,13 +67,13 @@ pub struct Plan {
     pub streams: Streams,
     /// Which lines of the whole output are shown.
     pub lines: LineLimits,
-    /// Directories that are made before anything runs.
+    /// Directories that are created before anything runs.
     pub make_directories: Vec<PathBuf>,
     /// When and how the run is ended.
     pub limits: Limits,
     /// How much output is kept.
     pub quota: Quota,
-    /// When it goes on as a job, if it does.
+    /// When it continues as a job, if it does.
     pub handover: Option<Handover>,
     /// What it would be as a job.
     pub job: JobPlan,
@@ -139,7 +139,7 @@ impl Vessel {
     }
 }
 
-/// A program that a script is a call of.
+/// A program that a script calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneProgram {
     /// Its whole path.
@@ -162,7 +162,7 @@ impl Plan {
         })
     }
 
-    /// What a new shell gets: the script behind what it sources first.
+    /// What a new shell gets: the script, after what it sources first.
     pub(crate) fn script_of_new_shell(&self) -> Option<Vec<u8>> {
         let script = self.script_of_started_shell()?;
         let Some(rc_script) = &self.rc_script else {
@@ -200,7 +200,7 @@ pub enum Stdin {
     Null,
     /// These bytes, as a file.
     Bytes(Vec<u8>),
-    /// Whatever is open there: a file of any length, a pipe that has no end yet.
+    /// Whatever is open there: a file of any length, a pipe that has not ended yet.
     Open(Arc<OwnedFd>),
 }
 
@@ -218,10 +218,10 @@ pub struct Limits {
     pub timeout: Duration,
     /// From TERM to KILL.
     pub grace: Duration,
-    /// After the shell's exit, while something of its tree lives: return after so long a silence.
+    /// After the shell's exit, while something in its tree lives: return after this much silence.
     pub drain_silence: Duration,
-    /// The same, in all, however chatty a survivor is.
+    /// Total bound for that, however chatty a survivor is.
     pub drain_total: Duration,
-    /// What happens to what a normally finished shell left running.
+    /// What happens to processes that a normally finished shell left running.
     pub survivors: Survivors,
 }

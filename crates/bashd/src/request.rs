@@ -1,6 +1,6 @@
 //! What the caller said: the [`Request`], and how a profile's JSON input becomes one.
 //!
-//! Parsing only validates what was typed; it never touches the system (that is `plan`'s).
+//! Parsing only validates what was typed; it never touches the system (that is the task of `plan`).
 
 mod parse;
 mod validate;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One call, in the engine's own words, whatever the front end's or the profile's spelling was.
+/// One call, in the engine's own terms, whatever the spelling of front end or profile was.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 #[expect(
@@ -26,7 +26,7 @@ use std::time::Duration;
     reason = "each is a question of its own, with a yes or a no"
 )]
 pub struct Request {
-    /// Name of the profile whose contract holds; empty means `default`.
+    /// Name of the profile whose contract applies; empty means `default`.
     pub profile: String,
     /// The shell script to run.
     pub command: String,
@@ -36,32 +36,34 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// How long the command may run; `None` means the profile's default.
     pub timeout: Option<Duration>,
-    /// The timeout in seconds as it was given, where no duration can say it: one below 0.
+    /// The timeout in seconds as it was given, if no duration can express it: one below 0.
     pub(crate) timeout_as_given: Option<f64>,
     /// What the command reads on stdin.
     pub stdin: Stdin,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.
     pub mode: Option<String>,
-    /// Whether only commands that read may run; `None` means as configured, else as the profile says.
+    /// Whether only read-only commands may run; `None` means as configured, otherwise as the
+    /// profile says.
     pub safe_mode: Option<SafeMode>,
-    /// Whether another tool is suggested where the caller has a better one; `None` means as configured,
-    /// else as the profile says.
+    /// Whether another tool is suggested if the caller has a better one; `None` means as
+    /// configured, otherwise as the profile says.
     pub interceptor: Option<bool>,
     /// The names of the caller's other tools.
     pub tools: Vec<String>,
     /// The session in whose shell the command runs; `None` means as the profile says.
     pub session: Option<String>,
-    /// Whether the call returns at once, and the command goes on as a job.
+    /// Whether the call returns at once, and the command continues as a job.
     pub background: bool,
-    /// What happens when the limit comes; `None` means that it ends the command.
+    /// What happens at the timeout; `None` means that it ends the command.
     pub on_timeout: Option<OnTimeout>,
-    /// Longest time that the call waits; then the command goes on as a job, whose limit stays what it is.
+    /// Longest time that the call waits; then the command continues as a job, and its timeout still
+    /// applies.
     pub wait_max: Option<Duration>,
     /// Whether more input may be sent to the command while it runs.
     pub stdin_open: bool,
-    /// Whose job it is, should it become one; `None` means this program and user.
+    /// Whose job it is, if it becomes one; `None` means this program and user.
     pub owner: Option<String>,
-    /// Whether the command gets a terminal, where there can be one.
+    /// Whether the command gets a terminal, if there can be one.
     pub pty: bool,
     /// The terminal's size; `None` means 120 columns and 40 rows.
     pub terminal_size: Option<Size>,
@@ -69,11 +71,11 @@ pub struct Request {
     pub ui: bool,
     /// Whose command it is.
     pub by: By,
-    /// Of the whole output, show only the first so many lines; `None` or 0 means all.
+    /// Show only this many first lines of the whole output; `None` or 0 means all.
     pub head: Option<u64>,
-    /// Of the whole output (or of its head), show only the last so many lines; `None` or 0 means all.
+    /// Show only this many last lines of the whole output (or of its head); `None` or 0 means all.
     pub tail: Option<u64>,
-    /// What the command may use up; where it says nothing, as configured.
+    /// Resource limits; as configured where it says nothing.
     pub resources: Resources,
 }
 
@@ -83,11 +85,12 @@ pub enum By {
     /// A model's: rewritten, judged, and run where nobody answers questions.
     #[default]
     Model,
-    /// A program's, for its user: run as it was typed, beside what else its session runs, and judged.
+    /// A program's, for its user: run as it was typed, beside whatever else its session runs, and
+    /// judged.
     Program,
     /// A person's, typed at the console: run as it is, in that person's own environment.
     Person,
-    /// The same, and the record says that no agent is to be told of it.
+    /// A person's, and the record says that no agent should be told.
     PersonApart,
 }
 
@@ -100,7 +103,8 @@ impl By {
         }
     }
 
-    /// Whether the text is run as it was typed: nothing is rewritten, and no address becomes a path.
+    /// Whether the text is run as it was typed: nothing is rewritten, and no address becomes a
+    /// path.
     pub fn is_typed(self) -> bool {
         match self {
             Self::Model => false,
@@ -113,7 +117,7 @@ impl By {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTimeout {
-    /// It goes on as a job, and the call returns what there is.
+    /// It continues as a job, and the call returns what there is.
     Background,
     /// It is ended, with everything that it started.
     Kill,
@@ -191,22 +195,22 @@ impl Request {
         self
     }
 
-    /// Lets the command read what is open here, while it comes. Such a call has a shell of its own, and no
-    /// more can be sent to it later.
+    /// Lets the command read what is open here, as it arrives. Such a call has its own shell, and
+    /// no more can be sent to it later.
     #[must_use]
     pub fn stdin_from(mut self, file: impl Into<OwnedFd>) -> Self {
         self.stdin = Stdin::Open(Arc::new(file.into()));
         self
     }
 
-    /// Chooses whether only commands that read may run.
+    /// Chooses whether only read-only commands may run.
     #[must_use]
     pub fn safe_mode(mut self, mode: SafeMode) -> Self {
         self.safe_mode = Some(mode);
         self
     }
 
-    /// Has commands turned back for which one of these tools of the caller's does better.
+    /// Refuses commands for which one of these tools of the caller is better.
     #[must_use]
     pub fn intercept_for<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.interceptor = Some(true);
@@ -221,21 +225,21 @@ impl Request {
         self
     }
 
-    /// Has the call return at once, and the command go on as a job.
+    /// Makes the call return at once, and the command continue as a job.
     #[must_use]
     pub fn background(mut self) -> Self {
         self.background = true;
         self
     }
 
-    /// Chooses what happens when the limit comes.
+    /// Chooses what happens at the timeout.
     #[must_use]
     pub fn on_timeout(mut self, what: OnTimeout) -> Self {
         self.on_timeout = Some(what);
         self
     }
 
-    /// Bounds how long the call waits before the command goes on as a job.
+    /// Bounds how long the call waits before the command continues as a job.
     #[must_use]
     pub fn wait_max(mut self, longest: Duration) -> Self {
         self.wait_max = Some(longest);
@@ -249,14 +253,14 @@ impl Request {
         self
     }
 
-    /// Says whose job it is, should it become one.
+    /// Says whose job it is, if it becomes one.
     #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Some(owner.into());
         self
     }
 
-    /// Limits what the command may use up; what this leaves open is as configured.
+    /// Limits what the command may use; what this leaves open is as configured.
     #[must_use]
     pub fn resources(mut self, limits: Resources) -> Self {
         self.resources = limits;
@@ -271,9 +275,9 @@ impl Request {
     }
 }
 
-/// Why a request was turned down before anything ran: the caller's to mend.
+/// Why a request was refused before anything ran: for the caller to fix.
 ///
-/// Profiles give each kind their own text (`[refusals]` in `profiles/*.toml`).
+/// Profiles give each kind its own text (`[refusals]` in `profiles/*.toml`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// What was wrong, as data.
@@ -309,18 +313,18 @@ pub enum RefusalKind {
     WrongType,
     /// A parameter has the right type and a value that is not allowed.
     InvalidValue,
-    /// A NUL byte in the command or the environment, which no shell can be given.
+    /// A NUL byte in the command or the environment, which no shell accepts.
     NulByte,
     /// There is no profile of that name.
     UnknownProfile,
-    /// The profile knows it, this version of bashd does not do it yet.
+    /// The profile has it, but this version of bashd does not support it yet.
     NotAvailable,
-    /// The name of an environment variable that none can have.
+    /// An invalid environment variable name.
     InvalidEnvName,
-    /// A background run was asked for, and the configuration has them switched off.
+    /// A background run was requested, and the configuration disables them.
     BackgroundDisabled,
-    /// A background run was asked for where nothing looks after jobs.
+    /// A background run was requested where no tool manages jobs.
     BackgroundUnavailable,
-    /// An internal URL can't be used.
+    /// An internal URL cannot be used.
     InternalUrl,
 }

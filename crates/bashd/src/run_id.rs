@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Digits of the id: no vowels, so that no words appear, in ASCII order, so that ids sort by time.
+/// Digits of the id: no vowels, so no words appear; in ASCII order, so ids sort by time.
 const DIGITS: &[u8; 32] = b"0123456789_bcdfghjklmnpqrstvwxyz";
 
 /// Digits for the milliseconds since 1970: enough for 35,000 years.
@@ -51,7 +51,7 @@ impl fmt::Display for RunId {
 
 fn random() -> u64 {
     let mut bytes = [0; 8];
-    // Without a random source the time alone still names the run, nearly always.
+    // Without a random source the time alone is nearly always unique.
     let _ = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
     u64::from_ne_bytes(bytes)
 }

@@ -135,7 +135,8 @@ impl Load {
         self.changed.notify_waiters();
     }
 
-    /// Waits until the client has read enough of its answers to get another; `None` if it never will.
+    /// Waits until the client has read enough of its answers to get another; `None` if it never
+    /// will.
     pub(super) async fn room_for_an_answer(&self) -> Option<()> {
         loop {
             let changed = self.changed.notified();

@@ -8,14 +8,14 @@ use bashd::Profile;
 use bashd::Request;
 use std::path::Path;
 
-/// What is known of a call: all of it, or what its arguments told so far.
+/// What is known about a call: all of it, or what its arguments have told so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CallText {
-    /// The command; `None` as long as it has not come.
+    /// The command; `None` until it has come.
     pub(crate) command: Option<String>,
-    /// The directory, where it is not the usual one.
+    /// The directory, if it is not the usual one.
     pub(crate) cwd: Option<String>,
-    /// Variables of the call's own.
+    /// The call's own variables.
     pub(crate) env: Vec<(String, String)>,
 }
 
@@ -35,7 +35,7 @@ impl CallText {
         }
     }
 
-    /// What a model's JSON arguments say, however many of them have come. For display only.
+    /// What a model's JSON arguments say, even if incomplete. For display only.
     pub(crate) fn from_partial_json(profile: &Profile, json: &str) -> Self {
         partial::recover(profile, json)
     }
@@ -74,7 +74,7 @@ fn shortened(path: &str, home: Option<&Path>) -> String {
     }
 }
 
-/// A value as it would stand between double quotes, on one line.
+/// A value as it would appear between double quotes, on one line.
 fn quoted(value: &str) -> String {
     let mut quoted = String::with_capacity(value.len());
     for character in value.chars() {

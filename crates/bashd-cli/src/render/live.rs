@@ -4,13 +4,13 @@ use super::store::LineStore;
 use super::{Line, Tone, clamp, width};
 use std::time::Duration;
 
-/// The spinner's pictures.
+/// The spinner's frames.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// How long each is shown.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// Lines among which the last one that says something is looked for.
+/// Lines among which the last non-blank one is looked for.
 const LINES: usize = 16;
 
 /// A running command in one line.
@@ -32,7 +32,7 @@ impl Status {
         self.last.push(text);
     }
 
-    /// The line, of at most so many columns.
+    /// The line, at most this many columns wide.
     pub(crate) fn line(&self, elapsed: Duration, columns: usize) -> Line {
         let line = Line::new(Tone::Active, spinner(elapsed));
         let last = self.last.lines().filter(|line| !line.trim().is_empty());

@@ -1,9 +1,9 @@
 //! Runs as lines for people: events in, lines out.
 //!
-//! Everything here is pure: no clock, no terminal. Whoever shows a run tells how long it has been
-//! running and how wide the place is, and gets [`Line`]s of [`Span`]s, each with a [`Tone`] from
-//! which a colour may follow; the words say the same without it. What a command wrote is shown as
-//! text only: no escape sequence of it reaches the lines.
+//! Everything here is pure: no clock, no terminal. The caller says how long a run has been running
+//! and how wide the display is, and gets [`Line`]s of [`Span`]s, each with a [`Tone`] that may
+//! determine its colour; the words say the same without it. What a command wrote is shown as text
+//! only: none of its escape sequences reach the lines.
 //!
 //! [`RunView`] is one run as a block (call, output, outcome), [`Status`] one run as a single line.
 
@@ -23,10 +23,10 @@ pub(crate) use outcome::{Outcome, State};
 pub(crate) use run_view::{Expansion, Look, Preview, RunView};
 pub(crate) use visible::{Clamped, clamp, plain, width};
 
-/// What a piece of text is, from which its colour follows.
+/// What a piece of text is, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Tone {
-    /// Text of the command's own.
+    /// The command's own text.
     Plain,
     /// The command that runs.
     Command,
@@ -38,7 +38,7 @@ pub(crate) enum Tone {
     Bad,
     /// It wants attention.
     Warning,
-    /// It goes on.
+    /// It is in progress.
     Active,
 }
 
@@ -74,7 +74,7 @@ impl Line {
         self.0.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// The line cut to so many columns.
+    /// The line cut to this many columns.
     #[must_use]
     pub(crate) fn cut(self, columns: usize) -> Self {
         let mut left = columns;

@@ -4,7 +4,7 @@ use super::{Line, Tone};
 use bashd::Reply;
 use std::time::Duration;
 
-/// Where a run is.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum State {
     /// Its arguments have not all come.
@@ -19,18 +19,18 @@ pub(crate) enum State {
     Failed,
     /// The deadline ended it.
     TimedOut,
-    /// Somebody ended it.
+    /// The caller ended it.
     Cancelled,
     /// A rule did not let it run.
     Denied,
-    /// It goes on in the background.
+    /// It continues in the background.
     Background,
     /// bashd failed, or the request was bad.
     Error,
 }
 
 impl State {
-    /// The state that a reply tells.
+    /// The state given by a reply.
     pub(crate) fn of(reply: &Reply) -> Self {
         if reply.denied.is_some() {
             Self::Denied
@@ -88,16 +88,16 @@ impl State {
     }
 }
 
-/// What a finished run has to say beside its output.
+/// What a finished run shows besides its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// How it ended.
     pub(crate) state: State,
     /// From request to reply.
     pub(crate) wall: Duration,
-    /// The limit that held.
+    /// The limit in force.
     pub(crate) timeout: Option<Duration>,
-    /// The limit that was asked for, where it is another.
+    /// The requested limit, if it is different.
     pub(crate) requested_timeout: Option<Duration>,
     /// Exit status; for signal n it is 128 + n.
     pub(crate) exit: Option<i32>,
@@ -105,12 +105,12 @@ pub(crate) struct Outcome {
     pub(crate) omitted_bytes: u64,
     /// Where all of the output is.
     pub(crate) artifact: Option<String>,
-    /// The words about it where nothing ran.
+    /// The message if nothing ran.
     pub(crate) remark: Option<String>,
 }
 
 impl Outcome {
-    /// The outcome that a reply tells.
+    /// The outcome given by a reply.
     pub(crate) fn of(reply: &Reply) -> Self {
         let number = |name: &str| reply.result.get(name).and_then(serde_json::Value::as_u64);
         let state = State::of(reply);
@@ -162,14 +162,13 @@ impl Outcome {
 
     /// What to say about output that is not shown.
     fn truncation(&self) -> Option<String> {
-        let place = |text: &String| format!("all of it: {text}");
+        let place = |text: &String| format!("full output: {text}");
+        let bytes = crate::for_people::count(self.omitted_bytes, "byte");
         match (self.omitted_bytes, &self.artifact) {
             (0, None) => None,
             (0, Some(artifact)) => Some(format!("[output kept; {}]", place(artifact))),
-            (bytes, Some(artifact)) => {
-                Some(format!("[{bytes} bytes not shown; {}]", place(artifact)))
-            }
-            (bytes, None) => Some(format!("[{bytes} bytes not shown]")),
+            (_, Some(artifact)) => Some(format!("[{bytes} not shown; {}]", place(artifact))),
+            (_, None) => Some(format!("[{bytes} not shown]")),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What JSON arguments say before all of them have come.
+//! Reads JSON arguments before all of them have come.
 //!
-//! A reader for display only, total: it takes what is there, and stops at the end of the text or at
+//! A total reader, for display only: it takes what is there, and stops at the end of the text or at
 //! the first thing that is not JSON. What runs is decided by the whole text and a real parser.
 
 use super::CallText;
@@ -30,7 +30,7 @@ pub(super) fn recover(profile: &Profile, json: &str) -> CallText {
     call
 }
 
-/// Reads on as long as there is something; `None` is the end, wherever it is.
+/// Continues as long as there is something; `None` is the end, wherever it is.
 struct Reader<'text>(Peekable<Chars<'text>>);
 
 impl Reader<'_> {
@@ -64,7 +64,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a value that should be a text, also an unfinished one; any other is skipped.
+    /// Reads a value that should be a string, even an unfinished one; any other is skipped.
     fn text(&mut self, give: impl FnOnce(String)) -> Option<()> {
         if self.next_solid()? != '"' {
             return self.skip();
@@ -118,7 +118,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Passes over a value of any kind.
+    /// Skips a value of any kind.
     fn skip(&mut self) -> Option<()> {
         let mut depth = 0_usize;
         loop {

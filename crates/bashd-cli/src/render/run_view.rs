@@ -10,7 +10,7 @@ use bashd::Event;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Columns of one line of output that are shown at most.
+/// Most columns shown of one line of output.
 const MOST_COLUMNS: usize = 4000;
 
 /// Lines that are held while a command runs.
@@ -19,9 +19,9 @@ const MOST_LIVE_LINES: usize = 100;
 /// How much of the output a collapsed view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Preview {
-    /// The last 10 rows of the screen: what an agent's call gets.
+    /// The last 10 rows of the screen: for an agent's call.
     ToolCall,
-    /// The last 20 lines, however many rows they take: what a person's own command gets.
+    /// The last 20 lines, however many rows they take: for a person's own command.
     OwnCommand,
 }
 
@@ -34,10 +34,10 @@ pub(crate) enum Expansion {
     Expanded,
 }
 
-/// The moment and the place for which lines are made.
+/// The time and size for which lines are made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
-    /// Columns of the place.
+    /// The available columns.
     pub(crate) columns: usize,
     /// How long the command has been running.
     pub(crate) elapsed: Duration,
@@ -58,7 +58,7 @@ pub(crate) struct RunView {
 }
 
 impl RunView {
-    /// A run of which nothing is known yet.
+    /// A run about which nothing is known yet.
     pub(crate) fn new(preview: Preview, home: Option<PathBuf>) -> Self {
         Self {
             preview,
@@ -71,7 +71,7 @@ impl RunView {
         }
     }
 
-    /// What is known of the call, while its arguments arrive.
+    /// What is known about the call, while its arguments arrive.
     pub(crate) fn arriving(&mut self, call: CallText) {
         self.call = call;
     }
@@ -101,13 +101,13 @@ impl RunView {
         }
     }
 
-    /// It is over, as somebody else knows: a job's end, say.
+    /// It is over, as known from elsewhere: a job's end, for example.
     pub(crate) fn finished(&mut self, outcome: Outcome) {
         self.state = outcome.state;
         self.outcome = Some(outcome);
     }
 
-    /// Where it is.
+    /// Its state.
     pub(crate) fn state(&self) -> State {
         self.state
     }
@@ -117,7 +117,7 @@ impl RunView {
         &self.call
     }
 
-    /// The run as lines of at most the place's columns.
+    /// The run as lines that fit the available columns.
     pub(crate) fn lines(&self, look: Look) -> Vec<Line> {
         let mut lines = Vec::new();
         for line in self.call.lines(self.home.as_deref()) {

@@ -4,10 +4,10 @@ use super::visible::{is_printable, tab, width};
 use std::collections::VecDeque;
 use unicode_width::UnicodeWidthChar;
 
-/// Bytes of one line that are held; of more only the columns are counted.
+/// Bytes of one line that are held; beyond that only the columns are counted.
 const MOST_BYTES: usize = 32 * 1024;
 
-/// Takes pieces of output and keeps the last lines of it. Escape sequences may be split anywhere.
+/// Takes pieces of output and keeps its last lines. Escape sequences may be split anywhere.
 pub(super) struct LineStore {
     escapes: vte::Parser,
     lines: Lines,
@@ -24,7 +24,7 @@ struct Lines {
     dropped: usize,
 }
 
-/// A line, and how many columns of it are not held.
+/// A line, and how many of its columns are not held.
 #[derive(Default, Clone)]
 struct Stored {
     text: String,
@@ -32,7 +32,7 @@ struct Stored {
 }
 
 impl LineStore {
-    /// A store of at most so many finished lines.
+    /// A store of at most this many finished lines.
     pub(super) fn keeping(most: usize) -> Self {
         let lines = Lines {
             most,
@@ -49,7 +49,7 @@ impl LineStore {
         self.escapes.advance(&mut self.lines, text.as_bytes());
     }
 
-    /// The lines that are held; the last one only if something stands in it.
+    /// The lines that are held; the last one only if it is not empty.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         let unfinished = Some(&self.lines.current).filter(|line| !line.text.is_empty());
         self.lines.finished.iter().chain(unfinished).map(|line| {
@@ -67,7 +67,7 @@ impl LineStore {
     }
 }
 
-/// What stands in place of columns that are left out.
+/// What replaces columns that are left out.
 pub(super) fn omitted(columns: usize) -> String {
     format!("… [{columns} visible columns omitted]")
 }

@@ -209,7 +209,7 @@ fn lines_are_clamped_at_4000_columns_and_the_rest_is_counted() {
         let told = text.split_once("… [").map(|(_, told)| told.to_owned());
         match omitted {
             0 => assert_eq!(told, None),
-            // What is not even held is told after what is cut.
+            // What is not even held is reported after what is cut.
             96_000 => assert!(text.contains("visible columns omitted]"), "{told:?}"),
             _ => assert_eq!(told.unwrap(), format!("{omitted} visible columns omitted]")),
         }

@@ -6,7 +6,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of a tabulator stop.
+/// Columns of a tab stop.
 const TAB: usize = 4;
 
 /// Columns that a text takes.
@@ -19,7 +19,7 @@ fn cluster_width(cluster: &str) -> usize {
     cluster.width().min(2)
 }
 
-/// A text cut to so many columns.
+/// A text cut to this many columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Clamped {
     /// What fits.
@@ -28,7 +28,7 @@ pub(crate) struct Clamped {
     pub(crate) omitted: usize,
 }
 
-/// Cuts a line of plain text to so many columns.
+/// Cuts a line of plain text to this many columns.
 pub(crate) fn clamp(text: &str, columns: usize) -> Clamped {
     let mut clamped = Clamped::default();
     let mut used = 0;
@@ -44,7 +44,7 @@ pub(crate) fn clamp(text: &str, columns: usize) -> Clamped {
     clamped
 }
 
-/// Breaks a line of plain text into rows of so many columns. An empty line is one row.
+/// Breaks a line of plain text into rows of this many columns. An empty line is one row.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     let (mut rows, mut used) = (vec![String::new()], 0);
@@ -62,21 +62,21 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// The text without escape sequences, with nothing left that a terminal would act on but newlines;
-/// tabulators become blanks, and of a line that was rewritten its last form stays.
+/// The text without escape sequences, with nothing left that a terminal would act on except
+/// newlines; tabs become spaces, and a rewritten line keeps its last form.
 pub(crate) fn plain(text: &str) -> String {
     let mut store = super::store::LineStore::keeping(usize::MAX);
     store.push(text);
     store.lines().collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a character may stand in a line: it shows something, and does not turn the line around.
+/// Whether a character may appear in a line: it shows something, and does not reverse the line.
 pub(super) fn is_printable(character: char) -> bool {
     let turns_around = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !character.is_control() && !turns_around && !matches!(character, '\u{2028}' | '\u{2029}')
 }
 
-/// Blanks from this column to the next tabulator stop.
+/// Spaces from this column to the next tab stop.
 pub(super) fn tab(column: usize) -> usize {
     TAB - column % TAB
 }

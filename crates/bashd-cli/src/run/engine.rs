@@ -37,7 +37,8 @@ pub(super) enum Watcher<'a> {
     Person(Box<Live<'a>>),
 }
 
-/// Forks a keeper. Without one the call still gets its reply, in the profile's form, and its record.
+/// Forks a keeper. Without one the call still gets its reply, in the profile's form, and its
+/// record.
 pub(crate) fn fork_keeper() -> KeeperSource {
     ForkedKeeper::fork().map_or_else(KeeperSource::Unavailable, KeeperSource::Forked)
 }

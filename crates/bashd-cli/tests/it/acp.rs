@@ -1,4 +1,5 @@
-//! `bashd acp` with clients that nobody here wrote: npm's `acpx`, and one on the official TypeScript SDK.
+//! `bashd acp` with clients that nobody here wrote: npm's `acpx`, and one on the official
+//! TypeScript SDK.
 
 use crate::mcp::{node, packages, scripts};
 use bashd_testkit::Home;
@@ -252,7 +253,7 @@ fn acpx_gets_the_reply_with_its_terminal_and_without() {
     assert!(!raw.contains("terminal/create"), "{raw}");
     assert!(raw.contains("here\\n[exit code 3]"), "{raw}");
     let (raw, _) = acpx(&["--deny-all", "--format", "json"], "touch X");
-    assert!(raw.contains("could not be had"), "{raw}");
+    assert!(raw.contains("could not be created"), "{raw}");
     assert!(!home.workspace().join("X").exists());
 }
 

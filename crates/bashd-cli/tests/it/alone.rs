@@ -45,7 +45,8 @@ fn a_killed_keeper_is_told_with_its_output_and_its_orphans_end() {
     assert_eq!(transcript.code(), Some(125));
 }
 
-/// `bashd run` at a terminal, which `script` gives it, with a script that goes on once there is a file `go`.
+/// `bashd run` at a terminal, which `script` gives it, with a script that goes on once there is a
+/// file `go`.
 struct AtTerminal<'a> {
     home: &'a Home,
     script: Child,

@@ -108,7 +108,7 @@ fn a_wrong_type_is_an_error_with_a_hint() {
     insta::assert_snapshot!(shown(&home, &["config", "show"]).block(), @r#"
     --- stdout
     --- stderr
-    configuration error: `spool.head_bytes` must be a size from 4KiB to 1TiB such as 1048576 or "64MiB", but [TEMP]/home/.config/bashd/config.toml:2 gives the text "lots"
+    configuration error: `spool.head_bytes` must be a size from 4KiB to 1TiB such as 1048576 or "64MiB", but [TEMP]/home/.config/bashd/config.toml:2 gives the string "lots"
     hint: `bashd config reference` explains every key
     --- status
     exit 125

@@ -2,7 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
-//! | `commands` | a person's own commands, their terminals, the prompt, calls as an agent makes them |
+//! | `commands` | a person's own commands, their terminals, the prompt, an agent's calls |
 //! | `elsewhere` | runs and jobs of other processes, stored output |
 //! | `leaving` | that every end gives the terminal back |
 //! | `looks` | sizes, colours, terminals in terminals, and the views in `docs/console.md` |

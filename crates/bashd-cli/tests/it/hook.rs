@@ -1,4 +1,5 @@
-//! `bashd hook claude-code`: its answers, and that no failure of ours is an answer that lets a command pass.
+//! `bashd hook claude-code`: its answers, and that no failure of ours is an answer that lets a
+//! command pass.
 
 use crate::bashd;
 use bashd_testkit::{Home, Transcript};

@@ -1,4 +1,5 @@
-//! `bashd run --background` and `bashd jobs`: every subcommand, and that jobs survive SIGKILL of bashd.
+//! `bashd run --background` and `bashd jobs`: every subcommand, and that jobs survive SIGKILL of
+//! bashd.
 
 use crate::rpc_under_test::Client;
 use crate::{bashd, shown};
@@ -178,8 +179,8 @@ fn at_the_timeout_a_command_is_ended_or_goes_on() {
 /// Status of a script that was not allowed to mount.
 const REFUSED: i32 = 77;
 
-/// Runs a script in a mount namespace of its own: nobody else sees its disks. Nothing, and that loudly, where nobody
-/// may mount; whatever else goes wrong is for the caller to see.
+/// Runs a script in a mount namespace of its own: nobody else sees its disks. Nothing, and that
+/// loudly, where nobody may mount; whatever else goes wrong is for the caller to see.
 fn in_mounts_of_its_own(home: &Home, script: &str, untested: &str) -> Option<Output> {
     let run = |script: &str| {
         Command::new("unshare")
@@ -371,8 +372,8 @@ fn a_client_hears_how_far_its_jobs_are_and_what_to_tell_its_model() {
     assert_eq!(client.close().0.code(), Some(0));
 }
 
-/// Starts jobs through a server, kills it with SIGKILL after a moment, and finds every job that it told
-/// of, whole and with its status, when they have ended.
+/// Starts jobs through a server, kills it with SIGKILL after a moment, and finds every job that it
+/// told of, whole and with its status, when they have ended.
 fn survive(home: &Home, round: u64) -> usize {
     const JOBS: u64 = 20;
     let mut server = Client::start(home, &[]);

@@ -1,4 +1,5 @@
-//! Jobs and a clock that is set back under them: by a library that stands between bashd and the real one.
+//! Jobs and a clock that is set back under them: by a library that stands between bashd and the
+//! real one.
 
 use crate::jobs::{PATIENCE, home};
 use crate::{bashd, shown};

@@ -1,4 +1,5 @@
-//! Jobs and an upgrade of bashd: the program that started them is gone, another one looks after them.
+//! Jobs and an upgrade of bashd: the program that started them is gone, another one looks after
+//! them.
 
 use crate::jobs::{PATIENCE, home};
 use crate::{bashd, shown};
@@ -65,7 +66,7 @@ fn an_upgrade_of_the_binary_loses_no_job() {
     let remark = "only a newer bashd can read 1 job";
     assert!(listed.err().contains(remark), "{}", listed.err());
     let asked = shown(&home, &["jobs", "show", ends]);
-    let refusal = format!("job {ends} was made by a newer bashd");
+    let refusal = format!("job {ends} was created by a newer bashd");
     assert!(asked.err().contains(&refusal), "{}", asked.err());
     let killed = job(&home, &["jobs", "kill", stays, stays, "--json"]);
     assert_eq!(killed["state"], "killed", "{killed}");

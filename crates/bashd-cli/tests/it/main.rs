@@ -1,4 +1,5 @@
-//! The binary's tests: one block of stdout, stderr and status each. They show that the wiring exists.
+//! The binary's tests: one block of stdout, stderr and status each. They show that the wiring
+//! exists.
 //!
 //! | module | shows |
 //! |---|---|
@@ -15,7 +16,7 @@
 //! | `ledger` | the ledger between processes |
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
-//! | `check` | `check`: verdicts for people and programs; safe mode, interceptor and tools on `run`, too |
+//! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |

@@ -72,7 +72,7 @@ fn json_says_why_a_text_stays() {
     let object: serde_json::Value = serde_json::from_str(&run.out()).unwrap();
     assert_eq!(
         object["unchanged"],
-        "the command was asked for a machine's format"
+        "the command was asked for machine-readable output"
     );
     assert_eq!(object["text"], passed_tests());
 }

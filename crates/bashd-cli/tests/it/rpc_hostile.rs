@@ -1,4 +1,5 @@
-//! `bashd rpc` with clients that mean no good: a clear error, bounded memory, no crash, nothing left.
+//! `bashd rpc` with clients that mean no good: a clear error, bounded memory, no crash, nothing
+//! left.
 
 use crate::rpc_under_test::Client;
 use bashd_testkit::Home;

@@ -1,9 +1,10 @@
-//! A job's directory: which files it has, and what is written in them.
+//! A job's directory: its files and their contents.
 //!
-//! The directory is the truth. `claim.json` is written by the engine that is about to hand a run over
-//! (it holds the short name), `spec.json`, `status.json` and `waiting.json` by the keeper alone, `name`
-//! and `told` by whoever renames a job or hears of its end first. `lock` is locked for as long as the
-//! keeper lives; the kernel lets go of it, whatever becomes of the keeper.
+//! The directory is the source of truth. `claim.json` is written by the engine that is about to
+//! hand a run over (it holds the short name); `spec.json`, `status.json` and `waiting.json` by the
+//! keeper alone; `name` and `told` by the process that renames a job or first hears of its end.
+//! `lock` is locked for as long as the keeper lives; the kernel releases it, whatever happens to
+//! the keeper.
 
 use crate::capture::Streams;
 use crate::exit::{EndedBy, Exit};
@@ -22,7 +23,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Version of what is written here; a reader takes older ones, and says so of newer ones.
+/// Version of this format; a reader accepts older versions, and reports newer ones.
 pub const VERSION: u16 = 1;
 
 /// Who has which short name.
@@ -39,13 +40,13 @@ pub const LOCK: &str = "lock";
 pub const CONTROL: &str = "control";
 /// stdout, or both streams.
 pub const OUTPUT: &str = "output";
-/// stderr, where the streams are apart.
+/// stderr, if the streams are separate.
 pub const STDERR: &str = "stderr";
 /// Newlines before each mebibyte of the output, written at the end.
 pub const INDEX: &str = "index";
 /// The name that somebody gave it.
 pub const NAME: &str = "name";
-/// There once its end was delivered.
+/// Exists once its end was delivered.
 pub const TOLD: &str = "told";
 
 /// What a job is.
@@ -61,14 +62,14 @@ pub struct Spec {
     pub cwd: String,
     /// Milliseconds since 1970 at which the call began.
     pub started_ms: u64,
-    /// What ends it at the latest, in milliseconds after its start.
+    /// Its time limit, in milliseconds after its start.
     pub limit_ms: u64,
     pub stdin_open: bool,
     /// The size of its terminal, if it has one.
     #[serde(default)]
     pub terminal: Option<Size>,
     pub streams: Streams,
-    /// Filled in by the keeper: what it may use up, where that is limited.
+    /// Filled in by the keeper: its resource limits, if any.
     #[serde(default)]
     pub limits: Option<LimitsInForce>,
     /// Filled in by the keeper: the boot in which it runs.
@@ -77,7 +78,7 @@ pub struct Spec {
     pub pid: i32,
     /// Filled in by the keeper: itself.
     pub keeper: i32,
-    /// Filled in by the keeper: bytes of each stream that its file takes before the ring begins.
+    /// Filled in by the keeper: bytes of each stream that go to its file before the ring begins.
     pub head_bytes: u64,
 }
 
@@ -89,11 +90,11 @@ pub enum JobKind {
     Background,
     /// Its shell ended, and left processes behind.
     Survivors,
-    /// It is none: its call still waits, and it can be seen meanwhile.
+    /// Not a job: its call still waits, and it is visible meanwhile.
     Foreground,
 }
 
-/// Where runs whose calls still wait are seen, beside the directory of jobs.
+/// Where runs are visible while their calls still wait, beside the directory of jobs.
 pub fn live(runs: &Path) -> PathBuf {
     runs.with_file_name("live")
 }
@@ -107,14 +108,14 @@ pub struct Status {
     /// Milliseconds since 1970.
     pub ended_ms: u64,
     pub ran_for_us: u64,
-    /// For each stream, what it had and where that is in its file.
+    /// For each stream, its size and where its bytes are in the file.
     pub streams: Vec<StoredStream>,
     /// The last size of its terminal, if it has one.
     #[serde(default)]
     pub terminal: Option<Size>,
-    /// What lived on; while the lock is held, these are the job.
+    /// What stayed alive; while the lock is held, these processes are the job.
     pub left_behind: Vec<LeftBehind>,
-    /// Whether the kernel ended something of it for want of memory, where that is known.
+    /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub out_of_memory: bool,
 }
@@ -141,7 +142,7 @@ impl StoredStream {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// The last line of the output, which is probably the question.
+    /// The last line of the output, probably the prompt.
     pub prompt: String,
     /// How sure that is.
     pub sure: Sure,
@@ -157,17 +158,17 @@ pub enum Asks {
     /// Something to read.
     #[default]
     Input,
-    /// A password: its terminal takes lines, and does not show what is typed.
+    /// A password: its terminal reads lines without echo.
     Password,
 }
 
-/// How sure it is that a job waits for input.
+/// How certain it is that a job waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sure {
-    /// A process of it is in a read of its stdin, and there is nothing unread.
+    /// One of its processes is in a read of its stdin, and nothing is unread.
     Yes,
-    /// A process of it waits for its stdin alone, with `select` or `poll`.
+    /// One of its processes waits for its stdin alone, with `select` or `poll`.
     Probably,
 }
 
@@ -178,7 +179,7 @@ pub struct Claim {
     pub alias: String,
 }
 
-/// The version of a job that a newer bashd made, which may mean something else by what it wrote.
+/// The version of a job created by a newer bashd, whose files may mean something else.
 pub fn newer_version(directory: &Path) -> Option<u16> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -194,18 +195,18 @@ pub fn now_ms() -> u64 {
     since.unwrap_or_default().as_millis() as u64
 }
 
-/// Time since a moment in milliseconds since 1970; a clock that was set back counts as no time.
+/// Time since a moment in milliseconds since 1970; zero if the clock was set back.
 pub fn since_ms(then: u64) -> Duration {
     Duration::from_millis(now_ms().saturating_sub(then))
 }
 
-/// Names this boot of the machine.
+/// Identifies this boot of the machine.
 pub fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// Writes a file so that it is there whole, or not at all, also after a power failure.
+/// Writes a file completely or not at all, even across a power failure.
 pub fn write_durably(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
     let written = write_aside(directory, name, value).and_then(|file| {
         file.sync_all()?;
@@ -222,7 +223,7 @@ pub fn write_whole(directory: &Path, name: &str, value: &impl Serialize) -> io::
     nothing_beside(directory, name, written)
 }
 
-/// Takes away what was begun, where it came to nothing.
+/// Removes the partial file if writing failed.
 fn nothing_beside(directory: &Path, name: &str, written: io::Result<()>) -> io::Result<()> {
     written.inspect_err(|_| {
         let _ = fs::remove_file(aside(directory, name));
@@ -242,7 +243,7 @@ fn write_aside(directory: &Path, name: &str, value: &impl Serialize) -> io::Resu
     Ok(file)
 }
 
-/// Reads a file of a job; `None` where there is none, or none that can be read.
+/// Reads a file of a job; `None` if there is none that can be read.
 pub fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
     /// Longer than nearly every file of a job.
     const USUAL: usize = 4096;
@@ -257,9 +258,9 @@ pub fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Takes the lock that says that the keeper lives.
+/// Takes the lock that shows that the keeper lives.
 ///
-/// Whoever looks holds it shared for a moment, so that this waits rather than fails.
+/// Readers hold it shared for a moment, so this waits instead of failing.
 pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
     let path = directory.join(LOCK);
@@ -268,7 +269,7 @@ pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
     Ok(lock)
 }
 
-/// Whether a keeper lives for this job.
+/// Whether this job's keeper is alive.
 pub fn is_alive(directory: &Path) -> bool {
     let Ok(file) = fs::File::open(directory.join(LOCK)) else {
         return false;

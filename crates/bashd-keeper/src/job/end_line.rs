@@ -6,17 +6,17 @@ use crate::template::fill;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What is appended to a job's output file when it ends; nothing where a profile does not say.
+/// What is appended to a job's output file when it ends; nothing if the profile does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndLines {
     /// It exited with status 0.
     pub completed: String,
-    /// It exited otherwise, or a signal ended it: `{status}`.
+    /// It exited with another status, or a signal ended it: `{status}`.
     pub failed: String,
-    /// Nobody knows how it ended: `{error}`.
+    /// It is unknown how it ended: `{error}`.
     pub error: String,
-    /// Its limit ended it: `{limit}`.
+    /// Its time limit ended it: `{limit}`.
     pub timed_out: String,
 }
 
@@ -41,13 +41,13 @@ pub fn end_line(
             fill(&lines.failed, &[("status", &status)])
         }
         Exit::Unknown => {
-            let error = "it was killed, and no status came";
+            let error = "it was killed without reporting a status";
             fill(&lines.error, &[("error", error)])
         }
     }
 }
 
-/// A limit as people say it: `24h`, `15m`, `30s`.
+/// A limit as people write it: `24h`, `15m`, `30s`.
 pub fn limit_text(limit: Duration) -> String {
     let seconds = limit.as_secs();
     let is_whole = limit.subsec_nanos() == 0 && seconds > 0;

@@ -1,4 +1,5 @@
-//! Whoever connects to a job's control socket: follows its output, sends input and signals, ends it.
+//! Connections to a job's control socket: they follow its output, send input and signals, or end
+//! it.
 
 use super::ending::Scope;
 use super::job_messages::{Attach, Attached, Done, Input, Signal};
@@ -29,13 +30,13 @@ pub(super) struct Client {
 
 impl Client {
     fn say<M: protocol::Message>(&mut self, message: &M, fds: &[BorrowedFd<'_>]) {
-        // One that does not read is one that does not listen; it finds everything in the directory.
+        // A client that does not read is not listening; it finds everything in the directory.
         if protocol::send(&self.socket, message, fds).is_err() {
             self.is_gone = true;
         }
     }
 
-    /// Tells how the shell ended.
+    /// Reports how the shell ended.
     pub(super) fn tell_exit(&mut self, exited: &Exited) {
         if self.is_attached {
             self.say(exited, &[]);
@@ -105,7 +106,7 @@ impl Run {
         listener.map(AsFd::as_fd).into_iter().chain(sockets)
     }
 
-    /// When a client must be told of growth even if nothing is heard.
+    /// When a client must be told of growth even if no message arrives.
     pub(super) fn client_moment(&self) -> Option<Instant> {
         let clients = self.job.iter().flat_map(|job| &job.clients);
         let moments = clients.filter_map(|client| {
@@ -119,7 +120,7 @@ impl Run {
         moments.min()
     }
 
-    /// Accepts who connects, hears everybody, tells of growth.
+    /// Accepts connections, reads their messages, reports growth.
     pub(super) fn serve_clients(&mut self, is_spoken_to: bool, now: Instant) {
         let Some(mut job) = self.job.take() else {
             return;

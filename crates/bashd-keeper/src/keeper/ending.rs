@@ -1,9 +1,9 @@
 //! Ending a tree: TERM to everything in it, then KILL until nothing is left.
 //!
-//! TERM goes over a walk of the tree. The guarantee is another one: a keeper kills its own unreaped
-//! children, whose pids can't be reused, until it has none; since it is a subreaper, every orphan
-//! becomes its child sooner or later. The walk before each round only spares a round per level of a
-//! deep tree.
+//! TERM is sent along a walk of the tree. The guarantee comes from elsewhere: a keeper kills its
+//! own unreaped children, whose pids cannot be reused, until it has none; since it is a subreaper,
+//! every orphan becomes its child sooner or later. The walk before each round only saves a round
+//! per level of a deep tree.
 
 use crate::exit::Exit;
 use crate::left_behind::{LeftBehind, LeftReason};
@@ -12,17 +12,17 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::collections::{HashMap, HashSet};
 
-/// Processes listed at most; a fork bomb's list helps nobody.
+/// Most processes listed; a fork bomb's full list helps nobody.
 const MOST_LISTED: usize = 100;
 
-/// What of the processes below a keeper belongs to a run: all of them, but for what was there before
-/// it and the shell that it shares with other calls.
+/// Which processes below a keeper belong to a run: all of them, except those from before it and a
+/// shell shared with other calls.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// Processes that are left alone with everything below them; with the time at which each started,
-    /// since a pid may come to mean another process.
+    /// Processes that are left alone with everything below them; each with its start time, since a
+    /// pid may come to mean another process.
     pub(super) spared: HashMap<Pid, u64>,
-    /// A shell that is left alone itself, while what is below it is not.
+    /// A shell that is itself left alone, though what is below it is not.
     pub(super) spared_shell: Option<Pid>,
 }
 
@@ -33,7 +33,7 @@ impl Scope {
         })
     }
 
-    /// Everything that is born from now on below this process, and the shell.
+    /// Everything born below this process from now on, and the shell.
     pub(super) fn since_now(shell: Pid) -> Self {
         let mut spared = HashMap::new();
         tree::for_each_descendant(|member| {
@@ -50,7 +50,7 @@ impl Scope {
         }
     }
 
-    /// Whether something below this process is not in it.
+    /// Whether something below this process is outside the scope.
     pub(super) fn is_partial(&self) -> bool {
         !self.spared.is_empty() || self.spared_shell.is_some()
     }
@@ -76,15 +76,15 @@ impl Scope {
     }
 }
 
-/// What a look at the dead children found.
+/// What a round of reaping found.
 pub(super) struct Reaped {
-    /// How the process that was asked about ended, if it did now.
+    /// How the process in question ended, if it ended just now.
     pub(super) exit: Option<Exit>,
     /// Whether there is no child left.
     pub(super) tree_is_empty: bool,
 }
 
-/// Collects every dead child.
+/// Reaps every dead child.
 pub(super) fn reap(shell: Pid) -> Reaped {
     let mut exit = None;
     loop {
@@ -115,9 +115,9 @@ fn exit_of(status: WaitStatus) -> Exit {
     }
 }
 
-/// Asks every process below this one to end; those in `asked` already were.
+/// Asks every process below this one to end, except those already in `asked`.
 ///
-/// A stopped process can't act on TERM, so that it is continued.
+/// A stopped process cannot act on TERM, so it is continued.
 pub(super) fn terminate(scope: &Scope, asked: &mut HashSet<Pid>) {
     scope.for_each(|member| {
         if asked.insert(member.pid) {
@@ -127,7 +127,7 @@ pub(super) fn terminate(scope: &Scope, asked: &mut HashSet<Pid>) {
     });
 }
 
-/// Kills everything below this process, once; whoever needs certainty comes again.
+/// Kills everything below this process, once; a caller that needs certainty repeats this.
 pub(super) fn kill_round(scope: &Scope) {
     scope.for_each(|member| {
         let _ = member.signal(Signal::KILL);
@@ -139,7 +139,7 @@ pub(super) fn kill_round(scope: &Scope) {
     }
 }
 
-/// Whether nothing of it runs any more. That its first thread is dead says nothing about others.
+/// Whether none of its threads runs any more. A dead first thread says nothing about the others.
 fn is_dead(pid: Pid) -> bool {
     tree::stat(pid)
         .is_none_or(|stat| stat.is_dead() && tree::threads(pid).iter().all(tree::Stat::is_dead))
@@ -148,13 +148,13 @@ fn is_dead(pid: Pid) -> bool {
 /// What has become of a process that was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It is dead, and its parent has not looked yet.
+    /// It is dead, and its parent has not reaped it yet.
     Dead,
-    /// It waits for its turn on a busy machine, to die or to be done with that.
+    /// It waits for its turn on a busy machine, to die or to finish dying.
     Dying,
-    /// It is past its last instruction, and the kernel has to wait for something before it is gone.
+    /// It has run its last instruction, and the kernel has to wait for something before it is gone.
     Leaving,
-    /// It can't be ended, for this reason.
+    /// It cannot be ended, for this reason.
     Stays(LeftReason),
 }
 
@@ -169,8 +169,8 @@ fn fate(pid: Pid) -> Fate {
     }
 }
 
-/// By its threads. SIGKILL wakes what sleeps, but for an uninterruptible sleep; that too ends soon as a
-/// rule where a process is exiting, which takes locks that others hold.
+/// Judged by its threads. SIGKILL wakes every sleeper except from uninterruptible sleep; in an
+/// exiting process that usually ends soon as well, since it is taking locks that others hold.
 fn fate_of(threads: &[tree::Stat]) -> Fate {
     let alive = || threads.iter().filter(|thread| !thread.is_dead());
     if alive().next().is_none() {
@@ -184,13 +184,13 @@ fn fate_of(threads: &[tree::Stat]) -> Fate {
     }
 }
 
-/// What is left of a run that was killed, by one walk.
+/// What is left of a killed run, found by one walk.
 #[derive(Default)]
 pub(super) struct Remains {
-    /// Whether something only waits for its turn to die. Nothing of it will run again.
+    /// Whether something only waits for its turn to die. None of it will run again.
     pub(super) is_dying: bool,
     is_leaving: bool,
-    /// What can't be ended, and why.
+    /// What cannot be ended, and why.
     pub(super) unended: Vec<LeftBehind>,
 }
 
@@ -206,17 +206,18 @@ impl Remains {
         remains
     }
 
-    /// Whether waiting is of no use. A walk that finds nothing has missed what moved meanwhile.
+    /// Whether waiting is pointless. A walk that finds nothing may have missed what moved
+    /// meanwhile.
     pub(super) fn is_final(&self) -> bool {
         !self.is_dying && (self.is_leaving || !self.unended.is_empty())
     }
 }
 
-/// Lists what lives on below this process after its shell.
+/// Lists what is still alive below this process after its shell has ended.
 pub(super) fn survivors(scope: &Scope) -> Vec<LeftBehind> {
     let mut listed = Vec::new();
     scope.for_each(|member| {
-        // What is about to end outlives nothing.
+        // A process that is about to end is not a survivor.
         let is_over = |thread: &tree::Stat| thread.is_dead() || thread.is_exiting;
         if !tree::threads(member.pid).iter().all(is_over) {
             list(&mut listed, member, LeftReason::Survivor);

@@ -1,4 +1,4 @@
-//! What reaches a run: which of its descriptors have something to tell, and the messages on its engine's socket.
+//! What reaches a run: which of its descriptors are ready, and the messages on its engine's socket.
 
 use super::input::Input;
 use super::job_messages::{Announce, Detach};
@@ -26,7 +26,7 @@ pub(super) struct Ready {
 }
 
 impl Run {
-    /// Waits until something is to be heard or must happen.
+    /// Waits until something arrives or must happen.
     pub(super) fn wait(&self, keeper: &Keeper, now: Instant) -> io::Result<Ready> {
         let mut fds = vec![PollFd::new(&keeper.signals, PollFlags::IN)];
         let hears = now >= self.deaf_until;
@@ -67,7 +67,7 @@ impl Run {
         })
     }
 
-    /// Hears the engine, or that it is gone.
+    /// Reads the engine's messages, or learns that it is gone.
     pub(super) fn listen(&mut self, keeper: &mut Keeper, ready: &Ready, now: Instant) {
         let mut is_gone = ready.engine;
         // The last word of an engine that is gone may have come after our look at the socket.
@@ -106,7 +106,7 @@ impl Run {
         } else if frame.is::<Release>() {
             if self.phase == Phase::Reported {
                 self.custody = Custody::Released;
-                // What could not be ended has nothing to say that anybody would look for.
+                // What could not be ended writes nothing that anybody would look for.
                 if self.asked.is_empty()
                     && let Ok(release) = frame.body::<Release>()
                 {

@@ -1,4 +1,4 @@
-//! The command's stdin, where it stays open: what is sent waits here until the command takes it.
+//! The command's stdin, if it stays open: what is sent waits here until the command reads it.
 
 use super::prompt::Stdin;
 use crate::job::directory::Asks;
@@ -18,9 +18,9 @@ const END_OF_INPUT: u8 = 4;
 pub(super) struct Input {
     pipe: Option<OwnedFd>,
     waiting: VecDeque<u8>,
-    /// Close it once everything was taken.
+    /// Close it once everything has been read.
     is_ending: bool,
-    /// What says the end of input where closing does not: at a terminal.
+    /// What marks the end of input where closing does not: at a terminal.
     end_mark: Option<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Input {
         Ok((input, read))
     }
 
-    /// What is typed at a terminal, of which this is our end.
+    /// What is typed at a terminal; `pipe` is our end of it.
     pub(super) fn at_terminal(ours: OwnedFd) -> Self {
         Self {
             pipe: Some(ours),
@@ -54,7 +54,7 @@ impl Input {
             return Err("its stdin is closed");
         }
         if self.waiting.len() + bytes.len() > MOST_WAITING {
-            return Err("it has not read what was sent before");
+            return Err("it has not read the earlier input yet");
         }
         self.waiting.extend(bytes);
         match self.end_mark {

@@ -1,9 +1,9 @@
-//! A run that is a job: in the keeper's hands, with a directory as its truth.
+//! A run that is a job: the keeper holds it, and its directory is the source of truth.
 //!
-//! *Promotion* (`detach`): the keeper makes the directory, takes its lock, gives the spool its name,
+//! *Promotion* (`detach`): the keeper creates the directory, takes its lock, names the spool,
 //! listens on the control socket, writes the spec, and only then says `detached`; from then on the
-//! engine's death means nothing to it. *The end*: the status is on the disk before anybody hears of it.
-//! In between whoever finds the directory may connect (`clients`).
+//! engine's death does not matter. *The end*: the status is on disk before anybody hears of it. In
+//! between, anyone who finds the directory may connect (`clients`).
 
 use super::clients::Client;
 use super::job_messages::{Announce, Detach, Detached};
@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// Bytes set aside for a status that must be written on a full disk.
+/// Bytes reserved for a status that must be written on a full disk.
 const RESERVED: usize = 4096;
 
 /// Name of the file that holds them.
 const RESERVE: &str = ".status.reserve";
 
-/// Processes of a status that must fit the reserve.
+/// How many processes a status may list and still fit the reserve.
 const FEW_PROCESSES: usize = 3;
 
 /// What makes a run a job.
@@ -50,7 +50,7 @@ pub(super) struct Job {
 }
 
 impl Run {
-    /// Becomes a job, and says so. `directory` is where the session is whose shell goes along.
+    /// Becomes a job, and says so. `directory` is where the session was whose shell goes along.
     pub(super) fn detach(&mut self, link: &OwnedFd, frame: &Frame, directory: Option<PathBuf>) {
         self.conceal();
         self.detaches = false;
@@ -100,7 +100,7 @@ impl Run {
                 Ok(())
             }
             Err(error) => {
-                // What nobody was told of must not be found.
+                // A job that nobody was told about must not be found.
                 let _ = fs::remove_dir_all(&directory);
                 Err(error)
             }
@@ -123,14 +123,14 @@ impl Run {
         }
         spool::write_private(&path.join(RESERVE), &[b' '; RESERVED])?;
         self.sign(spec);
-        // A file system without sockets costs the control of this job, not the job.
+        // A file system without sockets costs control of this job, not the job itself.
         let listener = listen(path).ok();
         directory::write_durably(path, directory::SPEC, spec)?;
         Ok((lock, listener))
     }
 
-    /// Lets itself be seen: whoever finds the directory may follow, answer and end the run. That its call
-    /// waits changes nothing of that.
+    /// Makes itself visible: anyone who finds the directory may follow, answer and end the run,
+    /// even though its call is still waiting.
     pub(super) fn announce(&mut self, frame: &Frame) {
         if self.phase != Phase::Running || self.job.is_some() {
             return;
@@ -156,7 +156,7 @@ impl Run {
                     is_final: false,
                 }));
             }
-            // Nobody was promised to see it.
+            // Nobody was promised that it would be visible.
             Err(_) => drop(fs::remove_dir_all(&directory)),
         }
     }
@@ -181,7 +181,7 @@ impl Run {
         spec.head_bytes = self.pumps.first().map_or(0, |pump| pump.spool.head_bytes());
     }
 
-    /// Can't be seen any more, if it could; a job stays one.
+    /// Is no longer visible, if it was; a job stays one.
     fn conceal(&mut self) {
         let is_announced = |job: &mut Box<Job>| job.kind == JobKind::Foreground;
         if let Some(job) = self.job.take_if(is_announced) {
@@ -189,14 +189,15 @@ impl Run {
         }
     }
 
-    /// A job may live for long: what only speed needs is given back.
+    /// A job may live long: memory that serves only speed is given back.
     fn release_memory(&mut self) {
         for pump in &mut self.pumps {
             pump.rest();
         }
     }
 
-    /// Writes how it ended, before anybody hears of it. Called again when the last survivor is gone.
+    /// Writes how it ended, before anybody hears of it. Called again when the last survivor is
+    /// gone.
     pub(super) fn settle(&mut self, exited: &Exited) {
         let Some(mut job) = self.job.take() else {
             return;
@@ -216,7 +217,7 @@ impl Run {
                     .as_ref()
                     .map(|lines| end_line(lines, exited.exit, exited.ended_by, job.limit));
                 let mut status = self.status(exited, &mut |pump| pump.spool.complete_head());
-                // What a full disk did not take of the tail goes with this process.
+                // The part of the tail that a full disk did not take is lost with this process.
                 for stream in &mut status.streams {
                     stream.dropped = stream.bytes.saturating_sub(stream.kept());
                 }
@@ -241,7 +242,7 @@ impl Run {
         self.job = Some(job);
     }
 
-    /// The last word about a job whose survivors ended by themselves.
+    /// The final status of a job whose survivors ended by themselves.
     pub(super) fn settle_survivors(&mut self) {
         if let Some(mut exited) = self.job.as_ref().and_then(|job| job.exited.clone()) {
             exited.left_behind.clear();
@@ -276,19 +277,19 @@ impl Run {
     }
 
     fn write_index(&self, path: &Path) {
-        // It only makes looking for a line faster.
+        // The index only makes finding a line faster.
         if let Some(Ok(index)) = self.pumps.first().map(|pump| pump.spool.line_index()) {
             let _ = spool::write_private(&path.join(directory::INDEX), &index);
         }
     }
 
-    /// Whether this run is the custody of survivors, whose end is then the job's.
+    /// Whether this run is custody of survivors, whose end is then the job's.
     pub(super) fn is_job_of_survivors(&self) -> bool {
         let kind = self.job.as_ref().map(|job| job.kind);
         kind == Some(JobKind::Survivors)
     }
 
-    /// Looks whether the command waits for input, and writes down what changed.
+    /// Checks whether the command waits for input, and records what changed.
     pub(super) fn look_for_waiting(&mut self, now: Instant) {
         let (Some(job), Some(watch), Some(pump)) =
             (&self.job, &mut self.asking, self.pumps.first())
@@ -308,7 +309,7 @@ impl Run {
         }
     }
 
-    /// Something was written or sent: it does not wait any more.
+    /// Something was written or sent: it no longer waits.
     pub(super) fn stirred(&mut self, now: Instant) {
         if let Some(watch) = &mut self.asking
             && watch.stir(now)
@@ -337,12 +338,10 @@ fn head_only(pump: &super::pump::Pump) -> Vec<Segment> {
 }
 
 fn spill_line(id: &str) -> String {
-    format!(
-        "\n[bashd: output goes on; its last part is shown by: bashd jobs output {id} --tail 100]\n"
-    )
+    format!("\n[bashd: the output continues; to see its end: bashd jobs output {id} --tail 100]\n")
 }
 
-/// Writes the status; where the disk is full, into the space that was set aside for it.
+/// Writes the status; on a full disk, into the space reserved for it.
 fn write_status(path: &Path, mut status: Status) -> io::Result<()> {
     let written = directory::write_durably(path, directory::STATUS, &status);
     if written.is_ok() {
@@ -359,7 +358,7 @@ fn write_status(path: &Path, mut status: Status) -> io::Result<()> {
     fs::rename(reserve, path.join(directory::STATUS))
 }
 
-/// Makes those look who wait for the end of any job.
+/// Wakes those who wait for the end of any job.
 fn ring_bell(path: &Path) {
     if let Some(runs) = path.parent() {
         let _ = spool::write_private(&runs.join(crate::job::BELL), &[]);
@@ -375,7 +374,7 @@ fn listen(path: &Path) -> io::Result<OwnedFd> {
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
-    // A socket's address has room for 108 bytes; this spelling is short wherever the directory is.
+    // A socket address has room for 108 bytes; this spelling is short wherever the directory is.
     let address = format!(
         "/proc/self/fd/{}/{}",
         folder.as_raw_fd(),
@@ -386,7 +385,7 @@ fn listen(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Who ended it, where somebody asked for that later than its shell ended.
+/// Who ended it, if somebody asked for that after its shell had ended.
 pub(super) fn ended_later(run: &Run, by: Option<EndedBy>) -> Option<EndedBy> {
     if run.phase == Phase::Reported && !run.is_job_of_survivors() {
         run.ended_by

@@ -1,4 +1,5 @@
-//! What is said about jobs: to the keeper by the call that hands its run over, and by whoever looks later.
+//! Messages about jobs: from the call that hands its run over to the keeper, and from clients that
+//! connect later.
 
 use super::protocol::{Exited, Message, messages};
 use crate::job::directory::Spec;
@@ -12,7 +13,7 @@ messages! {
     Input = "input", Signal = "signal", Done = "done",
 }
 
-/// Engine to keeper: let this run be seen in this directory, for as long as its call waits.
+/// Engine to keeper: make this run visible in this directory for as long as its call waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Announce {
     pub directory: PathBuf,
@@ -24,9 +25,9 @@ pub struct Announce {
 pub struct Detach {
     pub directory: PathBuf,
     pub spec: Spec,
-    /// Bytes of output that the job's file takes before the ring begins.
+    /// Bytes of output that go to the job's file before the ring begins.
     pub head_bytes: u64,
-    /// What the output file says at its end.
+    /// The last line of the output file.
     pub end_lines: Option<EndLines>,
 }
 
@@ -43,7 +44,7 @@ pub struct Detached {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Attach {}
 
-/// Keeper to whoever attached, with counter page, head file and ring of each stream.
+/// Keeper to an attached client, with counter page, head file and ring of each stream.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Attached {
     /// For each stream: whether there is a head file, and whether there is a ring.
@@ -69,7 +70,7 @@ pub struct Signal {
     pub signal: i32,
 }
 
-/// Keeper to whoever asked for something: done, or why not.
+/// Keeper to the sender of a request: done, or why not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Done {
     pub error: Option<String>,

@@ -4,18 +4,20 @@
 //!
 //! - `Waiting`: no `start` yet (`waiting.rs`). The engine's end means ours.
 //! - `Running`: the shell lives and the deadline has not come.
-//! - `Draining`: the shell exited by itself, something of its tree lives. Wait for a short silence,
-//!   since a process substitution may still be writing.
-//! - `Ending`: the deadline, the engine or a signal ended the run. TERM has gone out, KILL follows.
-//! - `Reported`: the engine was told. What is left is the custody of survivors.
+//! - `Draining`: the shell exited by itself, something in its tree is still alive. Wait for a short
+//!   silence, since a process substitution may still be writing.
+//! - `Ending`: the deadline, the engine or a signal ended the run. TERM has been sent, KILL
+//!   follows.
+//! - `Reported`: the engine was told. What remains is custody of survivors.
 //!
-//! Its *custody* says who may end it. In `Detached` the run is a job (`job`): the engine's death means
-//! nothing, and whoever finds the job's directory may follow or end it. In `Foreground` the engine's death (seen on the socket, and
-//! on a pidfd, since a fork of the engine may hold the socket open) ends the tree. In `Released` the
-//! reply is out and survivors stay until they end by themselves. A keeper leaves when its tree is
-//! empty and its engine has been told, never before: survivors would die by SIGPIPE. It also waits
-//! for the engine to close the socket, so that whoever frees a large spool is the keeper, and it looks for that a moment later
-//! only: the engine has the call's reply to make.
+//! Its *custody* says who may end it. In `Detached` the run is a job (`job`): the engine's death
+//! means nothing, and anyone who finds the job's directory may follow or end it. In `Foreground`
+//! the engine's death (seen on the socket, and on a pidfd, since a fork of the engine may hold the
+//! socket open) ends the tree. In `Released` the reply is out and survivors stay until they end by
+//! themselves. A keeper leaves when its tree is empty and its engine has been told, never before:
+//! survivors would die by SIGPIPE. It also waits for the engine to close the socket, so that the
+//! keeper and not the engine frees a large spool. It looks for that only a moment later, since the
+//! engine has the call's reply to make.
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
@@ -44,16 +46,16 @@ use std::time::{Duration, Instant};
 /// How long KILL may take before what can't be ended is reported as such.
 const KILL_BOUND: Duration = Duration::from_millis(12);
 
-/// The same for what will end as soon as a busy machine lets it.
+/// Likewise for what will end as soon as a busy machine lets it.
 const DYING_BOUND: Duration = Duration::from_millis(700);
 
-/// Time between two looks at processes whose death nobody tells us.
+/// Time between two looks at processes whose death is not reported to us.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Time between two rounds of KILL.
 const KILL_ROUND: Duration = Duration::from_millis(2);
 
-/// The same once the engine was told.
+/// Likewise, once the engine was told.
 const LATE_KILL_ROUND: Duration = Duration::from_millis(50);
 
 /// Where the run is; the module's head explains them.
@@ -105,9 +107,9 @@ impl From<&Start> for Terms {
 pub(super) struct Run {
     pub(super) shell: Pid,
     pub(super) pumps: Vec<Pump>,
-    /// The command's stdin, where it stays open.
+    /// The command's stdin, if it stays open.
     pub(super) input: Option<Input>,
-    /// Whether it waits for input, where it could.
+    /// Whether it waits for input, if it could.
     pub(super) asking: Option<prompt::Watch>,
     /// What makes it a job, once it is one.
     pub(super) job: Option<Box<Job>>,
@@ -123,10 +125,10 @@ pub(super) struct Run {
     /// How the shell ended, which in a session may be later than the run.
     pub(super) shell_exit: Option<Exit>,
     pub(super) ended_by: Option<EndedBy>,
-    /// Whether it becomes a job in a moment, so that its end must not come first.
+    /// Whether it is about to become a job, so its end must not be reported first.
     pub(super) detaches: bool,
     pub(super) tree_is_empty: bool,
-    /// What below the keeper belongs to this run.
+    /// Which processes below the keeper belong to this run.
     pub(super) scope: Scope,
     /// Why the shell of a session is gone, or will be when the run is over.
     pub(super) reset: Option<Reset>,
@@ -139,7 +141,7 @@ pub(super) struct Run {
     /// Lengths beyond which the engine wants to be told.
     pub(super) query: Option<Query>,
     pub(super) last_grown: Option<Instant>,
-    /// The report, while the socket did not take it.
+    /// The report, while the socket has no room for it.
     pub(super) unsent: Option<Exited>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
@@ -149,16 +151,16 @@ pub(super) struct Run {
     pub(super) directory: Option<Vec<u8>>,
     /// Its terminal, if it has one.
     pub(super) terminal: Option<Terminal>,
-    /// What it may use up, where that is limited.
+    /// Its resource limits, if any.
     pub(super) restrained: Option<Rc<Restrained>>,
-    /// Deaths for want of memory that were there before it.
+    /// Out-of-memory kills that happened before this run.
     earlier_deaths: u64,
-    /// Where output is kept.
+    /// Where output is stored.
     storage: Storage,
 }
 
 impl Run {
-    /// The run of a shell that has just been started.
+    /// The run of a shell that has just started.
     pub(super) fn new(shell: Shell, terms: &Terms, started: Instant, storage: Storage) -> Self {
         Self {
             shell: shell.pid,
@@ -197,7 +199,7 @@ impl Run {
         }
     }
 
-    /// Whether the kernel ended something of it for want of memory.
+    /// Whether the kernel killed one of its processes for lack of memory.
     pub(super) fn is_out_of_memory(&self) -> bool {
         let held = self.restrained.as_ref();
         held.is_some_and(|held| held.deaths() > self.earlier_deaths)
@@ -242,7 +244,7 @@ impl Run {
         self.phase == Phase::Reported && self.tree_is_empty && self.unsent.is_none()
     }
 
-    /// When something must happen even if nothing is heard.
+    /// When something must happen even if no message arrives.
     pub(super) fn next_moment(&self, now: Instant) -> Option<Instant> {
         let phase = match self.phase {
             Phase::Running => self.deadline,
@@ -272,7 +274,7 @@ impl Run {
             .min()
     }
 
-    /// Collects dead children, and asks newcomers to end where the run is being ended.
+    /// Reaps dead children, and asks new processes to end if the run is being ended.
     pub(super) fn collect(&mut self, now: Instant) {
         let Reaped {
             exit,
@@ -293,7 +295,7 @@ impl Run {
         }
     }
 
-    /// Reads a turn from each pipe; says whether anything came.
+    /// Reads for one turn from each pipe; returns whether anything came.
     pub(super) fn pump(&mut self) -> bool {
         let mut heard = false;
         for pump in &mut self.pumps {
@@ -309,7 +311,7 @@ impl Run {
         }
     }
 
-    /// Gives the survivors' output a name, if any of them can still write.
+    /// Names the file of the survivors' output, if any of them can still write.
     pub(super) fn keep_log(&mut self, release: &Release) {
         // A terminal whose shell is gone is hung up: nobody can write to it.
         if self.terminal.is_some() {
@@ -324,12 +326,12 @@ impl Run {
         }
     }
 
-    /// Begins to end the run, whoever wants it.
+    /// Begins to end the run, whoever asked for it.
     pub(super) fn end(&mut self, by: Option<EndedBy>, now: Instant) {
         if matches!(self.phase, Phase::Ending { .. }) {
             return;
         }
-        // Told already: what is left are survivors of a normal exit, which go now.
+        // Already reported: what is left are survivors of a normal exit, which are ended now.
         self.ended_by = ended_later(self, by);
         if self.custody == Custody::Released {
             self.custody = Custody::Foreground;
@@ -345,7 +347,7 @@ impl Run {
         });
     }
 
-    /// Moves from phase to phase as far as the moment allows.
+    /// Advances through the phases as far as possible now.
     pub(super) fn advance(&mut self, keeper: &Keeper, now: Instant) {
         let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
         // Whoever is about to make it a job has promised one.
@@ -402,12 +404,12 @@ impl Run {
         self.is_dying = !self.tree_is_empty && Remains::of(&self.scope).is_dying;
     }
 
-    /// Whether nothing holds a pipe any more: what still lives has nothing to say here.
+    /// Whether nobody holds a pipe any more: whatever still lives has nothing to say here.
     pub(super) fn is_silent_for_good(&self) -> bool {
         self.pumps.iter().all(|pump| pump.pipe().is_none())
     }
 
-    /// The shell is gone, something of its tree is not.
+    /// The shell is gone, but something in its tree is not.
     fn outlived(&mut self, keeper: &Keeper, now: Instant) {
         self.pump();
         match self.survivors {
@@ -419,7 +421,8 @@ impl Run {
         }
     }
 
-    /// Nothing lives any more, and nobody waits: the last bytes, the log's end, old runs.
+    /// Nothing lives any more and nobody waits: write the last bytes and the log's end, remove old
+    /// runs.
     fn leave(mut self) -> io::Result<()> {
         self.close_log()?;
         spool::sweep_if_due(&self.storage.runs, self.storage.retention)

@@ -1,4 +1,5 @@
-//! The messages between engine, fork server and keeper, but those of jobs. `docs/keeper.md` is their page.
+//! The messages between engine, fork server and keeper, except those about jobs. `docs/keeper.md`
+//! documents them.
 
 use super::protocol::{Message, messages};
 use crate::capture::{Quota, Streams, Survivors};
@@ -21,7 +22,7 @@ messages! {
     Gone = "gone", Failed = "failed", Refused = "refused",
 }
 
-/// Engine to fork server, once: who is asking, and where runs are kept.
+/// Engine to fork server, once: who is asking, and where runs are stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Hello {
     pub major: u16,
@@ -39,20 +40,21 @@ pub struct Welcome {
 /// Engine to fork server, with a socket: fork a keeper that listens on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fork {
-    /// Whether no call is being served: what it does ahead may then be done at once.
+    /// Whether no call is being served: then work ahead may begin at once.
     pub is_calm: bool,
 }
 
-/// Engine to keeper, with the working directory and, if `stdin` says so, what the command reads.
+/// Engine to keeper, with the working directory and, if `stdin` says so, the command's input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
     /// argv[0] and the arguments before the script.
     pub argv: Vec<serde_bytes::ByteBuf>,
-    /// The last argument; missing where a program is started without a shell.
+    /// The last argument; missing if a program is started without a shell.
     pub script: Option<serde_bytes::ByteBuf>,
-    /// What a started shell gets, where one will do: it has sourced already what `script` sources.
+    /// The script for an already started shell, if one will do: it has already sourced what
+    /// `script` sources.
     #[serde(default)]
     pub warm: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
@@ -66,16 +68,16 @@ pub struct Start {
     pub drain_silence_us: u64,
     pub drain_total_us: u64,
     pub survivors: Survivors,
-    /// The size of the terminal that the command gets in place of pipes.
+    /// The size of the terminal that the command gets instead of pipes.
     #[serde(default)]
     pub terminal: Option<Size>,
-    /// Whether stdin stays open for `input`; what a descriptor for it holds is read first.
+    /// Whether stdin stays open for `input`; a descriptor for it is read first.
     #[serde(default)]
     pub stdin_open: bool,
-    /// Whether a `detach` follows at once, before which no end is reported.
+    /// Whether a `detach` follows at once; no end is reported before it.
     #[serde(default)]
     pub detaches: bool,
-    /// What the command may use up.
+    /// The command's resource limits.
     #[serde(default)]
     pub restraint: Option<Restraint>,
     #[serde(default)]
@@ -86,14 +88,14 @@ pub struct Start {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beginning {
-    /// When it does.
+    /// When it begins.
     #[default]
     Told,
-    /// Only where `ready` has not said already what there is to say.
+    /// Only if `ready` has not already said everything.
     Assumed,
 }
 
-/// Engine to keeper, with the working directory: start a shell that waits for the one `start` to come.
+/// Engine to keeper, with the working directory: start a shell that waits for the `start` to come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Warm {
     #[serde(with = "serde_bytes")]
@@ -121,14 +123,14 @@ pub struct Open {
     pub directory: Vec<u8>,
     /// A script that is sourced first.
     pub snapshot: Option<PathBuf>,
-    /// After so long without a call the shell is ended; 0 for never.
+    /// Time without a call after which the shell is ended; 0 for never.
     pub idle_us: u64,
-    /// What the shell and its commands may use up.
+    /// Resource limits of the shell and its commands.
     #[serde(default)]
     pub restraint: Option<Restraint>,
 }
 
-/// What can be made ready for a call before it comes depends on this.
+/// What can be prepared for a call before it comes depends on this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
     pub number: u64,
@@ -141,7 +143,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// The next call's, if it is like this one.
+    /// That of the next call, if it is like this one.
     #[must_use]
     pub fn next(self) -> Self {
         let number = self.number + 1;
@@ -149,14 +151,14 @@ impl Form {
     }
 }
 
-/// Engine to keeper, with what the command reads, if its form says so: run a command in the session's
+/// Engine to keeper, with the command's input if its form says so: run a command in the session's
 /// shell.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Call {
     pub form: Form,
-    /// Whether somebody watches: its beginning is then told when it comes, and not before.
+    /// Whether somebody watches: then its beginning is reported when it comes, and not before.
     pub is_watched: bool,
-    /// Whether to tell of what is prepared for the next one.
+    /// Whether to report what is prepared for the next call.
     pub tells_ahead: bool,
     /// What the shell evaluates.
     #[serde(with = "serde_bytes")]
@@ -168,7 +170,7 @@ pub struct Call {
     pub survivors: Survivors,
 }
 
-/// Engine to keeper: say `grown` once a stream is longer than this. One answer for one question.
+/// Engine to keeper: say `grown` once a stream is longer than this. One answer per request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Query {
     pub out: u64,
@@ -178,7 +180,7 @@ pub struct Query {
 /// Engine to keeper: end the tree, TERM first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct End {
-    /// What is said to have ended it.
+    /// What the report names as the reason.
     #[serde(default = "cancelled")]
     pub by: EndedBy,
 }
@@ -207,22 +209,23 @@ pub struct Typed {
     pub bytes: Vec<u8>,
 }
 
-/// Engine to keeper: the reply is out; what lives may stay, and logs into this directory.
+/// Engine to keeper: the reply is out; survivors may stay, and log into this directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Release {
     pub directory: PathBuf,
 }
 
-/// Keeper to engine, before its `start`, with counter page and head file (the latter where `has_head` says so) of the spool
-/// that it has opened, and a pidfd of its own. A run with one stream of this quota whose beginning is assumed has begun when it is sent.
+/// Keeper to engine, before its `start`, with counter page and head file (the latter where
+/// `has_head` says so) of the spool that it has opened, and a pidfd of its own. A run with one
+/// stream of this quota whose beginning is assumed has begun when it is sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ready {
     pub quota: Quota,
     pub has_head: bool,
 }
 
-/// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins when it is
-/// sent, and this is then its `started`, with the same descriptors.
+/// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins
+/// when it is sent, and this is then its `started`, with the same descriptors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prepared {
     pub form: Form,
@@ -245,7 +248,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// What is known of a run whose beginning is not told.
+    /// What is known about a run whose beginning is not reported.
     pub fn unseen(ready: &Ready) -> Self {
         Self {
             pid: 0,
@@ -266,7 +269,7 @@ pub struct Spilled {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Grown {}
 
-/// Keeper to engine: it is over.
+/// Keeper to engine: the run is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exited {
     pub exit: Exit,
@@ -281,12 +284,12 @@ pub struct Exited {
     /// Why the session's shell is gone, if this was a call in a session and it is.
     #[serde(default)]
     pub reset: Option<Reset>,
-    /// Whether the kernel ended something of it for want of memory, where that is known.
+    /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub out_of_memory: bool,
 }
 
-/// Keeper to engine: the session's shell is gone, and no call that comes after this is run.
+/// Keeper to engine: the session's shell is gone, and no later call will run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Gone {
     pub reset: Reset,
@@ -300,7 +303,7 @@ pub struct Failed {
     pub errno: i32,
 }
 
-/// Anybody's answer to a message it does not know.
+/// The answer to an unknown message, from any side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Refused {
     pub name: String,

@@ -1,10 +1,10 @@
 //! The keeper: a tiny process between the engine and a shell, one per run.
 //!
 //! A keeper owns everything about its command that must outlive the engine's attention: the process
-//! tree (it is a subreaper, so that every orphan comes back to it), the pipes and the spool behind
-//! them, and the deadline. The engine only asks and is told; `protocol` has the words, `life` the
-//! states, `hearing` what reaches them. Keepers are forked by a *fork server*, a small single-threaded process made for it
-//! (`serve`), because a host with threads can't fork safely.
+//! tree (it is a subreaper, so every orphan comes back to it), the pipes and the spool behind them,
+//! and the deadline. The engine only asks and is told; `protocol` has the messages, `life` the
+//! states, `hearing` what reaches them. Keepers are forked by a *fork server*, a small
+//! single-threaded process made for it (`serve`), because a host with threads can't fork safely.
 //!
 //! Where the fork server's program comes from is the host's choice: see [`KeeperSource`].
 

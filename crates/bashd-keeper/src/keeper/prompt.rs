@@ -1,10 +1,10 @@
-//! Whether the command waits for input: asked of the kernel, never guessed from text.
+//! Whether the command waits for input: the kernel is asked, nothing is guessed from text.
 //!
-//! A process that sleeps in `read` on the run's own stdin, with nothing unread there, waits for input.
-//! One that waits in `select` or `poll` for nothing else probably does. Event loops, set-id
-//! programs and a kernel that does not let us look are unknown, which is told as nothing at all. A
-//! terminal that takes lines without showing them, while everybody in its foreground sleeps, wants a password: that is
-//! seen without looking at any process, so that it is known of `sudo` as well.
+//! A process that sleeps in `read` on the run's own stdin, with nothing unread there, waits for
+//! input. One that waits in `select` or `poll` for that alone probably does. Event loops, set-id
+//! programs and kernels that do not let us look are unknown, which is reported as nothing. A
+//! terminal that reads lines without echo, while every process in its foreground sleeps, wants a
+//! password: that shows without looking at any process, so it works for `sudo` as well.
 
 use super::ending::Scope;
 use crate::job::directory::{Asks, Sure, Waiting};
@@ -14,13 +14,13 @@ use rustix::process::Pid;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Silence after which it is looked at for the first time.
+/// Silence before the first look.
 pub(super) const FIRST_LOOK: Duration = Duration::from_millis(300);
 
 /// Longest time between two looks at a command that stays silent.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Bytes of the last line that are shown as the question.
+/// Bytes of the last line that are shown as the prompt.
 const PROMPT_BYTES: u64 = 400;
 
 /// When the next look is due, and what the last one found.
@@ -39,7 +39,7 @@ impl Watch {
         }
     }
 
-    /// Something was written or sent: the silence begins anew. Says whether that is news.
+    /// Something was written or sent: the silence starts over. Returns whether that is news.
     pub(super) fn stir(&mut self, now: Instant) -> bool {
         self.pause = FIRST_LOOK;
         self.due = now + FIRST_LOOK;
@@ -50,7 +50,7 @@ impl Watch {
         self.due
     }
 
-    /// Looks, and says whether something changed.
+    /// Looks, and returns whether something changed.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -74,17 +74,17 @@ impl Watch {
     }
 }
 
-/// The run's own stdin, of which everything was read and where more could come.
+/// The run's own stdin, if everything was read and more could come.
 pub(super) struct Stdin {
     /// What `/proc/PID/fd/N` shows for it.
     pub(super) links: Vec<String>,
     /// What a process that waits for it wants.
     pub(super) asks: Asks,
-    /// The process group that a terminal belongs to at the moment.
+    /// The foreground process group of a terminal.
     pub(super) foreground: Option<Pid>,
 }
 
-/// Whether a terminal that wants a password has nothing but sleepers in its foreground.
+/// Whether every process in the foreground of a terminal that wants a password sleeps.
 fn foreground_sleeps(scope: &Scope, stdin: &Stdin) -> Option<Sure> {
     let foreground = stdin.foreground.filter(|_| stdin.asks == Asks::Password)?;
     let (mut somebody, mut all_sleep) = (false, true);
@@ -129,11 +129,11 @@ fn waits_for(pid: Pid, links: &[String]) -> Option<Sure> {
 enum Awaited {
     /// This descriptor.
     Descriptor(u64, Sure),
-    /// The one descriptor of the list at this address in the program's memory.
+    /// The only descriptor of the list at this address in the program's memory.
     PolledAt(u64),
 }
 
-/// The descriptor that a program polls for something to read, by what is in its memory.
+/// The descriptor that a program polls for reading, from its memory.
 fn polled(pid: i32, address: u64) -> Option<u64> {
     let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
     let (mut descriptor, mut events) = ([0; 4], [0; 2]);
@@ -158,7 +158,7 @@ fn blocked_on(call: &str) -> Option<Awaited> {
     let only_stdin = Some(Awaited::Descriptor(0, Sure::Probably));
     match number {
         libc::SYS_read | libc::SYS_readv => Some(Awaited::Descriptor(first, Sure::Yes)),
-        // `select` for something to read, up to descriptor 0, can mean only stdin.
+        // `select` for reading, up to descriptor 0, can only mean stdin.
         libc::SYS_pselect6 if first == 1 && second != 0 => only_stdin,
         libc::SYS_ppoll if second == 1 => Some(Awaited::PolledAt(first)),
         #[cfg(target_arch = "x86_64")]

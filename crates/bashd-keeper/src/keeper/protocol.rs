@@ -1,10 +1,10 @@
 //! The keeper's protocol: what engine, fork server and keeper say to each other.
 //!
-//! `docs/keeper.md` is the page for people; this file is how it is said, `messages` what. A message is one packet of a
-//! `SOCK_SEQPACKET` socket: a flag byte, the message's name, a NUL, and a map in `MessagePack`.
-//! Descriptors travel beside it. A body too large for a packet travels in a memfd, as the first
-//! descriptor. Fields that a receiver does not know are ignored, so that an addition raises the
-//! minor version; a message that it does not know is refused by name.
+//! `docs/keeper.md` documents it for people; this file has the encoding, `messages` the content. A
+//! message is one packet of a `SOCK_SEQPACKET` socket: a flag byte, the message's name, a NUL, and
+//! a map in `MessagePack`. Descriptors travel beside it. A body too large for a packet travels in a
+//! memfd, as the first descriptor. Receivers ignore fields that they do not know, so an addition
+//! raises the minor version; they refuse an unknown message by name.
 
 pub use super::messages::{
     Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Open, Prepared, Query,
@@ -21,10 +21,10 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A change that an older side can't follow raises this.
+/// Raised by a change that an older side cannot follow.
 pub const MAJOR: u16 = 3;
 
-/// An addition raises this.
+/// Raised by an addition.
 pub const MINOR: u16 = 0;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
@@ -42,7 +42,7 @@ const INLINE: u8 = 0;
 /// Flag byte: the body is in the first descriptor.
 const IN_DESCRIPTOR: u8 = 1;
 
-/// Something that is said.
+/// A message.
 pub trait Message: Serialize + DeserializeOwned {
     /// Its name on the wire.
     const NAME: &'static str;
@@ -123,7 +123,7 @@ fn send_packet(
 }
 
 thread_local! {
-    /// Where packets arrive. Most are small, and touch a page of it.
+    /// Where packets arrive. Most are small and touch one page of it.
     static PACKET: RefCell<[u8; LARGEST_PACKET]> = const { RefCell::new([0; LARGEST_PACKET]) };
 }
 
@@ -140,8 +140,8 @@ fn receive_into(buffer: &mut [u8], socket: BorrowedFd<'_>) -> io::Result<Option<
         let mut parts = [IoSliceMut::new(buffer)];
         match rustix::net::recvmsg(socket, &mut parts, &mut control, flags) {
             Ok(received) => break received,
-            // A reset (the other end left with something unread) is told once, and before what the
-            // other end had said.
+            // A reset (the other end left with something unread) is reported once, before what the
+            // other end had sent.
             Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
             Err(error) => return Err(error.into()),
         }
@@ -156,7 +156,8 @@ fn receive_into(buffer: &mut [u8], socket: BorrowedFd<'_>) -> io::Result<Option<
         return Ok(None);
     }
     if received.flags.contains(ReturnFlags::CTRUNC) {
-        // The kernel drops descriptors for which the receiver has no room, and says only this.
+        // The kernel drops descriptors for which the receiver has no room, and this flag is all it
+        // says.
         return Err(rustix::io::Errno::MFILE.into());
     }
     if received.flags.contains(ReturnFlags::TRUNC) {
@@ -169,15 +170,15 @@ fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
     let (flag, rest) = packet
         .split_first()
         .ok_or_else(|| invalid("an empty packet"))?;
-    // Names are short: to ask the processor what it can do, as a search for long texts does once in
-    // every process, would take longer.
+    // Names are short: a search made for long texts would first ask the processor what it can do,
+    // once per process, which takes longer.
     let end = rest.iter().position(|&byte| byte == 0);
     let end = end.ok_or_else(|| invalid("a packet without a name"))?;
     let (name, body) = rest.split_at(end);
     let body = match *flag {
         INLINE => body.get(1..).unwrap_or_default().to_vec(),
         IN_DESCRIPTOR if !fds.is_empty() => read_memory_file(&fds.remove(0))?,
-        _ => return Err(invalid("a packet whose body is nowhere")),
+        _ => return Err(invalid("a packet without a body")),
     };
     Ok(Frame {
         name: String::from_utf8_lossy(name).into_owned(),
@@ -201,8 +202,8 @@ pub fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
 
 /// A file in memory that holds these bytes, for whoever gets its descriptor; nobody can change it.
 ///
-/// Also a file in memory may be above `RLIMIT_FSIZE`, and writing it would then kill the host by
-/// SIGXFSZ, so that the limit is looked at first.
+/// Even a file in memory may exceed `RLIMIT_FSIZE`, and writing it would then kill the host by
+/// SIGXFSZ, so the limit is checked first.
 pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     let fd = empty_memory_file()?;
     fill_memory_file(&fd, bytes)?;

@@ -1,10 +1,11 @@
-//! A run's terminal: both ends of a pseudoterminal, its size, and who types at it. What waits to be read is `input`'s.
+//! A run's terminal: both ends of a pseudoterminal, its size, and who types at it. `input` holds
+//! what waits to be read.
 //!
-//! The keeper holds the command's end open as well, as long as something lives: a program that closes
-//! its terminal and opens it again through `/dev/tty` must not find it gone, and our end must not tell
-//! of an end that is none. When the shell exits, the kernel hangs the terminal up for everybody, as any
-//! terminal does; what was written before is still read, because a read of our end waits for what is
-//! under way between the two.
+//! The keeper holds the command's end open as well, as long as something lives: a program that
+//! closes its terminal and opens it again through `/dev/tty` must not find it gone, and our end
+//! must not report an end that is not one. When the shell exits, the kernel hangs the terminal up
+//! for everybody, as any terminal does; what was written before is still read, because a read of
+//! our end waits for what is under way between the two.
 
 use super::life::Run;
 use super::prompt::Stdin;
@@ -87,7 +88,7 @@ impl Terminal {
         Ok(rustix::termios::tcsetwinsize(&self.ours, size)?)
     }
 
-    /// Obeys what is for the terminal; says whether it was.
+    /// Handles messages for the terminal; returns whether it was one.
     fn obey(&mut self, frame: &Frame) -> bool {
         if frame.is::<Resize>() {
             if let Ok(Resize { size }) = frame.body() {
@@ -100,7 +101,7 @@ impl Terminal {
 }
 
 impl Run {
-    /// Obeys what is for the terminal; says whether it was.
+    /// Handles messages for the terminal; returns whether it was one.
     pub(super) fn obey_keyboard(&mut self, frame: &Frame) -> bool {
         let Some(terminal) = &mut self.terminal else {
             return false;

@@ -1,4 +1,4 @@
-//! From a command's pipe into its spool, at the pipe's speed.
+//! Copies a command's pipe into its spool, at the pipe's speed.
 
 use crate::spool::SpoolWriter;
 use rustix::buffer::spare_capacity;
@@ -7,23 +7,23 @@ use rustix::pipe::{PipeFlags, SpliceFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Size of a pipe's buffer at first; what the kernel gives by default.
+/// Initial size of a pipe's buffer; the kernel's default.
 const SMALL_PIPE: usize = 64 * 1024;
 
-/// Size of a pipe's buffer once its writer proved to be fast. An unprivileged user has only 64 such
-/// pipes before every new pipe of his shrinks to 8 KiB, so they are not given away.
+/// Size of a pipe's buffer once its writer proved fast. An unprivileged user can have only 64 such
+/// pipes before each new pipe shrinks to 8 KiB, so they are used sparingly.
 const LARGE_PIPE: usize = 1024 * 1024;
 
-/// Full buffers in a row, each without the pipe once being empty, after which the pipe grows.
+/// Number of full buffers in a row, without the pipe ever being empty, after which the pipe grows.
 const FULL_BUFFERS_TO_GROW: u32 = 4;
 
-/// Times in a row that little came before the pipe was empty, after which a grown pipe is given back.
+/// Number of small reads in a row, each emptying the pipe, after which a grown pipe is given back.
 const LULLS_TO_SHRINK: u32 = 64;
 
-/// What is little.
+/// What counts as small.
 const LITTLE: usize = SMALL_PIPE / 4;
 
-/// Bytes that are written at once; more would fall out of the processor's cache before they are counted.
+/// Bytes written at once; more would fall out of the processor's cache before they are counted.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Size of the siding of a large pipe.
@@ -43,25 +43,25 @@ pub(super) enum Turn {
     Ended,
 }
 
-/// A pipe of our own, empty between two reads, into which a large pipe's pages are moved before they
-/// are copied.
+/// A pipe of our own, empty between two reads, into which a large pipe's pages are moved before
+/// they are copied.
 ///
-/// While a pipe is read its writer has to wait, for as long as the copying takes. Moving pages takes
-/// next to no time, and nobody waits for the copying out of the siding.
+/// While a pipe is read its writer has to wait for as long as the copying takes. Moving pages takes
+/// almost no time, and nobody waits while the siding is copied out.
 struct Siding {
     read: OwnedFd,
     write: OwnedFd,
 }
 
 impl Siding {
-    /// `None` where the user has no room for one.
+    /// `None` if the user has no room for one.
     fn open() -> Option<Self> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).ok()?;
         rustix::pipe::fcntl_setpipe_size(&write, SIDING_BYTES).ok()?;
         Some(Self { read, write })
     }
 
-    /// Moves what fits; as a read that does not wait, without the bytes.
+    /// Moves what fits; like a non-blocking read, without the bytes.
     fn fill(&self, pipe: BorrowedFd<'_>) -> rustix::io::Result<usize> {
         let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
         rustix::pipe::splice(pipe, None, &self.write, None, SIDING_BYTES, flags)
@@ -71,7 +71,7 @@ impl Siding {
 /// One stream: the reading end of a pipe, and the spool behind it.
 pub(super) struct Pump {
     pipe: Option<OwnedFd>,
-    /// The pipe once its writers are gone: to close it takes longer than to report that.
+    /// The pipe once its writers are gone: closing it takes longer than reporting that.
     spent: Option<OwnedFd>,
     /// The other end, so that the pipe has a writer for as long as the shell lives.
     held: Option<OwnedFd>,
@@ -79,8 +79,9 @@ pub(super) struct Pump {
     pub(super) spool: SpoolWriter,
     /// What was read and is not in the spool yet; empty between two turns.
     ///
-    /// A writer that is about as fast as we are has a page or two in a small pipe whenever we look. Written one by
-    /// one they would cost more than all of the reading, and no read would ever be full.
+    /// A writer that is about as fast as we are has a page or two in a small pipe whenever we look.
+    /// Writing those one by one would cost more than all of the reading, and no read would ever be
+    /// full.
     buffer: Vec<u8>,
     is_large: bool,
     full_buffers: u32,
@@ -120,13 +121,13 @@ impl Pump {
         }
     }
 
-    /// Keeps the other end open. A shell that exits would otherwise wake us for each of its pipes, and once more for
-    /// its death.
+    /// Keeps the other end open. Otherwise a shell that exits would wake us for each of its pipes,
+    /// and once more for its death.
     pub(super) fn hold(&mut self, writer: OwnedFd) {
         self.held = Some(writer);
     }
 
-    /// The shell is gone: who else writes is of interest from now on.
+    /// The shell is gone: from now on it matters who else writes.
     pub(super) fn let_go(&mut self) {
         self.held = None;
     }
@@ -136,7 +137,7 @@ impl Pump {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads for one turn; says whether anything came.
+    /// Reads for one turn; returns whether anything came.
     pub(super) fn turn(&mut self) -> (Turn, bool) {
         let before = self.spool.total();
         let mut taken = 0;
@@ -171,12 +172,12 @@ impl Pump {
         (turn, self.spool.total() > before)
     }
 
-    /// Reads until the pipe is empty or ended; only when no writer is left that could go on.
+    /// Reads until the pipe is empty or ended; only for when no writer is left that could go on.
     pub(super) fn finish(&mut self) {
         while matches!(self.turn(), (Turn::More, _)) {}
     }
 
-    /// Gives back what only speed needs, until the next byte comes.
+    /// Gives back memory that serves only speed, until the next byte comes.
     pub(super) fn rest(&mut self) {
         self.buffer = Vec::new();
         drop(self.spent.take());
@@ -203,14 +204,14 @@ impl Pump {
             left = left.saturating_sub(count);
             self.write_if_full();
         }
-        // At once, also if it is little: meanwhile the pipe fills. Whoever only looked again would find it
-        // empty too often, and sleep.
+        // At once, even if it is little: meanwhile the pipe fills. Merely looking again would find
+        // it empty too often, and sleep.
         self.write();
         Ok(moved)
     }
 
-    /// Sees to it that the buffer has the size that suits the pipe. Never filled with zeros: a short output
-    /// touches a page of it.
+    /// Makes sure that the buffer suits the pipe's size. Never zeroed: a short output touches one
+    /// page of it.
     fn make_room(&mut self) {
         let wanted = if self.is_large {
             BUFFER_BYTES
@@ -238,7 +239,7 @@ impl Pump {
         self.buffer.clear();
     }
 
-    /// The pipe has nothing: its writer is slower than we are.
+    /// The pipe is empty: its writer is slower than we are.
     fn found_empty(&mut self) {
         self.full_buffers = 0;
         let is_little = std::mem::take(&mut self.since_empty) < LITTLE;
@@ -248,7 +249,8 @@ impl Pump {
         }
     }
 
-    /// A refusal (quota of the user used up, still full) only means that the size stays.
+    /// A refusal (the user's quota is used up, or the pipe is still full) only means that the size
+    /// stays.
     fn resize(&mut self, size: usize) {
         self.full_buffers = 0;
         self.lulls = 0;

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 /// Shortest time between two `grown` messages.
 pub(super) const GROWTH_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a keeper whose tree is empty waits for its engine to have read the spool.
+/// How long a keeper whose tree is empty waits for its engine to read the spool.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// How long a keeper whose tree is empty does not listen once it has reported: it would be woken by the end of the
-/// conversation, and leave on the core that its engine answers the call on.
+/// How long a keeper whose tree is empty does not listen after its report: otherwise the end of the
+/// conversation would wake it, and it would exit on the core on which its engine answers the call.
 const DEAF: Duration = Duration::from_micros(500);
 
 impl Run {
@@ -61,7 +61,8 @@ impl Run {
         self.send_report(keeper);
     }
 
-    /// Sends the report, once the engine has every ring: it reads them as soon as it has the report.
+    /// Sends the report, once the engine has every ring: it reads them as soon as it has the
+    /// report.
     pub(super) fn send_report(&mut self, keeper: &Keeper) {
         let is_told = |pump: &Pump| pump.spill_told || pump.spool.ring().is_none();
         if let (Some(link), Some(exited)) = (&keeper.link, &self.unsent)
@@ -79,7 +80,7 @@ impl Run {
         }
     }
 
-    /// Sends the rings that came into being, so that a reader can follow beyond the head.
+    /// Sends new rings, so that a reader can follow beyond the head.
     pub(super) fn tell_spills(&mut self, keeper: &Keeper) {
         let Some(link) = &keeper.link else { return };
         for (stream, pump) in self.pumps.iter_mut().enumerate() {
@@ -101,7 +102,7 @@ impl Run {
             && is_due
             && self.is_longer_than(query)
         {
-            // A refusal is no loss: the question stays, and so does the answer.
+            // A refusal loses nothing: both the question and the answer stay.
             if protocol::send(link, &Grown {}, &[]).is_ok() {
                 self.query = None;
                 self.last_grown = Some(now);
@@ -118,7 +119,7 @@ impl Run {
     }
 }
 
-/// For each stream whether there is a head file, and of all of them counter page and head file.
+/// For each stream, whether there is a head file; and counter page and head file of all of them.
 pub(super) fn spools(pumps: &[Pump]) -> (Vec<bool>, Vec<BorrowedFd<'_>>) {
     let mut fds = Vec::new();
     let mut heads = Vec::new();

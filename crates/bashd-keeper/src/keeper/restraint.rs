@@ -1,4 +1,4 @@
-//! Holding what a command may use up: a control group for it, or the limits of each of its processes.
+//! Enforcing what a command may use: by a control group, or by the limits of each of its processes.
 
 use crate::resources::{LimitKind, LimitsInForce, Resources, Restraint};
 use rustix::fs::{Mode, OFlags};
@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// What the directories of our groups begin with; the keeper's pid follows.
+/// Prefix of the directories of our groups; the keeper's pid follows.
 const PREFIX: &str = "bashd-";
 
 /// The limits of one shell.
@@ -18,7 +18,8 @@ pub(super) struct Restrained {
 }
 
 impl Restrained {
-    /// Gets ready to hold what was asked for; where no group can be made, by the processes' own limits.
+    /// Prepares to enforce the requested limits; by the processes' own limits if no group can be
+    /// created.
     pub(super) fn new(restraint: &Restraint) -> Self {
         let Restraint { resources, parent } = restraint;
         let group = parent
@@ -35,12 +36,12 @@ impl Restrained {
         }
     }
 
-    /// What the shell writes itself into.
+    /// The file into which the shell writes itself.
     pub(super) fn group(&self) -> Option<BorrowedFd<'_>> {
         self.group.as_ref().map(|group| group.processes.as_fd())
     }
 
-    /// The limits of each process: which, the one that is told, and the one that is not crossed.
+    /// The limits of each process: which one, soft, hard.
     pub(super) fn of_each_process(&self) -> Vec<(u32, u64, u64)> {
         let Resources {
             cpu_seconds,
@@ -51,14 +52,15 @@ impl Restrained {
         let is_alone = self.group.is_none();
         // A program may end itself in the second between the two.
         let cpu = cpu_seconds.map(|limit| (libc::RLIMIT_CPU, limit, limit + 1));
-        // What is set aside and never used does not count, as it would with the address space.
+        // Memory that is reserved and never used does not count, as it would with the address
+        // space.
         let memory = memory_bytes.map(|limit| (libc::RLIMIT_DATA, limit, limit));
         let processes = processes.map(|limit| (libc::RLIMIT_NPROC, limit, limit));
         let alone = [memory, processes].into_iter().filter(|_| is_alone);
         [cpu].into_iter().chain(alone).flatten().collect()
     }
 
-    /// How often the kernel ended one of its processes for want of memory.
+    /// How often the kernel killed one of its processes for lack of memory.
     pub(super) fn deaths(&self) -> u64 {
         self.group.as_ref().map_or(0, Group::deaths)
     }
@@ -76,7 +78,7 @@ impl Group {
         let own = rustix::process::getpid().as_raw_nonzero();
         let path = parent.join(format!("{PREFIX}{own}"));
         match fs::create_dir(&path) {
-            // Somebody's of the same pid, long ago.
+            // Left by another process with the same pid, long ago.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => made?,
         }
@@ -94,12 +96,12 @@ impl Group {
     fn limit(&self, resources: &Resources) -> io::Result<()> {
         let write = |name: &str, value: String| fs::write(self.path.join(name), value);
         if let Some(percent) = resources.cpu_percent {
-            // Microseconds of every tenth of a second.
+            // Microseconds per tenth of a second.
             write("cpu.max", format!("{} 100000", percent * 1000))?;
         }
         if let Some(bytes) = resources.memory_bytes {
             write("memory.max", bytes.to_string())?;
-            // Memory that is only elsewhere is used all the same; not every kernel has it.
+            // Swapped-out memory is still in use; not every kernel has this file.
             let _ = write("memory.swap.max", "0".to_owned());
         }
         if let Some(count) = resources.processes {
@@ -129,7 +131,7 @@ fn oom_kills(events: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Removes what keepers left that were killed. A group with processes can't be removed.
+/// Removes groups left by keepers that were killed. A group with processes cannot be removed.
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
@@ -183,7 +185,7 @@ mod tests {
             .map(Path::new)
             .into_iter()
             .find(|root| root.join("cgroup.procs").exists());
-        // Without controllers nothing is limited, but the way is the same.
+        // Without controllers nothing is limited, but the code path is the same.
         let made = root.map(|root| Group::make(root, &Resources::default()));
         let Some(Ok(group)) = made else {
             bashd_testkit::loudly("no control group can be made here: entering one is NOT tested");

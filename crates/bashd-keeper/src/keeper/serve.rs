@@ -1,7 +1,8 @@
 //! The fork server: forks keepers, and ends the orphans of keepers that were killed.
 //!
-//! It is a subreaper. A child of it that is not a keeper can only be what a killed keeper left, and
-//! nobody else would end that. It leaves when its engine is gone and its last keeper has left.
+//! It is a subreaper. A child that is not a keeper can only be what a killed keeper left, and
+//! nobody else would end that. The server exits when its engine is gone and its last keeper has
+//! exited.
 
 use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
 use super::waiting::{Keeper, Moment, poll};
@@ -14,7 +15,8 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Serves the engine at the other end of this socket until both have left.
+/// Serves the engine at the other end of this socket until the engine is gone and the keepers have
+/// exited.
 pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
     descriptors::keep_only(&[control.as_raw_fd()])?;
     check_single_thread()?;
@@ -152,7 +154,7 @@ impl Server {
         Ok((self.engine.try_clone()?, self.signals.try_clone()?))
     }
 
-    /// Collects keepers that left, and ends what killed ones left behind.
+    /// Reaps keepers that exited, and ends what killed ones left behind.
     fn collect(&mut self) {
         let mut may_have_orphaned = false;
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
@@ -177,7 +179,7 @@ fn tell_failure(link: &OwnedFd, doing: &str, error: &io::Error) {
     let _ = protocol::send(link, &failed, &[]);
 }
 
-/// Kills every child of this process that is not a keeper. Their own children come to us next.
+/// Kills every child of this process that is not a keeper. Their own children become ours next.
 fn end_orphans(keepers: &HashSet<Pid>) {
     for child in tree::children(rustix::process::getpid()) {
         if !keepers.contains(&child) {

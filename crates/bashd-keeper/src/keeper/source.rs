@@ -19,30 +19,30 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// argv[0] by which a program learns that it is asked to be a fork server.
+/// argv[0] that tells a program to be a fork server.
 const ASKED_NAME: &str = "bashd-keeper";
 
-/// How long a fork server may take to say who it is.
+/// How long a fork server may take to identify itself.
 const WELCOME_SECONDS: i64 = 10;
 
-/// This program, as it was when it called [`run_if_asked`]: by now its path may hold another.
+/// This program, as it was when it called [`run_if_asked`]: by now its path may lead to another.
 static THIS_PROGRAM: OnceLock<OwnedFd> = OnceLock::new();
 
 /// Where the engine gets its keepers from.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum KeeperSource {
-    /// From the host's own program, which calls [`run_if_asked`] first in its `main`.
+    /// From the host's own program, which calls [`run_if_asked`] at the start of its `main`.
     Hook,
     /// From an installed bashd: for hosts that have no `main` of their own.
     Path(PathBuf),
     /// One keeper that was forked before any thread existed: for a program that makes one call.
     Forked(ForkedKeeper),
-    /// None could be had: every call is answered, and recorded, with this error.
+    /// None is available: every call is answered, and recorded, with this error.
     Unavailable(NoKeeper),
 }
 
-/// Becomes a fork server if the engine started this program as one; call it first in `main`.
+/// Becomes a fork server if the engine started this program as one; call it at the start of `main`.
 ///
 /// Returns at once in every other case, and remembers that it was called.
 pub fn run_if_asked() {
@@ -61,14 +61,14 @@ pub fn run_if_asked() {
     }
 }
 
-/// Starts a fork server, and agrees with it on a version.
+/// Starts a fork server, and agrees on a version with it.
 pub fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd, NoKeeper> {
     let program = match source {
         KeeperSource::Path(path) => path.clone(),
         KeeperSource::Hook => own_program()?,
         KeeperSource::Unavailable(error) => return Err(NoKeeper::because(error)),
         KeeperSource::Forked(_) => {
-            let text = "a forked keeper is for one call";
+            let text = "a forked keeper serves only one call";
             return Err(NoKeeper::because(text));
         }
     };
@@ -88,11 +88,11 @@ pub fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd, NoK
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    drop(command); // and with it our hold on the far end, whose close must show
+    drop(command); // and with it our hold on the far end, so that its close shows
     let mut child = child.map_err(failed)?;
     let agreed = protocol::send(&near, hello, &[]).and_then(|()| agree(&near));
     if agreed.is_err() {
-        // A program that is no keeper's may never end by itself.
+        // A program that is not a keeper may never exit by itself.
         let _ = child.kill();
     }
     let _ = child.wait();
@@ -100,7 +100,7 @@ pub fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd, NoK
     Ok(near)
 }
 
-/// Waits for the server's version, and refuses one that we can't follow.
+/// Waits for the server's version, and refuses one that we cannot speak.
 fn agree(server: &OwnedFd) -> io::Result<()> {
     let mut fds = [PollFd::new(server, PollFlags::IN)];
     let bound = Timespec {
@@ -109,24 +109,26 @@ fn agree(server: &OwnedFd) -> io::Result<()> {
     };
     if rustix::event::poll(&mut fds, Some(&bound))? == 0 {
         let text =
-            format!("it is not a keeper's program, or does not answer in {WELCOME_SECONDS} s");
+            format!("it is not a keeper program, or did not answer within {WELCOME_SECONDS} s");
         return Err(io::Error::other(text));
     }
     let frame = protocol::receive(server)?
         .filter(protocol::Frame::is::<Welcome>)
-        .ok_or_else(|| io::Error::other("it is not a keeper's program"))?;
+        .ok_or_else(|| io::Error::other("it is not a keeper program"))?;
     let Welcome { major, minor } = frame.body()?;
     if major == protocol::MAJOR {
         return Ok(());
     }
     let (ours, our_minor) = (protocol::MAJOR, protocol::MINOR);
-    let text = format!("it speaks keeper protocol {major}.{minor}, this engine {ours}.{our_minor}");
+    let text = format!(
+        "it speaks keeper protocol {major}.{minor}, but this engine speaks {ours}.{our_minor}"
+    );
     Err(io::Error::other(text))
 }
 
 fn own_program() -> Result<PathBuf, NoKeeper> {
     let program = THIS_PROGRAM.get().ok_or_else(|| {
-        let text = "call bashd::run_if_asked() first in main, or use KeeperSource::Path";
+        let text = "call bashd::run_if_asked() at the start of main, or use KeeperSource::Path";
         NoKeeper::because(text)
     })?;
     Ok(PathBuf::from(format!(
@@ -135,7 +137,7 @@ fn own_program() -> Result<PathBuf, NoKeeper> {
     )))
 }
 
-/// A socket whose two ends keep messages apart.
+/// A socket pair that preserves message boundaries.
 pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     Ok(rustix::net::socketpair(
@@ -156,8 +158,8 @@ pub struct ForkedKeeper {
 impl ForkedKeeper {
     /// Forks a keeper. Refuses in a process that has more than one thread.
     ///
-    /// The sooner this is done, the less there is to copy, and the more the keeper gets done while
-    /// its engine is still being made. The calling process becomes a subreaper, so that it can end
+    /// The sooner this is done, the less there is to copy, and the more the keeper can do while its
+    /// engine is still being created. The calling process becomes a subreaper, so that it can end
     /// what a killed keeper leaves.
     pub fn fork() -> Result<Self, NoKeeper> {
         let failed = |error| NoKeeper::io("fork a keeper", error);
@@ -173,7 +175,7 @@ impl ForkedKeeper {
 
     /// Ends what the keeper left when it was killed; bounded in time.
     pub fn end_orphans(pid: Pid) {
-        /// As long as a tree may take to die by KILL.
+        /// As long as a tree may take to die from KILL.
         const BOUND: Duration = Duration::from_secs(1);
         let begun = Instant::now();
         let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -196,7 +198,7 @@ fn be_keeper(link: OwnedFd, engine: Pid) -> io::Result<()> {
     rustix::process::chdir("/")?;
     serve::become_subreaper()?;
     let signals = signals::take_over()?;
-    // An engine that is gone already is seen on the socket.
+    // An engine that is already gone shows on the socket.
     let engine = rustix::process::pidfd_open(engine, PidfdFlags::empty()).ok();
     Keeper::new(link, engine, signals).live()
 }

@@ -17,18 +17,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Longest single argument that Linux takes (`MAX_ARG_STRLEN`), in pages, with its NUL.
+/// Longest single argument that Linux accepts (`MAX_ARG_STRLEN`), in pages, with its NUL.
 const LONGEST_ARGUMENT_PAGES: usize = 32;
 
 /// Reads the script from descriptor 3 and becomes what `-c SCRIPT` would have been: same `$0`,
-/// `$-`, positional parameters and stdin. A failed read ends the shell rather than run half.
+/// `$-`, positional parameters and stdin. A failed read ends the shell instead of running half a
+/// script.
 const BASH_LOADER: &str = "IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING || exit 125; \
      exec 3<&-; builtin eval \"$BASH_EXECUTION_STRING\"";
 
-/// The same for shells whose `read` knows no `-d`.
+/// For shells whose `read` has no `-d`.
 const POSIX_LOADER: &str = "set -- \"$(cat <&3)\"; exec 3<&-; eval \"shift; $1\"";
 
-/// The same for zsh.
+/// For zsh.
 const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
 
 /// A shell that has just been started, and the pumps on its pipes.
@@ -37,13 +38,13 @@ pub(super) struct Shell {
     pub(super) pumps: Vec<Pump>,
     /// Its terminal, if it has one.
     pub(super) terminal: Option<Terminal>,
-    /// Its stdin, where that stays open.
+    /// Its stdin, if that stays open.
     pub(super) input: Option<Input>,
-    /// What it may use up, where that is limited.
+    /// Its resource limits, if any.
     pub(super) restrained: Option<Rc<Restrained>>,
 }
 
-/// A spool that was opened before anybody knew for what.
+/// A spool that was opened before its use was known.
 pub(super) struct OpenedSpool {
     pub(super) quota: Quota,
     pub(super) spool: SpoolWriter,
@@ -51,7 +52,7 @@ pub(super) struct OpenedSpool {
     pub(super) is_told: bool,
 }
 
-/// What nearly every start needs and no message changes, opened before one comes.
+/// What nearly every start needs and no message changes, opened ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     pipe: Option<(OwnedFd, OwnedFd)>,
@@ -59,7 +60,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Where something is refused, the start finds out why.
+    /// If something is refused, the start itself finds out why.
     pub(super) fn open() -> Self {
         Self {
             pipe: Pump::open_pipe().ok(),
@@ -138,7 +139,8 @@ pub(super) fn hold(pumps: &mut [Pump], writers: Vec<OwnedFd>) {
     }
 }
 
-/// What the command reads, unless that is just what was given; and our end of it, where it stays open.
+/// The command's stdin, if it is not just the given descriptor; and our end of it, if it stays
+/// open.
 fn open_stdin(
     message: &Start,
     given: Option<&OwnedFd>,
@@ -164,8 +166,8 @@ fn open_stdin(
     Ok((Some(end), Some(input)))
 }
 
-/// Walks the way of a start and of a report once, so that their pages are there when a call comes: a fresh fork pays
-/// for each at first touch, and a spare keeper can do that while nobody waits.
+/// Goes through a start and a report once, so that their pages are present when a call comes: a
+/// fresh fork pays for each at the first touch, and a spare keeper can do that while nobody waits.
 pub(super) fn rehearse() {
     let message = Start {
         program: b"/bin/sh".to_vec(),
@@ -233,7 +235,7 @@ pub(super) fn open_streams(
     open_pumps(streams, quota, runs, prepared, None)
 }
 
-/// The same with a pipe that is there already.
+/// Likewise, with a pipe that already exists.
 fn open_pumps(
     streams: Streams,
     quota: Quota,
@@ -267,7 +269,7 @@ fn open_pumps(
     Ok((pumps, writers))
 }
 
-/// The argument list, and the script's descriptor where it is too long for an argument.
+/// The argument list, and a descriptor for the script if it is too long for an argument.
 fn arguments(message: &Start) -> io::Result<(Vec<CString>, Option<OwnedFd>)> {
     let mut argv = Vec::with_capacity(message.argv.len() + 1);
     for argument in &message.argv {

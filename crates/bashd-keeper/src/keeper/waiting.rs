@@ -14,29 +14,30 @@ use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the call that is being served
-/// goes first, and in a burst of calls the next one may be here before.
+/// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the
+/// call being served goes first, and in a burst of calls the next one may come sooner.
 const BEFORE_WARMING: Duration = Duration::from_micros(600);
 
-/// At what moment a keeper was forked.
+/// Under what circumstances a keeper was forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// While a call was being served, or to serve one.
+    /// While a call was being served, or in order to serve one.
     Busy,
     /// When no short call needed the cores.
     Calm,
 }
 
-/// What a keeper is born with.
+/// What a keeper starts out with.
 pub(super) struct Keeper {
     /// The socket to its engine; closed once the custody does not need it.
     pub(super) link: Option<OwnedFd>,
     /// A pidfd of its engine.
     pub(super) engine: Option<OwnedFd>,
     pub(super) signals: SignalFd,
-    /// A pidfd of itself, for its engine; opened ahead, which takes longer than most of what a start takes.
+    /// A pidfd of itself, for its engine; opened ahead, since that takes longer than most of a
+    /// start.
     pub(super) own: Option<OwnedFd>,
-    /// Where output is kept; not known before `hello` to one that was forked early.
+    /// Where output is stored; unknown before `hello` to a keeper that was forked early.
     pub(super) storage: Option<Storage>,
     /// A spool opened ahead.
     pub(super) prepared: Option<OpenedSpool>,
@@ -66,7 +67,7 @@ impl Keeper {
         }
     }
 
-    /// The same, forked at such a moment.
+    /// A keeper on this socket, forked under these circumstances.
     pub(super) fn forked(mut self, moment: Moment) -> Self {
         self.before_warming = match moment {
             Moment::Busy => BEFORE_WARMING,
@@ -75,7 +76,7 @@ impl Keeper {
         self
     }
 
-    /// Opens a spool ahead of the run, and what else it will need.
+    /// Opens a spool ahead of the run, and whatever else it will need.
     pub(super) fn prepare(mut self, storage: Storage) -> Self {
         let quota = storage.quota;
         let opened = SpoolWriter::create(&storage.runs, quota).ok();
@@ -108,7 +109,7 @@ impl Keeper {
                 fds.push(PollFd::new(engine, PollFlags::IN));
             }
             poll(&mut fds, self.to_warm.as_ref().map(|(_, due)| *due))?;
-            // A `start` may still be in the socket of a call that nobody waits for any more.
+            // A `start` may still be in the socket of a call that nobody waits for.
             let call_is_over = fds
                 .first()
                 .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
@@ -123,7 +124,7 @@ impl Keeper {
                     self.to_warm = Some((frame, Instant::now() + self.before_warming));
                 }
                 Ok(Some(frame)) if frame.is::<Open>() => {
-                    self.ahead = Ahead::default(); // a session has pipes of another kind
+                    self.ahead = Ahead::default(); // a session has pipes of its own kind
                     return session::live(self, &frame);
                 }
                 Ok(Some(frame)) if frame.is::<Hello>() => {
@@ -136,12 +137,12 @@ impl Keeper {
                 Ok(Some(frame)) => protocol::refuse(link, &frame.name)?,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return self.fail("hear the engine", error.raw_os_error()),
+                Err(error) => return self.fail("read from the engine", error.raw_os_error()),
             }
         }
     }
 
-    /// Whether a call waits already: then there is no time to rehearse.
+    /// Whether a call is already waiting: then there is no time to rehearse.
     fn is_spoken_to(&self) -> io::Result<bool> {
         let Some(link) = &self.link else {
             return Ok(true);
@@ -151,7 +152,7 @@ impl Keeper {
         Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
     }
 
-    /// Tells the engine what it would otherwise be woken for when a call has just begun.
+    /// Tells the engine now what would otherwise wake it just after a call has begun.
     fn tell_ready(&mut self) {
         if let (Some(opened), Some(link), Some(own)) = (&mut self.prepared, &self.link, &self.own)
             && !opened.is_told
@@ -177,7 +178,7 @@ impl Keeper {
         let message: Start = frame.body()?;
         let started = Instant::now();
         let Some(storage) = self.storage.take() else {
-            return self.fail("learn where output is kept", None);
+            return self.fail("find the output directory in the message", None);
         };
         let shell = match self.start_shell(&message, &frame, &storage) {
             Ok(shell) => shell,
@@ -186,14 +187,15 @@ impl Keeper {
         let run = Run::new(shell, &Terms::from(&message), started, storage);
         let is_known = run.pumps.iter().all(|pump| pump.is_told);
         if message.beginning == Beginning::Told || !is_known {
-            // An engine that is gone already shows on the socket, which ends the run properly.
+            // An engine that is already gone shows on the socket, which ends the run properly.
             let _ = run.tell_started(&self);
         }
         drop(frame); // the shell has its directory and its input
         run.live(&mut self)
     }
 
-    /// Starts a shell ahead of its call, if it is time. Where that fails, the call itself finds out why.
+    /// Starts a shell ahead of its call, if it is time. If that fails, the call itself finds out
+    /// why.
     fn warm_up_if_due(&mut self) {
         let due = self.to_warm.take_if(|(_, due)| Instant::now() >= *due);
         let Some((frame, _)) = due else { return };
@@ -205,7 +207,7 @@ impl Keeper {
         }
     }
 
-    /// The shell that was started ahead, if it is what the call needs; else a new one.
+    /// The shell that was started ahead, if it suits the call; otherwise a new one.
     fn start_shell(
         &mut self,
         message: &Start,

@@ -1,9 +1,10 @@
 //! A warm shell: started ahead, it waits for the one script that it will run.
 //!
-//! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first text, which does
-//! nothing, so that what a script needs has been done once before anybody waits for it. Then it waits for a line in the
-//! pipe, reads the run's id and the script, and becomes what `bash -c SCRIPT` would have been: same `$0`, `$-`, parameters,
-//! descriptors, line numbers. A failed read ends the shell rather than run half.
+//! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first
+//! text, which does nothing, so the work that every script needs is done before anybody waits for
+//! it. Then it waits for a line in the pipe, reads the run's id and the script, and becomes what
+//! `bash -c SCRIPT` would have been: same `$0`, `$-`, parameters, descriptors, line numbers. A
+//! failed read ends the shell rather than run half.
 
 use super::protocol::{Failed, Start, Warm};
 use super::pump::Pump;
@@ -21,18 +22,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What the file has at first: no id, and a script that does nothing.
+/// The initial content of the file: no id, and a script that does nothing.
 const REHEARSAL: &[u8] = b"\0:\0";
 
 /// Reads a run's id and its script.
 const READ: &str = "IFS= builtin read -r -d '' -u 3 BASHD_RUN||exit 125;\
     IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING||exit 125;";
 
-/// As `BECOME`, but that nothing changes.
+/// Like `BECOME`, but changes nothing.
 const REHEARSE: &str = "[[ $BASHD_RUN ]]||builtin :;exec 3<&3 4<&4;\
     SECONDS=0;builtin eval \"$BASH_EXECUTION_STRING\";";
 
-/// Waits for the script to be there.
+/// Waits until the script is there.
 const WAIT: &str = "builtin read -r -u 4 BASH_EXECUTION_STRING||exit 125;";
 
 /// Becomes the script.
@@ -63,7 +64,7 @@ impl WarmShell {
         let cwd = fds
             .first()
             .ok_or_else(|| missing("the working directory"))?;
-        let directory = identity(cwd).map_err(failed("look at the working directory"))?;
+        let directory = identity(cwd).map_err(failed("inspect the working directory"))?;
         let (mut pumps, writers) =
             start::open_streams(message.streams, message.quota, runs, prepared)
                 .map_err(failed("open the pipes"))?;
@@ -105,7 +106,8 @@ impl WarmShell {
         })
     }
 
-    /// Gives the shell its script. `None` when this is not the shell that the call needs; it is then gone.
+    /// Gives the shell its script. `None` if this is not the shell that the call needs; it is gone
+    /// then.
     pub(super) fn use_for(self, start: &Start, cwd: Option<&OwnedFd>) -> Option<Shell> {
         let given = start.warm.as_ref().filter(|_| self.suits(start, cwd));
         let sent = given.and_then(|script| self.send(start, script).ok());
@@ -144,14 +146,15 @@ impl WarmShell {
     }
 }
 
-/// The file that a shell reads, with what it reads at once.
+/// The file that a shell reads, with its initial content.
 fn open_texts() -> io::Result<OwnedFd> {
     let texts = rustix::fs::memfd_create(c"bashd-text", MemfdFlags::CLOEXEC)?;
     write_text(&texts, REHEARSAL, 0)?;
     Ok(texts)
 }
 
-/// Writes a text at a place. The shell has the same open file, and reads where it stopped.
+/// Writes a text at a position. The shell shares the open file, and continues reading where it
+/// stopped.
 fn write_text(texts: &OwnedFd, text: &[u8], at: usize) -> io::Result<()> {
     let mut written = 0;
     while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {
@@ -167,7 +170,7 @@ fn loader(message: &Warm) -> Vec<u8> {
         quote(&mut loader, snapshot.as_os_str().as_bytes());
         loader.extend(b" </dev/null >/dev/null 2>&1;");
     }
-    // On one line: what it evaluates begins with line 1.
+    // On one line: the evaluated script then begins at line 1.
     for part in [READ, REHEARSE, WAIT, READ, BECOME] {
         loader.extend(part.as_bytes());
     }

@@ -1,7 +1,8 @@
 //! The line index: how many newlines come before each mebibyte of a stream.
 //!
 //! One entry per MiB that the spool can hold: slots for the head, then a cycle for the ring. So its
-//! size follows from the quota, whatever the length of the stream, and finding a line scans a MiB.
+//! size depends on the quota alone, whatever the length of the stream, and finding a line scans one
+//! MiB.
 
 use crate::capture::Quota;
 

@@ -2,17 +2,18 @@
 //!
 //! A spool has a *head*, a plain append-only file with the first bytes of the stream, and a *ring*
 //! for the last ones, made when the head is full. The keeper writes (`SpoolWriter`); anybody who
-//! was handed the descriptors reads any range at any time ([`SpoolReader`]). Offsets are those of
-//! the original stream, so that a reader says "dropped" for what the ring has overwritten, and
-//! never shows void bytes.
+//! has the descriptors reads any range at any time ([`SpoolReader`]). Offsets are those of the
+//! original stream, so a reader says "dropped" for what the ring has overwritten, and never shows
+//! zero bytes.
 //!
-//! Stream offset `o` is in the head file at `o` if `o < head`, else in the ring at
-//! `(o - head) mod ring`. Where the disk refuses a byte (full, read-only, over a limit), nothing
-//! more is written to it: the stream goes on being read and counted, and its last
-//! 64 KiB stay in memory for the reply.
+//! Stream offset `o` is in the head file at `o` if `o < head`, otherwise in the ring at
+//! `(o - head) mod ring`. If the disk refuses a byte (full, read-only, over a limit), nothing more
+//! is written to it: the stream is still read and counted, and its last 64 KiB stay in memory for
+//! the reply.
 //!
-//! Both files are anonymous (`O_TMPFILE`): a killed keeper leaves nothing behind. Where the file
-//! system can't do that they have a name, which is unlinked by the keeper and swept by its lock.
+//! Both files are anonymous (`O_TMPFILE`): a killed keeper leaves nothing behind. If the file
+//! system does not support that, they have names: the keeper unlinks them, and a sweep removes
+//! those that are no longer locked.
 
 mod index;
 mod reader;
@@ -35,7 +36,7 @@ pub use writer::SpoolWriter;
 use crate::capture::Quota;
 use std::path::PathBuf;
 
-/// Where and how long output is kept: a keeper's slice of the configuration.
+/// Where and how long output is stored: a keeper's slice of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Storage {
     /// The directory of all runs.
@@ -46,7 +47,7 @@ pub struct Storage {
     pub retention: Retention,
 }
 
-/// Bytes that stay in memory when the disk can't take them.
+/// Bytes that stay in memory if the disk does not take them.
 pub const MEMORY_TAIL: u64 = 64 * 1024;
 
 /// Where the memory tail begins in the counter page's file.

@@ -15,7 +15,7 @@ pub struct SpoolReader {
     page: CounterPage,
     head: Option<OwnedFd>,
     ring: OnceLock<OwnedFd>,
-    /// The end of what this reader shows, where survivors go on writing behind it.
+    /// The end of what this reader shows, if survivors go on writing beyond it.
     end: Option<End>,
 }
 
@@ -36,7 +36,7 @@ pub struct Ring<'a> {
     pub fd: BorrowedFd<'a>,
     /// The part of the stream.
     pub holds: Range<u64>,
-    /// The stream's offset that was written at the file's start first.
+    /// The stream offset that was first written at the file's start.
     pub begins: u64,
     pub capacity: u64,
 }
@@ -49,12 +49,12 @@ struct End {
 }
 
 impl SpoolReader {
-    /// A reader over a counter page and a head file; the latter is missing where the disk refused.
+    /// A reader over a counter page and a head file; the latter is missing if the disk refused it.
     pub fn new(page: OwnedFd, head: Option<OwnedFd>) -> io::Result<Self> {
         Ok(Self::over(CounterPage::open(page)?, head))
     }
 
-    /// The same for a spool that a keeper of ours has just made, and that may never be looked at.
+    /// Likewise for a spool that one of our keepers has just made, and that may never be read.
     pub fn new_later(page: OwnedFd, head: Option<OwnedFd>) -> Self {
         Self::over(CounterPage::open_later(page), head)
     }
@@ -73,15 +73,15 @@ impl SpoolReader {
         let _ = self.ring.set(ring);
     }
 
-    /// Fixes the end, so that the same reads give the same answers from now on.
+    /// Fixes the end, so the same reads give the same answers from now on.
     #[must_use]
     pub fn ending_at(mut self, bytes: u64, lines: u64) -> Self {
         self.end = Some(End { bytes, lines });
         self
     }
 
-    /// How far a reader that follows the stream can read: not into a ring that exists, but whose
-    /// descriptor is still on its way.
+    /// How far a reader that follows the stream can read: not into a ring whose descriptor is still
+    /// on its way.
     pub fn readable_end(&self) -> u64 {
         let total = self.len();
         let head = self.counters().head_capacity.load(Relaxed);
@@ -96,7 +96,7 @@ impl SpoolReader {
         }
     }
 
-    /// Bytes of the stream that can't be read any more: overwritten in the ring, or never stored.
+    /// Bytes of the stream that can no longer be read: overwritten in the ring, or never stored.
     pub fn dropped(&self) -> u64 {
         if self.len() == 0 {
             return 0;
@@ -167,7 +167,7 @@ impl SpoolReader {
             .map_or((0, 0), |step| *step))
     }
 
-    /// Offsets of what is still kept, one a mebibyte, each with the newlines before it.
+    /// Offsets of what is still kept, one per mebibyte, each with the newlines before it.
     pub fn line_steps(&self) -> io::Result<Vec<(u64, u64)>> {
         let counters = self.counters();
         let quota = Quota {
@@ -188,7 +188,7 @@ impl SpoolReader {
             Some((step * index::STEP, u64::from_ne_bytes(entry)))
         };
         let mut steps: Vec<(u64, u64)> = in_head.chain(in_ring).filter_map(before).collect();
-        // An entry that could not be written is zero; what it would have said is scanned for.
+        // An entry that could not be written is zero; a scan replaces it.
         let mut most = 0;
         steps.retain(|(_, lines)| {
             let is_sound = *lines >= most;
@@ -198,7 +198,7 @@ impl SpoolReader {
         Ok(steps)
     }
 
-    /// Where the stream's bytes are, for whoever keeps the files.
+    /// Where the stream's bytes are, for those who keep the files.
     pub fn places(&self) -> Places<'_> {
         let counters = self.counters();
         let total = self.len();
@@ -258,7 +258,7 @@ impl SpoolReader {
             bytes.extend(read_exactly(file.as_fd(), position, count)?);
             offset += count;
         }
-        // What was overwritten while we read is void: look again, and drop it.
+        // What was overwritten while we read is invalid: look again, and drop it.
         std::sync::atomic::fence(SeqCst);
         let valid = counters.tail_start.load(SeqCst).clamp(start, range.end);
         if valid > range.start {
@@ -345,7 +345,7 @@ impl std::fmt::Debug for SpoolReader {
     }
 }
 
-/// Reads so many bytes; fewer is an error, since the counters promised them.
+/// Reads this many bytes; fewer is an error, since the counters promised them.
 fn read_exactly(fd: BorrowedFd<'_>, mut position: u64, count: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; count as usize];
     let mut filled = 0;

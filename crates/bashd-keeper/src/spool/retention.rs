@@ -1,8 +1,8 @@
-//! How long stored output stays: by age, and by the size of all of it together.
+//! How long stored output stays: by age, and by total size.
 //!
-//! A run's directory exists when something of it outlives the call. Whoever writes into one holds a
-//! lock on its files, so that what is in use is never removed. Sweeping is done by a keeper that is
-//! about to leave, when nobody waits for it, and at most once an hour unless much was stored.
+//! A run's directory exists if some of it outlives the call. Writers hold a lock on the files of a
+//! directory, so what is in use is never removed. Sweeping is done by a keeper that is about to
+//! exit, when nobody waits for it, and at most once an hour unless much was stored.
 
 use super::storage::{is_locked, sweep_abandoned, write_private};
 use std::fs;
@@ -13,16 +13,16 @@ use std::time::{Duration, SystemTime};
 /// Time between two sweeps.
 const INTERVAL: Duration = Duration::from_hours(1);
 
-/// How long the newest output stays even if it is too large by itself: a reply has just named it.
+/// How long the newest output stays even if it alone is too large: a reply has just named it.
 const JUST_NAMED: Duration = Duration::from_mins(1);
 
-/// The file whose age tells when the last sweep was.
+/// The file whose age shows when the last sweep was.
 const STAMP: &str = "swept";
 
 /// How much stored output is kept, over all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Retention {
-    /// Bytes in all; `None` for no limit.
+    /// Total bytes; `None` for no limit.
     pub total: Option<u64>,
     /// Age after which stored output is removed; `None` for never.
     pub max_age: Option<Duration>,
@@ -46,9 +46,9 @@ pub fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> {
     sweep(runs, retention)
 }
 
-/// Has the next keeper that leaves sweep, however short ago the last time was.
+/// Makes the next keeper that exits sweep, however recent the last sweep was.
 pub fn sweep_soon(runs: &Path) {
-    // Without a stamp it is due already.
+    // Without a stamp a sweep is due.
     let _ = fs::remove_file(runs.join(STAMP));
 }
 
@@ -73,7 +73,7 @@ pub fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
     Ok(())
 }
 
-/// The size and age of a run's directory; `None` while somebody writes into it.
+/// The size and age of a run's directory; `None` while somebody writes to it.
 fn measure(path: PathBuf) -> Option<Stored> {
     let mut bytes = 0;
     let mut youngest = age(&fs::metadata(&path).ok()?);
@@ -92,7 +92,7 @@ fn measure(path: PathBuf) -> Option<Stored> {
     })
 }
 
-/// Time since the last change; a clock that was set back counts as now.
+/// Time since the last change; zero if the clock was set back.
 fn age(metadata: &fs::Metadata) -> Duration {
     let changed = metadata.modified().ok();
     changed

@@ -1,4 +1,5 @@
-//! A stream whose keeper is gone: its bytes in one file, where a line or two of ours may stand between.
+//! A stream whose keeper is gone: its bytes in one file, perhaps with a line or two of ours in
+//! between.
 
 use crate::source::{Piece, Source};
 use serde::{Deserialize, Serialize};
@@ -12,14 +13,14 @@ use std::os::unix::fs::FileExt;
 pub struct Segment {
     /// Stream offset of the first byte.
     pub from: u64,
-    /// Stream offset behind the last one.
+    /// Stream offset after the last one.
     pub upto: u64,
     /// Position of the first byte in the file.
     pub at: u64,
 }
 
 impl Segment {
-    /// Adds bytes at the end of a list, to the last segment where they follow it without a gap.
+    /// Adds bytes at the end of a list, to the last segment if they follow it without a gap.
     pub fn add(segments: &mut Vec<Self>, kept: Range<u64>, at: u64) {
         if let Some(last) = segments.last_mut()
             && last.upto == kept.start
@@ -46,7 +47,7 @@ pub struct SegmentedFile {
 }
 
 impl SegmentedFile {
-    /// A stream of so many bytes and newlines, of which these segments are kept.
+    /// A stream of this many bytes and newlines, of which these segments are kept.
     pub fn new(file: File, segments: Vec<Segment>, bytes: u64, lines: u64) -> Self {
         Self {
             file,

@@ -1,4 +1,4 @@
-//! Files of a spool: anonymous where the file system can, named and locked where it can't.
+//! Files of a spool: anonymous if the file system supports it, otherwise named and locked.
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -9,13 +9,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Suffix of a spool file that has a name only because the file system has no anonymous ones.
+/// Suffix of a spool file that has a name only because the file system has no anonymous files.
 const NAMED_SUFFIX: &str = "spool";
 
-/// For its owner alone: output may hold anything.
+/// For its owner only: output may contain anything.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Writes a small file for its owner alone, whatever the umask says.
+/// Writes a small file for its owner only, whatever the umask.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
     let file = fs::File::from(rustix::fs::open(path, flags, MODE)?);
@@ -26,16 +26,17 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub(super) struct SpoolFile {
     fd: OwnedFd,
-    /// Set where the file has a name that must go away with its keeper.
+    /// Set if the file has a name that must disappear with its keeper.
     name: Option<PathBuf>,
 }
 
-/// Names tried for a file that needs one. A name may be taken by what a killed keeper with the same
-/// pid left (of another container, or before a reboot) and nobody has swept yet.
+/// How many names to try for a file that needs one. A name may be taken by a file that a killed
+/// keeper with the same pid left (in another container, or before a reboot) and nobody has swept
+/// yet.
 const NAMES_TRIED: usize = 100;
 
 impl SpoolFile {
-    /// Opens a new file in the runs directory, which is made anew if somebody removed it.
+    /// Opens a new file in the runs directory, which is recreated if somebody removed it.
     pub(super) fn create(runs: &Path) -> io::Result<Self> {
         match Self::anonymous(runs) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -68,7 +69,7 @@ impl SpoolFile {
                     let name = Some(path);
                     return Ok(Self { fd, name });
                 }
-                // A sweep that came between the file's creation and its lock takes it away.
+                // A sweep between the file's creation and its lock removes it.
                 Err(error @ (Errno::EXIST | Errno::WOULDBLOCK)) => last = error,
                 Err(error) => return Err(error.into()),
             }
@@ -76,7 +77,7 @@ impl SpoolFile {
         Err(last.into())
     }
 
-    /// Gives the file a lasting name, and locks it for as long as its keeper lives.
+    /// Gives the file a permanent name, and locks it for as long as its keeper lives.
     pub(super) fn link(&mut self, to: &Path) -> io::Result<()> {
         // Nobody else can have it open yet, except a sweep that looks at a named one for a moment.
         rustix::fs::flock(&self.fd, FlockOperation::LockExclusive)?;
@@ -89,13 +90,13 @@ impl SpoolFile {
     }
 }
 
-/// Gives an open file a name, also one that has none.
+/// Gives an open file a name, even an anonymous one.
 pub fn link_descriptor(fd: BorrowedFd<'_>, to: &Path) -> io::Result<()> {
     let by_descriptor = rustix::fs::linkat(fd, "", CWD, to, AtFlags::EMPTY_PATH);
     if by_descriptor.is_ok() {
         return Ok(());
     }
-    // Without CAP_DAC_READ_SEARCH older kernels want the detour.
+    // Older kernels need this detour without CAP_DAC_READ_SEARCH.
     let detour = format!("/proc/self/fd/{}", fd.as_raw_fd());
     Ok(rustix::fs::linkat(
         CWD,
@@ -127,7 +128,7 @@ impl Drop for SpoolFile {
     }
 }
 
-/// Makes the directory of all runs, for its owner alone.
+/// Creates the directory of all runs, for its owner only.
 pub fn prepare_runs_directory(runs: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -149,7 +150,7 @@ pub(super) fn sweep_abandoned(runs: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether somebody writes to this file or reads it: its keeper or its reader holds a lock on it.
+/// Whether somebody writes to this file or reads it: its keeper or reader holds a lock on it.
 pub(super) fn is_locked(path: &Path) -> bool {
     let Ok(file) = fs::File::open(path) else {
         return false;

@@ -1,4 +1,4 @@
-//! Writer and reader together, against a plain vector that forgets nothing.
+//! Writer and reader together, compared with a plain vector that forgets nothing.
 
 use super::storage::SpoolFile;
 use super::*;
@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A reader on everything that the writer has so far.
+/// A reader of everything that the writer has so far.
 fn reader_of(writer: &SpoolWriter) -> SpoolReader {
     let mut fds = writer
         .descriptors()
@@ -22,7 +22,7 @@ fn reader_of(writer: &SpoolWriter) -> SpoolReader {
     reader
 }
 
-/// What a spool of this quota still has of a stream: every byte, or `None` where it is gone.
+/// What a spool of this quota still has of a stream: every byte, or `None` if it is gone.
 fn expected(stream: &[u8], quota: Quota) -> Vec<Option<u8>> {
     let kept_from = (stream.len() as u64)
         .saturating_sub(quota.ring)

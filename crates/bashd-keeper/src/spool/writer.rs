@@ -24,31 +24,31 @@ pub struct SpoolWriter {
     store: Store,
     /// Whether the head file has a name by which people read it.
     is_named: bool,
-    /// What a named head file says at its end once the stream goes on in the ring.
+    /// The last line of a named head file once the stream continues in the ring.
     spill_line: Option<String>,
     total: u64,
     lines: u64,
 }
 
-/// What takes the bytes. It only gets worse: a store that refused once is not tried again.
+/// Where the bytes go. It only gets worse: a store that refused once is not tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Store {
     /// Head file and ring.
     Disk,
     /// The memory tail, since the disk refused a byte.
     Memory,
-    /// Nothing: a limit on file sizes that is below the counter page's holds for memory as well.
+    /// Nowhere: a file size limit below the counter page's size applies to memory as well.
     Nothing,
 }
 
 impl SpoolWriter {
-    /// Opens a spool in the runs directory. A disk that refuses even that is told by the counters;
+    /// Opens a spool in the runs directory. If the disk refuses even that, the counters say so;
     /// only a lack of memory or descriptors is an error.
     pub fn create(runs: &Path, quota: Quota) -> io::Result<Self> {
         Self::create_with(SpoolFile::create, runs, quota)
     }
 
-    /// The same with another way to open files.
+    /// Likewise, with another way to open files.
     pub(super) fn create_with(open: Open, runs: &Path, quota: Quota) -> io::Result<Self> {
         let index = LineIndex::new(quota);
         let page = CounterPage::create(MEMORY_TAIL + index.bytes())?;
@@ -139,7 +139,8 @@ impl SpoolWriter {
         }
         let position = (self.total - head) % ring;
         let count = (bytes.len() as u64).min(ring - position);
-        // Readers must know before the bytes go, or they would take new bytes for old ones.
+        // Readers must know before the bytes are overwritten, or they would take new bytes for old
+        // ones.
         let oldest = (self.total + count).saturating_sub(ring).max(head);
         self.page.get().tail_start.store(oldest, SeqCst);
         let file = self
@@ -158,7 +159,7 @@ impl SpoolWriter {
         write_at(self.page.as_fd(), bytes, count, MEMORY_TAIL_AT + position)
     }
 
-    /// Keeps nothing, and says so before the count of bytes does.
+    /// Keeps nothing, and says so before the byte count does.
     fn lose(&self, bytes: &[u8]) -> usize {
         let counters = self.page.get();
         let upto = self.total + bytes.len() as u64;
@@ -179,7 +180,7 @@ impl SpoolWriter {
     fn write_index_entry(&self) {
         let position = self.index.position(self.total / index::STEP);
         let entry = self.lines.to_ne_bytes();
-        // A missing entry costs a longer scan, nothing else.
+        // A missing entry only costs a longer scan.
         let _ = write_at(
             self.page.as_fd(),
             &entry,
@@ -220,7 +221,7 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Lets the head file take more, if the stream has not gone beyond it yet.
+    /// Enlarges the head file, if the stream has not gone beyond it yet.
     pub fn raise_head(&mut self, head: u64) -> io::Result<()> {
         let is_beyond = self.ring.is_some() || self.total > self.quota.head;
         if head <= self.quota.head || is_beyond || self.store != Store::Disk {
@@ -236,12 +237,12 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Bytes that the head file takes before the ring begins.
+    /// Bytes that go to the head file before the ring begins.
     pub fn head_bytes(&self) -> u64 {
         self.quota.head
     }
 
-    /// Has a named head file say this at its end once the stream goes on in the ring.
+    /// Makes a named head file end with this once the stream continues in the ring.
     pub fn say_at_spill(&mut self, line: String) {
         self.spill_line = Some(line);
         if self.ring.is_some() {
@@ -257,8 +258,8 @@ impl SpoolWriter {
     }
 
     /// Appends to a named head file what the stream has beyond it: a line that says what is
-    /// missing, and the tail in order. The file is then the whole story for whoever opens it. The
-    /// answer says where the stream's bytes are in the file.
+    /// missing, and the tail in order. The file is then complete for anyone who opens it. Returns
+    /// where the stream's bytes are in the file.
     pub fn complete_head(&self) -> io::Result<Vec<Segment>> {
         let Some(head) = self.head.as_ref().filter(|_| self.is_named) else {
             return Ok(Vec::new());
@@ -287,8 +288,12 @@ impl SpoolWriter {
                     }
                     crate::source::Piece::Dropped(count) => {
                         offset += count;
-                        let line =
-                            format!("\n[bashd: {count} bytes of output were dropped here]\n");
+                        let dropped = crate::counted::counted(
+                            count,
+                            "byte of output was",
+                            "bytes of output were",
+                        );
+                        let line = format!("\n[bashd: {dropped} dropped here]\n");
                         (line.into_bytes(), offset..offset)
                     }
                 };
@@ -334,7 +339,8 @@ impl SpoolWriter {
         }
     }
 
-    /// The unfinished last line, or the last finished one where there is none: at most so many bytes.
+    /// The unfinished last line, or the last finished one if there is none: at most this many
+    /// bytes.
     pub fn last_line(&self, most: u64) -> String {
         let upto = self.total.min(self.quota.head).min(self.disk_end());
         let from = upto.saturating_sub(most);
@@ -362,7 +368,7 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Writes at most `room` bytes at a position; a write of nothing is an error.
+/// Writes at most `room` bytes at a position; writing nothing is an error.
 fn write_at(fd: BorrowedFd<'_>, bytes: &[u8], room: u64, position: u64) -> io::Result<usize> {
     let count = (bytes.len() as u64).min(room) as usize;
     loop {

@@ -36,7 +36,7 @@ impl Filter for Ansible {
     }
 }
 
-/// The cow that says what is done where `cowsay` is installed, and the edges of its balloon.
+/// The cow that announces tasks if `cowsay` is installed, and the edges of its balloon.
 fn is_drawing(line: &str) -> bool {
     let cow = [
         r"\   ^__^",

@@ -85,14 +85,14 @@ struct Package<'a> {
     line: &'a str,
     name: &'a str,
     version: &'a str,
-    /// Its archives, its architecture and its state: what many have in common.
+    /// Its archives, its architecture and its state: what many rows have in common.
     group: (&'a str, &'a str, &'a str),
-    /// The version that is installed, where it is another one.
+    /// The installed version, if it is different.
     from: &'a str,
 }
 
 impl<'a> Packages<'a> {
-    /// Rows of a group from which on it has a line of its own.
+    /// Rows from which a group gets its own line.
     const FEWEST: usize = 3;
 
     fn take(&mut self, line: &'a str) -> bool {
@@ -106,7 +106,7 @@ impl<'a> Packages<'a> {
             let has_head = packages.len() >= Self::FEWEST;
             if has_head {
                 let (archives, architecture, state) = group;
-                sheet.remark("packages of one archive and state listed together");
+                sheet.remark("packages grouped by archive and state");
                 sheet.keep(&format!("{archives} {architecture} [{state}]:"));
             }
             for package in packages {

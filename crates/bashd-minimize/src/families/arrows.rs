@@ -1,5 +1,6 @@
-//! Findings whose place stands below them behind an arrow, as ruff and ty write them: the place comes first, as other tools
-//! have it, each file is named once, and so is the help that every finding of a rule has.
+//! Findings whose place is below them after an arrow, as ruff and ty write them: the place comes
+//! first, as in other tools, each file is named once, and so is the help that every finding of a
+//! rule repeats.
 //!
 //! ```text
 //! src/a.py:
@@ -10,7 +11,7 @@
 use super::super::sheet::Sheet;
 use std::collections::HashSet;
 
-/// Where in a report we are.
+/// The position in a report.
 #[derive(Default)]
 pub(super) struct Arrows<'a> {
     /// A finding whose place is on the next line.
@@ -60,7 +61,7 @@ impl<'a> Arrows<'a> {
         }
         sheet.keep(&format!(" {place}: {finding}"));
         sheet.enter_file(file);
-        sheet.remark("places stand before their findings");
+        sheet.remark("places shown before findings");
         self.rule = rule(finding).unwrap_or_default();
     }
 }

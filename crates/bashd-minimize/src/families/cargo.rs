@@ -5,7 +5,7 @@ use super::{Filter, Input};
 
 pub(super) struct Cargo;
 
-/// What cargo says while it works, right-aligned before what it is about.
+/// What cargo prints while it works, right-aligned before what it is about.
 const PROGRESS: &[&str] = &[
     "Compiling",
     "Checking",
@@ -125,7 +125,7 @@ fn is_gutter(trimmed: &str) -> bool {
     matches!(trimmed, "|" | "..." | "────────────")
 }
 
-/// A line of a code frame: its place and the message stand before it.
+/// A line of a code frame: its place and the message come before it.
 pub(super) fn is_frame(trimmed: &str) -> bool {
     let (number, rest) = trimmed.split_once('|').unwrap_or(("x", ""));
     let number = number.trim_end();
@@ -133,7 +133,7 @@ pub(super) fn is_frame(trimmed: &str) -> bool {
     is_numbered && (!number.is_empty() || rest.starts_with(' '))
 }
 
-/// `running 12 tests`: the result's line has the count.
+/// `running 12 tests`: the result line has the count.
 fn is_announcement(line: &str) -> bool {
     line.strip_prefix("running ")
         .is_some_and(|rest| rest.ends_with(" tests") || rest.ends_with(" test"))

@@ -1,4 +1,4 @@
-//! docker, podman, buildah, kubectl, helm: layers on their way, steps that were cached, and tables.
+//! docker, podman, buildah, kubectl, helm: layers in transfer, cached steps, and tables.
 
 use super::super::sheet::Sheet;
 use super::logs::Again;

@@ -33,7 +33,7 @@ impl Filter for Endless {
         &["endless-filter"]
     }
 
-    /// Reads the text again and again: as a filter does that is not linear.
+    /// Reads the text again and again, like a filter that is not linear.
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         while !input.work.is_exhausted() {
             for line in input.lines() {

@@ -1,4 +1,5 @@
-//! Findings with a place and a text: those of one file under its name, and places that share a text on one line.
+//! Findings with a place and a text: those of one file under its name, and places that share a text
+//! on one line.
 //!
 //! ```text
 //! src/a.py:
@@ -19,7 +20,7 @@ struct Finding<'a> {
     file: &'a str,
     /// `11`, or `11:5`.
     place: &'a str,
-    /// With what stands between it and the place.
+    /// With what is between it and the place.
     text: Cow<'a, str>,
     shape: Shape,
 }
@@ -44,8 +45,8 @@ pub(super) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    /// Takes a line that is a finding, or the name of a file that findings may follow. What is none ends the list: write it
-    /// with `flush` first.
+    /// Takes a line that is a finding, or the name of a file that findings may follow. Any other
+    /// line ends the list: call `flush` before writing it.
     pub(super) fn take(&mut self, line: &'a str, sheet: &mut Sheet<'a>) -> bool {
         if let Some(finding) = row(line, self.heading.unwrap_or_default()) {
             self.all.push(finding);
@@ -73,7 +74,8 @@ impl<'a> Findings<'a> {
         is_finding
     }
 
-    /// Writes what was taken. What follows may belong to the last one (an indented line), which then stays last.
+    /// Writes what was taken. What follows may belong to the last one (an indented line), which
+    /// then stays last.
     pub(super) fn flush(&mut self, following: &str, sheet: &mut Sheet<'a>) {
         let mut findings = std::mem::take(&mut self.all);
         let heading = self.heading.take().filter(|_| !self.is_used);
@@ -83,7 +85,7 @@ impl<'a> Findings<'a> {
             let last = findings.pop_if(|last| is_explained && last.shape == Shape::Line);
             let lines = written(&findings);
             if lines.len() < findings.len() {
-                sheet.remark("places of one text joined");
+                sheet.remark("places grouped by text");
             }
             for line in lines {
                 sheet.keep(&line);
@@ -105,10 +107,11 @@ fn is_heading(line: &str) -> bool {
     is_name && name.contains('/') && std::path::Path::new(name).extension().is_some()
 }
 
-/// A text that findings of so many files have is said once for all of them.
+/// A text that findings of this many files have is written once for all of them.
 const FEWEST_FILES: usize = 3;
 
-/// The shorter of two forms: every file with its findings, or first the texts that many files share.
+/// The shorter of two forms: every file with its findings, or first the texts that many files
+/// share.
 fn written(findings: &[Finding<'_>]) -> Vec<String> {
     let by_file = of_files(findings.to_vec());
     let mut shared = Vec::new();
@@ -121,7 +124,7 @@ fn written(findings: &[Finding<'_>]) -> Vec<String> {
             rest.extend(alike);
         }
     }
-    // In the order of the text again.
+    // In text order again.
     rest.sort_by_key(|finding| finding.line.as_ptr());
     shared.extend(of_files(rest));
     let length = |lines: &[String]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
@@ -206,7 +209,7 @@ fn row<'a>(line: &'a str, heading: &'a str) -> Option<Finding<'a>> {
     let (place, text) = trimmed.split_once(' ')?;
     let (number, column) = place.split_once(':')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // Without a file's name above it takes more than one blank to be sure.
+    // Without a file's name above, it takes more than one blank to be sure.
     let is_row = !heading.is_empty() || text.starts_with(' ') && line.starts_with("  ");
     let cells = text
         .split("  ")

@@ -19,7 +19,7 @@ const PATCHES: &[&str] = &[
     "annotate",
 ];
 
-/// Options with which others do.
+/// Options that make others print them.
 const PATCH_OPTIONS: &[&str] = &["-p", "--patch", "-u", "-L", "--cc", "-c", "--word-diff"];
 
 impl Filter for Git {
@@ -59,7 +59,7 @@ impl Filter for Git {
     }
 }
 
-/// Kinds of lines of `git status`, each with what is told of it.
+/// Kinds of lines of `git status`, each with its short form.
 const STATES: &[(&str, &str)] = &[
     ("\tmodified:", "modified"),
     ("\tdeleted:", "deleted"),

@@ -2,7 +2,7 @@
 
 use super::super::sheet::Sheet;
 
-/// Where in a patch we are.
+/// The position in a patch.
 #[derive(Default)]
 pub(super) struct Patch<'a> {
     /// The names of the file in the line `diff --git`.
@@ -42,7 +42,8 @@ impl<'a> Patch<'a> {
             sheet.leave("index lines", line);
             return true;
         }
-        // They repeat what the first line says, unless one of them is /dev/null: then another line says so.
+        // They repeat what the first line says, unless one of them is /dev/null: then another line
+        // says so.
         let repeats = |start: &str, name: &str| line.strip_prefix(start) == Some(name);
         if repeats("--- a/", from)
             || repeats("+++ b/", to)

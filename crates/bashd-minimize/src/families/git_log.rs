@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// Digits of a hash that are shown: enough for any repository.
 const HASH_DIGITS: usize = 12;
 
-/// The commit that is being read.
+/// The commit being read.
 #[derive(Default)]
 pub(super) struct Commits<'a> {
     header: Option<Header<'a>>,
@@ -62,7 +62,7 @@ impl<'a> Commits<'a> {
         false
     }
 
-    /// Writes the head of the commit that was being read.
+    /// Writes the head of the commit being read.
     pub(super) fn finish(&mut self, sheet: &mut Sheet<'a>) {
         let Some(header) = self.header.take() else {
             return;
@@ -83,7 +83,7 @@ impl<'a> Commits<'a> {
             let known = self.addresses.insert(name, address) == Some(address);
             let _ = write!(line, " {}", if known { name } else { header.author });
         }
-        sheet.remark("hashes shortened, an author's address said once");
+        sheet.remark("hashes shortened, author addresses shown once");
         sheet.keep(&line);
         for other in header.others {
             sheet.keep(other);

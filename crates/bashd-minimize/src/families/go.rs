@@ -51,7 +51,7 @@ impl Filter for Go {
     }
 }
 
-/// What is said of a test before its result.
+/// What is printed about a test before its result.
 const ANNOUNCED: &[(&str, &str)] = &[
     ("=== RUN ", "started"),
     ("=== PAUSE ", "started"),
@@ -59,7 +59,7 @@ const ANNOUNCED: &[(&str, &str)] = &[
     ("=== NAME ", "started"),
 ];
 
-/// What is said of modules.
+/// What is printed about modules.
 const MODULES: &[(&str, &str)] = &[
     ("go: found ", "modules"),
     ("go: finding ", "modules"),

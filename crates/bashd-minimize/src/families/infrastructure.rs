@@ -1,4 +1,4 @@
-//! terraform, tofu, pulumi: refreshing, values that are only known later, steps under way.
+//! terraform, tofu, pulumi: refreshing, values that are only known later, steps in progress.
 
 use super::super::sheet::Sheet;
 use super::{Filter, Input};

@@ -41,7 +41,7 @@ impl Filter for Jvm {
             } else if let Some(item) = said.strip_prefix("Running ").filter(|_| is_info) {
                 sheet.fold("classes of tests", item, line);
             } else if is_info && is_passed_class(said) {
-                // Its words are those of trouble, its numbers are not.
+                // Its words suggest trouble, its numbers do not.
                 sheet.fold_known("classes that passed", said, line);
             } else if is_info && is_idle(said) {
                 sheet.leave("lines of progress", line);
@@ -64,14 +64,15 @@ fn goal(said: &str) -> Option<&str> {
     goal.contains(" @ ").then_some(goal)
 }
 
-/// `Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.01 s - in demo.CartTest`: the total stands below.
+/// `Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.01 s - in demo.CartTest`: the
+/// total is below.
 fn is_passed_class(said: &str) -> bool {
     said.starts_with("Tests run: ")
         && said.contains(", Failures: 0, Errors: 0, ")
         && said.contains("Time elapsed: ")
 }
 
-/// What a goal says that has next to nothing to do.
+/// What a goal prints that has next to nothing to do.
 fn is_idle(said: &str) -> bool {
     [
         "skip non existing resourceDirectory ",

@@ -1,6 +1,8 @@
-//! Compilers and linters of scripting languages: tsc, eslint, ruff, mypy, flake8, pylint and their kin.
+//! Compilers and linters of scripting languages: tsc, eslint, ruff, mypy, flake8, pylint and the
+//! like.
 //!
-//! Their findings are facts, and stay. What goes is layout, and what every finding of a kind repeats.
+//! Their findings are facts, and stay. Layout is removed, and so is what every finding of a kind
+//! repeats.
 
 use super::super::sheet::Sheet;
 use super::arrows::Arrows;
@@ -73,7 +75,7 @@ impl Filter for Lint {
     }
 }
 
-/// Takes a line that carries no finding.
+/// Takes a line without a finding.
 pub(super) fn take(line: &str, sheet: &mut Sheet<'_>) -> bool {
     let trimmed = line.trim_start();
     if line.is_empty() || trimmed == "|" {

@@ -1,4 +1,5 @@
-//! find, fd, ls, du: an owner that all files have is said once; the lossless tier does the rest.
+//! find, fd, ls, du: an owner that all files share is written once; the lossless tier does the
+//! rest.
 
 use super::super::sheet::Sheet;
 use super::{Filter, Input};
@@ -51,7 +52,7 @@ struct Entry<'a> {
     mode: &'a str,
     user: &'a str,
     group: &'a str,
-    /// From the size on.
+    /// The size and what follows it.
     rest: &'a str,
 }
 
@@ -80,7 +81,7 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The entry without links and owner, its columns apart by one blank.
+    /// The entry without links and owner, its columns separated by one blank.
     fn short(&self) -> String {
         let mut words = self.rest.split(' ').filter(|word| !word.is_empty());
         let mut line = self.mode.to_owned();

@@ -1,4 +1,4 @@
-//! Logs in general: lines that say again what the line before said, but for their time, as a count.
+//! Logs in general: lines that repeat the previous line except for their time become a count.
 
 use super::super::sheet::{Ending, Sheet};
 use super::{Filter, Input};
@@ -34,12 +34,12 @@ impl Filter for Logs {
     }
 }
 
-/// Lines that say what the one before said, at another time.
+/// Lines that repeat the one before, at another time.
 #[derive(Default)]
 pub(super) struct Again<'a> {
     /// What the first of them says.
     first: Option<&'a str>,
-    /// The stamps of those that followed it.
+    /// The timestamps of those that followed it.
     stamps: Vec<&'a str>,
 }
 
@@ -52,7 +52,7 @@ struct Stamped<'a> {
 }
 
 impl<'a> Again<'a> {
-    /// Takes a line that says what the one before said. Any other is to be written by the caller.
+    /// Takes a line that repeats the one before. The caller writes any other line.
     pub(super) fn take(&mut self, line: &'a str, sheet: &mut Sheet<'a>) -> bool {
         let next = stamped(line);
         let is_again = match (&self.first, &next) {
@@ -68,7 +68,7 @@ impl<'a> Again<'a> {
         false
     }
 
-    /// Writes how often and when, or only how often where the run went well.
+    /// Writes how often and when, or only how often if the run succeeded.
     pub(super) fn close(&mut self, sheet: &mut Sheet<'a>) {
         let stamps = std::mem::take(&mut self.stamps);
         self.first = None;
@@ -76,7 +76,7 @@ impl<'a> Again<'a> {
             return;
         }
         if sheet.ending() == Ending::Success {
-            sheet.remark("lines that differ from the one before only in their time are counted");
+            sheet.remark("lines that differ only in their time counted");
             sheet.keep(&format!(" [again ×{}, at other times]", stamps.len()));
         } else {
             let squeezed = |stamp: &&str| stamp.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -86,7 +86,8 @@ impl<'a> Again<'a> {
     }
 }
 
-/// A line that begins with a time: `2026-11-15 12:00:01.123 [42] `, `Nov 15 12:00:01 host x[42]: `, `E1115 12:00:01.123 42 `.
+/// A line that begins with a time: `2026-11-15 12:00:01.123 [42] `, `Nov 15 12:00:01 host x[42]: `,
+/// `E1115 12:00:01.123 42 `.
 fn stamped(line: &str) -> Option<Stamped<'_>> {
     let mut rest = line;
     let (mut has_time, mut has_level) = (false, false);
@@ -102,7 +103,7 @@ fn stamped(line: &str) -> Option<Stamped<'_>> {
         let is_number = digits > 0 && digits == word.len();
         let is_day = is_number && digits <= 2 && !has_time;
         let is_levelled = word.len() == 5 && digits == 4 && word.starts_with(['I', 'W', 'E', 'F']);
-        // A process, in klog's lines; elsewhere a number may say anything.
+        // A process, in klog's lines; elsewhere a number may mean anything.
         let is_process = is_number && has_time && has_level;
         if !(is_time || is_day || is_process || is_levelled || MONTHS.contains(&word)) {
             break;
@@ -115,7 +116,7 @@ fn stamped(line: &str) -> Option<Stamped<'_>> {
     (has_time && !rest.is_empty()).then_some(Stamped { stamp, said: rest })
 }
 
-/// Words of a date that are no numbers, and the blanks between.
+/// Words of a date that are not numbers, and the blanks between.
 const MONTHS: &[&str] = &[
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "UTC", "-",
     "",

@@ -1,4 +1,5 @@
-//! make, gcc, clang and what they start: command lines of a build that went well, layout of diagnostics.
+//! make, gcc, clang and what they start: command lines of a successful build, layout of
+//! diagnostics.
 
 use super::super::sheet::{Ending, Sheet};
 use super::findings::Findings;
@@ -58,7 +59,8 @@ impl Filter for Make {
     }
 
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
-        // The code of a failure stands with its finding; of a success only findings are left, and can stand together.
+        // The code of a failure stays with its finding; on success only findings are left, and can
+        // be grouped.
         let mut findings = Findings::default();
         let mut lines = input.lines().peekable();
         while let Some(line) = lines.next() {

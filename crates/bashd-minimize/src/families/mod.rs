@@ -1,4 +1,4 @@
-//! The filters, a tool family a file, and the one table of them.
+//! The filters, one file per tool family, and the one table of them.
 //!
 //! A filter reads the visible text line by line and says of each line to its [`Sheet`] what it is. To add one: a file here, a
 //! line in [`FILTERS`], a folder of recorded cases in `tests/cases/`.
@@ -38,7 +38,7 @@ use super::work::Work;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Says of each line of a known tool's output what it is.
+/// Classifies each line of a known tool's output.
 pub(crate) trait Filter: Sync {
     /// The family's name.
     fn name(&self) -> &'static str;
@@ -46,7 +46,7 @@ pub(crate) trait Filter: Sync {
     /// The programs whose output it knows.
     fn programs(&self) -> &'static [&'static str];
 
-    /// Whether it knows this command, of one of its programs or not.
+    /// Whether it knows this command, whether or not it is one of its programs.
     fn knows(&self, command: &Invocation) -> bool {
         self.programs().contains(&command.program.as_str())
     }
@@ -68,9 +68,9 @@ pub(crate) trait Filter: Sync {
 /// What a filter reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
-    /// The visible text; of a failed run without its last lines.
+    /// The visible text; for a failed run, without its last lines.
     pub(crate) text: &'a str,
-    /// The commands that it is the output of, at least one.
+    /// The commands that wrote it, at least one.
     pub(crate) commands: &'a [Invocation],
     pub(crate) work: &'a Work,
 }
@@ -94,7 +94,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Every filter; the first that knows a command has it.
+/// Every filter; the first that knows a command gets it.
 pub(super) const FILTERS: &[&dyn Filter] = &[
     &logs::Logs,
     &git::Git,
@@ -137,7 +137,7 @@ pub(super) fn for_all(commands: &[Invocation]) -> Option<&'static dyn Filter> {
     others.iter().all(is_same).then_some(filter)
 }
 
-/// Items by what they share, in the order of the first of each.
+/// Groups items by what they share, in the order of the first of each.
 fn in_groups<T, K: Clone + Eq + Hash>(items: Vec<T>, shared: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
     let mut places: HashMap<K, usize> = HashMap::new();
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
@@ -152,14 +152,14 @@ fn in_groups<T, K: Clone + Eq + Hash>(items: Vec<T>, shared: impl Fn(&T) -> K) -
     groups
 }
 
-/// What follows one of these beginnings, and its kind.
+/// What follows one of these prefixes, and its kind.
 fn after_any<'a>(line: &'a str, kinds: &[(&str, &'static str)]) -> Option<(&'static str, &'a str)> {
     kinds
         .iter()
         .find_map(|(start, kind)| Some((*kind, line.strip_prefix(start)?.trim_start())))
 }
 
-/// Whether `yarn NAME` runs a tool that is known by that name.
+/// Whether `yarn NAME` runs a tool known by that name.
 pub(super) fn is_node_tool(name: &str) -> bool {
     [
         "jest",

@@ -39,7 +39,7 @@ impl Filter for NodeTests {
     fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
         let mut in_failure = false;
         for line in input.lines() {
-            // What a failed test says may look like anything.
+            // What a failed test prints may look like anything.
             in_failure |= line.trim_start().starts_with("● ")
                 || line.contains(" FAIL ")
                 || line.starts_with("⎯");

@@ -1,4 +1,5 @@
-//! Trees: `tree`, `cargo tree`, `npm ls`, `uv tree`. The branches that are drawn become an indent of one blank a level.
+//! Trees: `tree`, `cargo tree`, `npm ls`, `uv tree`. Drawn branches become an indent of one blank
+//! per level.
 
 use super::super::lossless::Finish;
 use super::super::sheet::Sheet;
@@ -25,7 +26,7 @@ impl Filter for Outlines {
     }
 }
 
-/// Writes a text in which trees are drawn.
+/// Writes a text that contains drawn trees.
 pub(super) fn write<'a>(input: &Input<'a>, sheet: &mut Sheet<'a>) {
     sheet.remark("branches as indents");
     for line in input.lines() {
@@ -40,7 +41,7 @@ pub(super) fn write<'a>(input: &Input<'a>, sheet: &mut Sheet<'a>) {
     }
 }
 
-/// Parts of a drawn branch, each a level.
+/// Parts of a drawn branch, one per level.
 const PARTS: &[&str] = &[
     "├── ",
     "└── ",
@@ -60,7 +61,7 @@ const PARTS: &[&str] = &[
     "|  ",
 ];
 
-/// How deep a line is, and what stands there.
+/// How deep a line is, and its text.
 fn level(line: &str) -> (usize, &str) {
     let mut rest = line;
     let mut level = 0;

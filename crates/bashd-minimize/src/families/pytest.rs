@@ -89,7 +89,8 @@ fn is_head(line: &str) -> bool {
         || line.starts_with("[gw") && line.contains(" Python ")
 }
 
-/// `tests/a.py::test_b PASSED [ 3%]`, `PASSED tests/a.py::test_b`, `[gw0] [  3%] PASSED tests/…`, `test_b (tests.T.test_b) ... ok`
+/// `tests/a.py::test_b PASSED [ 3%]`, `PASSED tests/a.py::test_b`, `[gw0] [  3%] PASSED tests/…`,
+/// `test_b (tests.T.test_b) ... ok`
 fn passed(line: &str) -> Option<&str> {
     if let Some(name) = line.strip_prefix("PASSED ") {
         return Some(name);
@@ -118,7 +119,7 @@ fn without_progress(line: &str) -> Option<&str> {
     (is_state && name.contains("::") && percent.ends_with("%]")).then_some(result)
 }
 
-/// `test_b (tests.T.test_b)`: what the test is about and how it ended is on the next line.
+/// `test_b (tests.T.test_b)`: the next line says what the test is about and how it ended.
 fn described(line: &str) -> Option<&str> {
     let (name, inner) = line.split_once(" (")?;
     let inner = inner.strip_suffix(')')?;

@@ -5,7 +5,7 @@ use super::{Filter, Input, after_any};
 
 pub(super) struct PythonPackages;
 
-/// What is said while packages are fetched and built.
+/// What is printed while packages are fetched and built.
 const PROGRESS: &[(&str, &str)] = &[
     ("Collecting ", "Collecting"),
     ("Downloading ", "Downloading"),
@@ -46,7 +46,7 @@ const PROGRESS: &[(&str, &str)] = &[
     ("Would remove:", "Would remove"),
     (
         "Link requires a different Python",
-        "Links for another Python",
+        "links for another Python",
     ),
     ("Found link ", "Found link"),
 ];
@@ -97,7 +97,7 @@ impl Filter for PythonPackages {
     }
 }
 
-/// `1: fact: shop depends on flask (>=3)`: what poetry thinks aloud.
+/// `1: fact: shop depends on flask (>=3)`: poetry thinking aloud.
 fn is_resolving(trimmed: &str) -> bool {
     let said = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
     said.len() < trimmed.len()

@@ -1,5 +1,5 @@
-//! grep and rg: nothing is left out. The lossless tier says each file's name once; where lines around the matches are shown,
-//! which it can't tell from matches, that is done here.
+//! grep and rg: nothing is left out. The lossless tier writes each file's name once; if lines
+//! around the matches are shown, which it cannot tell from matches, that is done here.
 
 use super::super::sheet::Sheet;
 use super::{Filter, Input};
@@ -30,7 +30,7 @@ impl Filter for Search {
                 sheet.keep(" --");
                 continue;
             }
-            // A name for one line alone is not taken from it.
+            // A name for a single line is not taken from it.
             if found.is_empty() || found != file && next != Some(found) {
                 file = "";
                 sheet.keep(line);
@@ -54,7 +54,8 @@ fn file_of_match(line: &str) -> Option<&str> {
     (is_number && !file.is_empty()).then_some(file)
 }
 
-/// The file of a match, or of a line around one: `src/a.py-11-text`. Such a name is one of those that have matches.
+/// The file of a match, or of a line around one: `src/a.py-11-text`. Such a name is one of those
+/// that have matches.
 fn file_of<'a>(line: &'a str, files: &HashSet<&'a str>) -> Option<&'a str> {
     if let Some(file) = file_of_match(line).filter(|file| files.contains(file)) {
         return Some(file);

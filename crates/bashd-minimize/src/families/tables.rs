@@ -1,4 +1,5 @@
-//! Tables in general: ps, df, psql, systemctl and others. Rules go; blanks that align columns cost next to nothing.
+//! Tables in general: ps, df, psql, systemctl and others. Rules are removed; blanks that align
+//! columns cost next to nothing.
 
 use super::super::lossless::Finish;
 use super::super::sheet::Sheet;

@@ -1,4 +1,4 @@
-//! curl, wget, rsync, scp: meters, dots, and the talk of protocols that went well.
+//! curl, wget, rsync, scp: meters, dots, and protocol chatter of successful transfers.
 
 use super::super::sheet::Sheet;
 use super::super::words;
@@ -68,9 +68,9 @@ impl Filter for Transfers {
     }
 }
 
-/// The list of files that rsync makes while it copies them.
+/// The list of files that rsync prints while it copies them.
 struct Copies {
-    /// Whether it lists what it did: asked what it does or would do, the list is what is wanted.
+    /// Whether it lists what it did: if asked what it does or would do, the list is what is wanted.
     is_told: bool,
     in_list: bool,
 }
@@ -137,7 +137,8 @@ fn is_head(line: &str) -> bool {
     trimmed.starts_with("% Total ") || trimmed.starts_with("Dload  Upload")
 }
 
-/// What follows a row of curl's meter in which nothing has moved yet: it says nothing, however the run ended.
+/// What follows a row of curl's meter in which nothing has moved yet: it says nothing, however the
+/// run ended.
 fn after_idle_meter(line: &str) -> Option<&str> {
     const COLUMNS: usize = 12;
     let mut rest = line;
@@ -175,7 +176,7 @@ fn is_meter(line: &str) -> bool {
     of_wget || of_curl || of_rsync
 }
 
-/// What wget says of each request, if it went well.
+/// What wget prints about each successful request.
 fn is_talk(line: &str) -> bool {
     let starts = [
         "Connecting to ",

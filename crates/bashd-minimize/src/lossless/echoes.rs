@@ -1,7 +1,7 @@
-//! Blocks of lines that were said before, as a reference to where they begin.
+//! Blocks of lines that appeared before, replaced by a reference to where they begin.
 //!
-//! The same source text under each of many failures, the same report for each of many files: it stands there once. A line that
-//! tells of trouble is never part of such a block: it is shown wherever it stands.
+//! The same source text under each of many failures, the same report for each of many files: it is
+//! shown once. A line that tells of trouble is never part of such a block: it is always shown.
 
 use super::super::trouble::is_trouble;
 use super::super::work::Work;
@@ -13,7 +13,7 @@ const FEWEST_LINES: usize = 4;
 /// Bytes that it must have.
 const FEWEST_BYTES: usize = 160;
 
-/// The text with references, and how many lines they stand for; nothing if there are none.
+/// The text with references, and how many lines they replace; `None` if there are none.
 pub(super) fn refer(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
     let (text, all) = (page.text, page.lines.as_slice());
     let mut prints = Fingerprints::of(all);
@@ -71,16 +71,17 @@ fn push(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Where pairs of lines were first seen. One place for each: of pairs that share one, only the first is known. That costs a
-/// reference now and then and saves the time of a real table; whether lines are the same is looked at anyway.
+/// Where pairs of lines were first seen. One slot for each: of pairs that share a slot, only the
+/// first is known. That costs a reference now and then and saves the time of a real table; whether
+/// lines are equal is checked anyway.
 struct Known {
     places: Vec<u32>,
 }
 
-/// Places for the longest texts. More would be memory for output that hardly repeats itself.
+/// Slots for the longest texts. More would be memory for output that hardly repeats itself.
 const MOST_PLACES: usize = 1 << 16;
 
-/// A place where nothing was seen.
+/// An unused slot.
 const NOTHING: u32 = u32::MAX;
 
 impl Known {
@@ -90,7 +91,7 @@ impl Known {
         }
     }
 
-    /// Where this pair was seen first: here, if it was not.
+    /// Where this pair was seen first: here, if it is new.
     fn first(&mut self, fingerprint: u64, at: usize) -> usize {
         let place = fingerprint as usize & (self.places.len() - 1);
         match self.places.get_mut(place) {
@@ -104,7 +105,7 @@ impl Known {
     }
 }
 
-/// What lines are known by: the next one's is kept, since it is the first of the next pair.
+/// The hashes of lines: the next one's is kept, since it is the first of the next pair.
 struct Fingerprints<'a> {
     all: &'a [&'a str],
     next: (usize, u64),
@@ -116,7 +117,7 @@ impl<'a> Fingerprints<'a> {
         Self { all, next }
     }
 
-    /// What a line and the next are known by.
+    /// The hash of a line and the next.
     fn of_pair(&mut self, at: usize) -> u64 {
         let of = |at: usize| self.all.get(at).map_or(0, |line| fingerprint(line));
         let first = if self.next.0 == at {
@@ -127,7 +128,7 @@ impl<'a> Fingerprints<'a> {
         let second = of(at + 1);
         self.next = (at + 1, second);
         let pair = mixed(first, second);
-        // The low bits of a product know little.
+        // The low bits of a product carry little information.
         pair ^ pair >> 32
     }
 }
@@ -150,7 +151,7 @@ fn mixed(sum: u64, word: u64) -> u64 {
     (sum.rotate_left(23) ^ word).wrapping_mul(SPREAD)
 }
 
-/// How many lines from here are those from `earlier` on, without overlap and without trouble.
+/// How many lines from here equal those from `earlier` on, without overlap and without trouble.
 fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
     let pairs = all
         .iter()

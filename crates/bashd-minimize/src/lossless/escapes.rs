@@ -1,4 +1,5 @@
-//! Text as a terminal would have shown it: escapes gone, frames overwritten, blanks at line ends removed.
+//! Text as a terminal would have shown it: escapes removed, frames overwritten, trailing blanks
+//! removed.
 
 use super::terminal::Terminal;
 use memchr::{memchr, memchr3_iter};
@@ -6,7 +7,7 @@ use std::borrow::Cow;
 
 const ESCAPE: u8 = 0x1b;
 
-/// What remains visible of a text. Borrowed where nothing has to change.
+/// What remains visible of a text. Borrowed if nothing has to change.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     let rendered = if needs_terminal(text) {
         Cow::Owned(Terminal::render(text))
@@ -24,7 +25,7 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether something in it moves the cursor other than to the next line.
+/// Whether anything in it moves the cursor other than to the next line.
 fn needs_terminal(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut controls = memchr3_iter(ESCAPE, b'\r', 0x08, bytes);
@@ -59,7 +60,7 @@ impl Escape {
     }
 }
 
-/// The longest title or link in an escape that is looked for; what is longer is text after a lone escape.
+/// The longest title or link in an escape; anything longer is text after a lone escape.
 const LONGEST_STRING: usize = 4096;
 
 /// Reads the escape at `at`, where an ESC byte is.
@@ -72,7 +73,7 @@ pub(super) fn escape_at(bytes: &[u8], at: usize) -> Escape {
                 .count();
             match bytes.get(at + 2 + count) {
                 Some(last @ 0x40..=0x7e) => Escape::Sequence(*last, count + 3),
-                // Not a sequence after all: only the ESC goes.
+                // Not a sequence after all: only the ESC is removed.
                 _ => Escape::Silent(1),
             }
         }
@@ -124,7 +125,7 @@ fn without_escapes(text: &str) -> String {
     kept
 }
 
-/// No blanks at line ends, one blank line for several, no bells.
+/// No trailing blanks, one blank line for several, no bells.
 fn tidy_blanks(text: &str) -> Cow<'_, str> {
     if !needs_tidying(text.as_bytes()) {
         return Cow::Borrowed(text);

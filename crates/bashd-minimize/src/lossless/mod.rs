@@ -1,8 +1,9 @@
-//! The lossless tier: what carries no fact goes, and what is said twice is said once.
+//! The lossless tier: removes what carries no fact, and writes once what is repeated.
 //!
-//! *Invisible* changes are what a terminal would have shown: no escapes, only the last of frames that overwrite each
-//! other, no blanks at line ends, one blank line for several. *Visible* ones have a form of their own: `line (×3)`, and a
-//! common beginning on a line before the lines that share it, rules of three characters.
+//! *Invisible* changes produce what a terminal would have shown: no escapes, only the last of
+//! frames that overwrite each other, no trailing blanks, one blank line for several. *Visible* ones
+//! have their own notation: `line (×3)`, a common prefix on a line before the lines that share it,
+//! rules of three characters.
 
 mod echoes;
 mod escapes;
@@ -19,9 +20,9 @@ pub(crate) use escapes::visible;
 /// Which of the visible changes suit a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// Repeats are counted, common beginnings are said once.
+    /// Repeats are counted, common prefixes are written once.
     Whole,
-    /// Repeats are counted; beginnings stay, since the lines are of a layout that is read as one.
+    /// Repeats are counted; prefixes stay, since the lines have a layout that is read as one.
     Repeats,
     /// Lines stay as they are: a patch, or source text.
     Exact,
@@ -30,17 +31,17 @@ pub(crate) enum Finish {
 /// What the visible changes did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reshaped {
-    /// Lines that a count stands for.
+    /// Lines that a count replaces.
     pub(crate) repeats: u64,
-    /// Lines that a reference to earlier ones stands for.
+    /// Lines that a reference to earlier ones replaces.
     pub(crate) echoes: u64,
     /// Whether rules were shortened.
     pub(crate) rules: bool,
-    /// Lines whose beginning stands on another line.
+    /// Lines whose prefix is on another line.
     pub(crate) prefixes: u64,
 }
 
-/// A text and its lines, which are looked for once.
+/// A text and its lines, which are found once.
 struct Page<'a> {
     text: &'a str,
     lines: Vec<&'a str>,
@@ -55,7 +56,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Counts repeats and says common beginnings once.
+/// Counts repeats and writes common prefixes once.
 pub(crate) fn reshape<'a>(text: &'a str, finish: Finish, work: &Work) -> (Cow<'a, str>, Reshaped) {
     if finish == Finish::Exact {
         return (Cow::Borrowed(text), Reshaped::default());

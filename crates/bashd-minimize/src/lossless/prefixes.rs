@@ -1,27 +1,27 @@
-//! A beginning that lines share, on a line of its own before them: `src/a.rs:`, then ` 12: …`, ` 14: …`.
+//! A prefix that lines share, on its own line before them: `src/a.rs:`, then ` 12: …`, ` 14: …`.
 
 use super::super::work::Work;
 use super::Page;
 
-/// Bytes that a shared beginning must have.
+/// Least bytes of a shared prefix.
 const SHORTEST: usize = 10;
 
-/// Bytes that it must have if it is a path: nobody takes it for a word of its own.
+/// Least bytes of one that is a path: nobody takes it for a separate word.
 const SHORTEST_PATH: usize = 4;
 
-/// Bytes that it must have within a group, whose lines are known to be alike.
+/// Least bytes of one within a group, whose lines are known to be alike.
 const SHORTEST_WITHIN: usize = 3;
 
 /// Bytes that a group must save.
 const LEAST_GAIN: usize = 24;
 
-/// Lines that are looked at from each line.
+/// How many lines to look ahead from each line.
 const FARTHEST: usize = 400;
 
-/// Groups within groups, at most so deep.
+/// How deep groups may nest.
 const DEEPEST: usize = 4;
 
-/// The text with groups, and how many lines are in them; nothing if there are none.
+/// The text with groups, and how many lines are in them; `None` if there are none.
 pub(super) fn group(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
     let text = page.text;
     work.charge(text.len());
@@ -40,7 +40,7 @@ pub(super) fn group(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
     Some((grouped.text, grouped.in_groups))
 }
 
-/// The text that is made.
+/// The text being made.
 struct Grouped<'a> {
     text: String,
     in_groups: u64,
@@ -48,7 +48,7 @@ struct Grouped<'a> {
 }
 
 impl Grouped<'_> {
-    /// Writes lines below an indent, in groups where they share a beginning.
+    /// Writes lines below an indent, grouped if they share a prefix.
     fn write(&mut self, all: &[&str], indent: &str, depth: usize) {
         let mut copied = 0;
         let mut at = 0;
@@ -100,7 +100,7 @@ struct Group {
 }
 
 impl Group {
-    /// Bytes saved: the beginning is written once and a line end more, each member has an indent.
+    /// Bytes saved: the prefix is written once with one more line end, each member gets an indent.
     fn gain(self) -> usize {
         ((self.length - self.indent) * (self.lines - 1))
             .saturating_sub(self.lines + self.indent + 1)
@@ -127,7 +127,7 @@ fn group_at(all: &[&str], at: usize, depth: usize, work: &Work) -> Option<Group>
         length = boundary(first, common(first, line, length));
         let is_path = length > 0 && first.as_bytes().get(length - 1) == Some(&b'/');
         let shortest = match depth {
-            // Not in place of a longer one, whose lines would then stand apart.
+            // Not in place of a longer one, whose lines would then be split.
             0 if is_path && best.is_none() => SHORTEST_PATH,
             0 => SHORTEST,
             _ => SHORTEST_WITHIN,
@@ -140,7 +140,7 @@ fn group_at(all: &[&str], at: usize, depth: usize, work: &Work) -> Option<Group>
             length,
             indent,
         };
-        // What the line after the group begins with must not look like a member of it.
+        // The start of the line after the group must not look like a member of it.
         let next_is_apart = all
             .get(count + 1)
             .is_none_or(|next| leading_blanks(next).len() <= indent);
@@ -164,7 +164,8 @@ fn common(one: &str, other: &str, most: usize) -> usize {
     pairs.take_while(|(one, other)| one == other).count()
 }
 
-/// The end of the last separator within the first `length` bytes, such that every line has something after it.
+/// The end of the last separator within the first `length` bytes, such that every line has
+/// something after it.
 fn boundary(line: &str, length: usize) -> usize {
     let bytes = line.as_bytes();
     let shared = bytes

@@ -1,19 +1,19 @@
-//! Lines that repeat the one before, and blocks of lines that repeat, as a count.
+//! Lines that repeat the one before, and blocks of lines that repeat, become a count.
 
 use super::super::work::Work;
 use super::Page;
 use std::fmt::Write as _;
 
-/// Shorter lines (braces, bullets, numbers) are no repetition that anybody wants counted.
+/// Shorter lines (braces, bullets, numbers) are not repetitions that anybody wants counted.
 const SHORTEST: usize = 6;
 
-/// How often a line must stand there to be counted: two are shorter than a count of two.
+/// How often a line must appear to be counted: two are shorter than a count of two.
 const FEWEST: usize = 3;
 
 /// The longest block that is looked for.
 const LONGEST_BLOCK: usize = 6;
 
-/// The text with repeats counted, and how many lines the counts stand for; nothing if there are none.
+/// The text with repeats counted, and how many lines the counts replace; `None` if there are none.
 pub(super) fn count(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
     let (text, all) = (page.text, page.lines.as_slice());
     work.charge(text.len());
@@ -59,7 +59,7 @@ fn push_lines(text: &mut String, lines: &[&str]) {
     }
 }
 
-/// The shortest block that repeats from here, and how often it stands there.
+/// The shortest block that repeats from here, and how often it appears.
 fn repetition(all: &[&str], at: usize, work: &Work) -> Option<(usize, usize)> {
     let line = all.get(at)?;
     for block in 1..=LONGEST_BLOCK {

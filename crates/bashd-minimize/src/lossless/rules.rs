@@ -1,6 +1,6 @@
 //! Rules and bars: a long run of one drawing character says no more than a short one.
 
-/// A run that is longer is a rule or a bar.
+/// A longer run is a rule or a bar.
 const LONGEST: usize = 12;
 
 /// What stays of it.
@@ -13,7 +13,7 @@ fn is_drawn(c: char) -> bool {
     )
 }
 
-/// The text with rules shortened; nothing if there are none.
+/// The text with rules shortened; `None` if there are none.
 pub(super) fn shorten(text: &str) -> Option<String> {
     let mut shortened = String::new();
     let mut rest = text;
@@ -50,7 +50,8 @@ fn push_shortened(shortened: &mut String, line: &str) {
     }
 }
 
-/// Where the line of the first rule begins. Most texts have none, so this looks at every sixth byte only.
+/// Where the line of the first rule begins. Most texts have none, so this looks at every sixth byte
+/// only.
 fn first_rule(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = LONGEST;
@@ -61,7 +62,7 @@ fn first_rule(text: &str) -> Option<usize> {
             if let Some(found) = rule_around(text, at) {
                 return Some(found);
             }
-            // The whole line was looked at. A rule of the next one has a byte behind its first half.
+            // The whole line was checked. A rule of the next one has a byte after its first half.
             let rest = bytes.get(at..).unwrap_or_default();
             at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         }

@@ -1,18 +1,20 @@
-//! What is left on an endless screen after everything that was written to it: progress bars and redrawn lists.
+//! What is left on an endless screen after everything that was written to it: progress bars and
+//! redrawn lists.
 //!
-//! Only what changes which text is visible is understood: the cursor's moves and erasing. A line that tells of trouble stays even
-//! if it was overwritten.
+//! Only what changes the visible text is interpreted: cursor movement and erasing. A line that
+//! tells of trouble stays even if it was overwritten.
 
 use super::super::trouble::is_trouble;
 use super::escapes::{Escape, escape_at, parameters};
 
-/// The widest line that the cursor can be moved across: beyond it nobody draws, and a number could ask for any amount.
+/// The widest line that the cursor can move across: nobody draws beyond it, and a number could ask
+/// for any amount.
 const WIDEST: usize = 1000;
 
-/// The narrowest terminal that is common: a line of so many columns may have been wrapped.
+/// The narrowest common terminal: a line of this many columns may have been wrapped.
 const NARROWEST: usize = 80;
 
-/// Overwritten lines of trouble that are kept at most: a bound for what a hostile text can ask for.
+/// Most overwritten lines of trouble that are kept: bounds what a hostile text can ask for.
 const MOST_RESCUED: usize = 200;
 
 /// An endless screen.
@@ -50,7 +52,7 @@ impl Terminal {
         terminal.finish(text.ends_with('\n'))
     }
 
-    /// Writes text without controls over what stands there.
+    /// Writes text without controls over what is there.
     fn put(&mut self, text: &str) {
         let column = self.column;
         let Some(row) = self.rows.get(self.row).filter(|_| !text.is_empty()) else {
@@ -86,7 +88,7 @@ impl Terminal {
         }
     }
 
-    /// Does what an escape says; returns its length.
+    /// Executes an escape; returns its length.
     fn escape(&mut self, bytes: &[u8], at: usize) -> usize {
         let escape = escape_at(bytes, at);
         let Escape::Sequence(last, length) = escape else {
@@ -115,8 +117,9 @@ impl Terminal {
         length
     }
 
-    /// Moves up, unless a line on the way is so long that a terminal would have wrapped it: how many rows it took is not
-    /// known, and what stands above must not be overwritten by mistake. Then drawing goes on below.
+    /// Moves up, unless a line on the way is so long that a terminal would have wrapped it: how
+    /// many rows it took is unknown, and what is above must not be overwritten by mistake. Then
+    /// drawing continues below.
     fn up(&mut self, count: usize) {
         let target = self.row.saturating_sub(count).max(self.top.min(self.row));
         let mut on_the_way = self.rows.iter().skip(target).take(count + 1);
@@ -134,7 +137,8 @@ impl Terminal {
 
     fn move_to(&mut self, row: usize, column: usize) {
         if row == 0 && column == 0 && self.row > self.top {
-            // A program that draws whole screens: each is a page of its own, until it clears the one before.
+            // A program that draws whole screens: each is a separate page, until it clears the one
+            // before.
             self.row = self.top;
         } else {
             self.row = (self.top + row).min(self.rows.len() - 1);
@@ -167,7 +171,7 @@ impl Terminal {
             .get(self.row)
             .is_none_or(|row| row.len() <= column);
         if which == 0 && is_at_its_end {
-            // Nothing is there: what tools that color their lines do behind each color.
+            // Nothing is there: tools that colour their lines do this after each colour.
             return;
         }
         self.rescue(self.row);
@@ -180,7 +184,8 @@ impl Terminal {
         }
     }
 
-    /// Keeps a line that is about to be overwritten, if it tells of trouble and was not kept before.
+    /// Keeps a line that is about to be overwritten, if it tells of trouble and was not kept
+    /// before.
     fn rescue(&mut self, at: usize) {
         if self.rescued.len() >= MOST_RESCUED {
             return;

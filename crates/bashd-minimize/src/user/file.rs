@@ -1,4 +1,4 @@
-//! The TOML of a file of filters.
+//! The TOML format of a file of filters.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The version of the format.
 const SCHEMA_VERSION: i64 = 1;
 
-/// A whole file. Tables of other names are options of other tools, and are passed over.
+/// A whole file. Tables of other names are options of other tools, and are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct File {
     schema_version: i64,
@@ -83,7 +83,7 @@ impl File {
             Ok(file)
         } else {
             Err(format!(
-                "schema_version is {}, and only {SCHEMA_VERSION} is understood",
+                "schema_version is {}, but only {SCHEMA_VERSION} is supported",
                 file.schema_version
             ))
         }

@@ -1,8 +1,8 @@
-//! Filters of the user: stages in TOML, with their own tests.
+//! The user's filters: stages in TOML, with their own tests.
 //!
-//! A file has `schema_version = 1`, may set `enabled`, `only`, `except` and `max_capture_bytes`, and has a table
-//! `[filters.NAME]` for each filter and `[[tests.NAME]]` for each of its tests. Every test is run when a file is loaded. A
-//! filter that fails one of its own tests is not used.
+//! A file has `schema_version = 1`, may set `enabled`, `only`, `except` and `max_capture_bytes`,
+//! and has a table `[filters.NAME]` for each filter and `[[tests.NAME]]` for each of its tests.
+//! Every test is run when a file is loaded. A filter that fails one of its own tests is not used.
 
 mod file;
 mod stages;
@@ -26,11 +26,11 @@ pub struct UserFilters {
 pub struct Loaded {
     /// The filters whose tests pass.
     pub filters: UserFilters,
-    /// What is wrong with the file, and with which filter; each is not used.
+    /// What is wrong with the file, and with which filter; such filters are not used.
     pub problems: Vec<String>,
     /// How many tests were run.
     pub tests: usize,
-    /// Whether the file switches the minimizer on or off.
+    /// Whether the file enables or disables the minimizer.
     pub enabled: Option<bool>,
     /// Only these programs' output is minimized.
     pub only: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Loaded {
     pub max_capture_bytes: Option<usize>,
 }
 
-/// One filter of the user.
+/// One of the user's filters.
 #[derive(Debug, Clone)]
 pub struct UserFilter {
     name: String,
@@ -154,7 +154,7 @@ impl UserFilter {
         self.stages.apply(text, ending, work)
     }
 
-    /// What its tests say against it.
+    /// What its tests object to.
     fn failures(&self, tests: &[file::Test]) -> Vec<String> {
         let failed = tests.iter().filter_map(|test| {
             let exit = test.exit.unwrap_or(0);

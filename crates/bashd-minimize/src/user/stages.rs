@@ -1,8 +1,9 @@
 //! The stages of a user's filter, in their one order.
 //!
-//! Escapes are gone before the first of them. Then: replace (line by line), match output (the first hit stands for everything),
-//! strip or keep lines, truncate lines, head and tail, most lines, on empty. Of a run that failed, or whose status is not
-//! known, no message stands for the output, and a line that tells of trouble is never dropped or cut.
+//! Escapes are gone before the first of them. Then: replace (line by line), match output (the first
+//! hit stands for everything), strip or keep lines, truncate lines, head and tail, most lines, on
+//! empty. If a run failed, or its status is unknown, no message replaces the output, and a line
+//! that tells of trouble is never dropped or cut.
 
 use super::super::sheet::{Ending, Written};
 use super::super::trouble::is_trouble;
@@ -53,7 +54,8 @@ impl Stages {
             (true, false) => Choice::Keep(set(&definition.keep_lines_matching)?),
             (false, false) => {
                 return Err(
-                    "strip_lines_matching and keep_lines_matching exclude each other".to_owned(),
+                    "strip_lines_matching and keep_lines_matching cannot be used together"
+                        .to_owned(),
                 );
             }
         };
@@ -130,7 +132,8 @@ impl Stages {
         for line in work.lines(text) {
             let mut line = std::borrow::Cow::Borrowed(line);
             for (pattern, replacement) in &self.replace {
-                // What a stage makes is charged, too: a replacement may be longer than what it replaces.
+                // What a stage produces is charged, too: a replacement may be longer than what it
+                // replaces.
                 if !work.charge(line.len() + 1) {
                     break;
                 }
@@ -172,7 +175,7 @@ impl Stages {
         Some(format!("{}…[+{dropped}]", line.get(..at)?))
     }
 
-    /// Which lines head, tail and the most of lines leave.
+    /// Which lines head, tail and the maximum leave.
     fn windowed<'a>(
         &self,
         chosen: &[&'a str],
@@ -195,7 +198,7 @@ impl Stages {
     }
 }
 
-/// The lines that stay, with a line in the place of those that don't.
+/// The lines that stay, with a line in place of those that do not.
 #[derive(Default)]
 struct Kept {
     text: String,
@@ -216,7 +219,8 @@ impl Kept {
 
     fn close_gap(&mut self) {
         if self.gap > 0 {
-            let _ = writeln!(self.text, "… {} lines left out …", self.gap);
+            let (gap, ending) = (self.gap, if self.gap == 1 { "" } else { "s" });
+            let _ = writeln!(self.text, "… {gap} line{ending} left out …");
             self.left_out += std::mem::take(&mut self.gap);
         }
     }

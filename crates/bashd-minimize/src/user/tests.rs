@@ -20,7 +20,7 @@ tail_lines = 1
 [[tests.deploy]]
 name = "waits are stripped, lines are cut"
 input = "waiting 1\nhost a is a host with a long name\nb\nc\nd\n"
-expected = "host a is a host wit…[+13]\nb\n… 1 lines left out …\nd\n"
+expected = "host a is a host wit…[+13]\nb\n… 1 line left out …\nd\n"
 
 [[tests.deploy]]
 name = "success in a line"
@@ -30,7 +30,7 @@ expected = "all hosts done"
 [[tests.deploy]]
 name = "a failure keeps its trouble"
 input = "waiting for error: disk full and more words\na\nb\nfailed: host c\nd\ne\n"
-expected = "waiting for error: disk full and more words\na\n… 1 lines left out …\nfailed: host c\n… 1 lines left out …\ne\n"
+expected = "waiting for error: disk full and more words\na\n… 1 line left out …\nfailed: host c\n… 1 line left out …\ne\n"
 exit = 1
 "#;
 
@@ -68,7 +68,7 @@ fn mistakes_are_named() {
         ),
         (
             "schema_version = 1\n[filters.a]\nmatch_command = \"a\"\nstrip_lines_matching = [\"a\"]\nkeep_lines_matching = [\"b\"]",
-            "exclude each other",
+            "cannot be used together",
         ),
         (
             "schema_version = 1\n[[tests.b]]\nname = \"x\"\ninput = \"\"\nexpected = \"\"",

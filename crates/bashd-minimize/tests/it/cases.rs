@@ -140,7 +140,8 @@ fn no_fact_is_lost() {
     assert!(lost.is_empty(), "{} facts are lost: {lost:#?}", lost.len());
 }
 
-/// A shown text, and its lines with the beginnings that stand before them and each with one place of its list.
+/// A shown text, and its lines with the beginnings that stand before them and each with one place
+/// of its list.
 pub(crate) struct Shown {
     text: String,
     expanded: String,

@@ -1,7 +1,8 @@
-//! Every filter on any text: never larger, nothing of a failure lost, the same when done again, whatever part of it is there.
+//! Every filter on any text: never larger, nothing of a failure lost, the same when done again,
+//! whatever part of it is there.
 //!
-//! The filters are those of the registry, each with the recorded texts of its own family and with what is made of them. One
-//! without such a text fails.
+//! The filters are those of the registry, each with the recorded texts of its own family and with
+//! what is made of them. One without such a text fails.
 
 use crate::cases::{Case, Shown, cases};
 use bashd_minimize::{Reach, Settings, Subject, filter_names, filter_of, minimize};
@@ -241,7 +242,8 @@ fn a_failure_loses_no_word() {
             .into_iter()
             .filter(|word| !shown.contains(word))
             .collect();
-        // Hashes of commits are shortened, and the filler words of a kind's lines are said once as its name.
+        // Hashes of commits are shortened, and the filler words of a kind's lines are said once as
+        // its name.
         let lost: Vec<String> = lost.into_iter().filter(|word| !is_filler(word)).collect();
         if !lost.is_empty() {
             losses.push(format!("{}/{} loses {lost:?}", case.tool, case.name));
@@ -250,7 +252,8 @@ fn a_failure_loses_no_word() {
     assert!(losses.is_empty(), "{losses:#?}");
 }
 
-/// Words that a filter says otherwise, that a kind's name stands for, or that say how long a passed test took.
+/// Words that a filter says otherwise, that a kind's name stands for, or that say how long a passed
+/// test took.
 fn is_filler(word: &str) -> bool {
     let is_hash = word.len() > 12 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = word.trim_end_matches('s').trim_end_matches('m');

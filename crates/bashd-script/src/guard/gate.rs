@@ -9,11 +9,11 @@ use crate::script::{Script, Shape};
 /// Everything that decides before a command runs.
 #[derive(Debug, Clone, Default)]
 pub struct Gate {
-    /// The rules that are on.
+    /// The enabled rules.
     pub guard: Guard,
-    /// Whether only commands that read may run.
+    /// Whether only read-only commands may run.
     pub safe_mode: SafeMode,
-    /// The rules by which another tool is suggested, if that is switched on.
+    /// The rules that suggest another tool, if enabled.
     pub interceptor: Option<Interceptor>,
     /// The other tools that the caller has.
     pub tools: Vec<String>,
@@ -23,11 +23,12 @@ pub struct Gate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Judgement {
-    /// Whether it may run. Of several objections the strictest counts, of equals the first.
+    /// Whether it may run. Of several objections the strictest counts; of equally strict ones, the
+    /// first.
     pub verdict: Verdict,
-    /// How it is to be run if it may.
+    /// How to run it, if it may run.
     pub form: Form,
-    /// The tool to use instead, where the interceptor objected.
+    /// The tool to use instead, if the interceptor objected.
     pub suggested_tool: Option<String>,
     /// What kind of script it is.
     pub shape: Shape,
@@ -39,13 +40,13 @@ impl Gate {
         self.guard.is_on() || self.safe_mode != SafeMode::Off || self.interceptor.is_some()
     }
 
-    /// Judges a command. The interceptor looks at the text as it was given, everything else at the text
-    /// to run.
+    /// Judges a command. The interceptor looks at the text as it was given, everything else at the
+    /// text to run.
     pub fn judge(&self, command: &Command) -> Judgement {
         self.judge_with(command, std::iter::empty())
     }
 
-    /// The same for a call that sets these variables for its command.
+    /// Judges a command of a call that sets these variables.
     pub fn judge_with<'a>(
         &self,
         command: &Command,
@@ -82,7 +83,7 @@ impl Gate {
 }
 
 impl Judgement {
-    /// What speaks against the command, if something does.
+    /// The objection to the command, if any.
     pub fn objection(&self) -> Option<&Objection> {
         match &self.verdict {
             Verdict::Allow => None,

@@ -1,4 +1,4 @@
-//! A call of git: its subcommand, whatever stands before it.
+//! A git command line: its subcommand, whatever precedes it.
 
 use crate::script::{Command, Part, Word};
 

@@ -1,9 +1,9 @@
-//! What may run: rules that decide before anything is started, over the parsed view of the script.
+//! What may run: rules that decide before anything starts, based on the parsed script.
 //!
-//! A rule is a file here and a line in [`RULES`]; a profile says which are on, the configuration adds
-//! to them, and users write their own ([`UserRule`]). Pure: a rule looks at a [`Script`] and has
-//! something against it, or not. It is a guardrail against slips, not a sandbox: what a program does
-//! once it runs, nobody sees here (`docs/guard.md` says what it can't see).
+//! A rule is a file here and a line in [`RULES`]; a profile says which are on, the configuration
+//! adds to them, and users write their own ([`UserRule`]). Pure: a rule looks at a [`Script`] and
+//! objects or not. The guard is a guardrail against slips, not a sandbox: it does not see what a
+//! program does once it runs (`docs/guard.md` lists what it cannot see).
 
 mod concern;
 mod gate;
@@ -38,14 +38,14 @@ use concern::Concern;
 pub enum Verdict {
     /// It may run.
     Allow,
-    /// It may run if somebody who is asked says so.
+    /// It may run if the approver agrees.
     Ask(Objection),
     /// It may not run.
     Deny(Objection),
 }
 
 impl Verdict {
-    /// The stricter of both; of two equally strict ones the first.
+    /// The stricter of the two; the first if they are equally strict.
     #[must_use]
     fn or_stricter(self, other: Self) -> Self {
         if other.strictness() > self.strictness() {
@@ -64,7 +64,7 @@ impl Verdict {
     }
 }
 
-/// Which rule has something against a script, and what.
+/// Which rule objects to a script, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Objection {
@@ -72,7 +72,7 @@ pub struct Objection {
     pub rule: String,
     /// The rule's message, one line.
     pub message: String,
-    /// The offending command in the text; the whole text if no one command is to blame.
+    /// The offending command in the text; the whole text if no single command is to blame.
     pub span: Option<Span>,
 }
 
@@ -80,7 +80,7 @@ pub struct Objection {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Its name, by which profiles and configuration switch it on.
+    /// The name that profiles and configuration use for it.
     pub name: &'static str,
     /// What it denies, in a few words for lists.
     pub denies: &'static str,
@@ -121,10 +121,10 @@ pub fn rule(name: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.name == name)
 }
 
-/// The rule that denies what is too long or too deeply nested to be judged; on if any other is.
+/// The rule that denies what is too long or too deeply nested to check; on if any other is.
 pub const WITHIN_BOUNDS: &str = "script_within_bounds";
 
-/// The rules that are on.
+/// The enabled rules.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     rules: Vec<&'static Rule>,
@@ -132,8 +132,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The compiled-in rules of these names, and the user's own. Unknown names are passed over: who
-    /// reads them checks them.
+    /// The compiled-in rules of these names, and the user's own. Unknown names are skipped: whoever
+    /// reads the names checks them.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, own: &[UserRule]) -> Self {
         let mut rules: Vec<&'static Rule> = Vec::new();
         for rule in names.into_iter().filter_map(rule) {
@@ -165,7 +165,7 @@ impl Guard {
             .iter()
             .filter_map(|rule| rule.verdict(script, text));
         let bound = script.bound.map(beyond_bounds);
-        // What was read speaks first: its message says more than that of the bound.
+        // What was read speaks first: its message says more than the one about the limit.
         let verdicts = verdicts.chain(own).chain(bound);
         verdicts.fold(Verdict::Allow, Verdict::or_stricter)
     }
@@ -192,9 +192,9 @@ impl Rule {
 
 fn beyond_bounds(bound: Bound) -> Verdict {
     let message = match bound {
-        Bound::Size => "the script is too long to be judged; write it to a file and run that",
+        Bound::Size => "the script is too long to check; write it to a file and run the file",
         Bound::Depth => {
-            "the script is nested too deeply to be judged; write it to a file and run that"
+            "the script is nested too deeply to check; write it to a file and run the file"
         }
     };
     Verdict::Deny(Objection {

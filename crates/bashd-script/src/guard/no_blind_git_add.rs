@@ -1,4 +1,4 @@
-//! `no_blind_git_add`: everything is staged, and with it what nobody meant to commit.
+//! `no_blind_git_add`: stages everything, including what nobody meant to commit.
 
 use super::options::{has_short, is_long, operands};
 use super::{Concern, Judge, Rule, paths};
@@ -40,7 +40,7 @@ fn is_everything(word: &Word) -> bool {
     let Some(text) = word.literal_or_glob() else {
         return false;
     };
-    // Quoted or not: git matches `*` itself where the shell does not.
+    // Quoted or not: git itself matches a `*` that the shell does not.
     let text = text
         .strip_prefix(":(top)")
         .or_else(|| text.strip_prefix(":/"))
@@ -51,7 +51,7 @@ fn is_everything(word: &Word) -> bool {
     !text.starts_with('/') && components.all(paths::matches_all_names)
 }
 
-/// `:!x`, `:^x`, `:(exclude)x`: everything but x, if nothing else is named.
+/// `:!x`, `:^x`, `:(exclude)x`: everything except x, if nothing else is named.
 fn is_exclusion(word: &Word) -> bool {
     let text = word.known_beginning();
     [":!", ":^", ":(exclude"]

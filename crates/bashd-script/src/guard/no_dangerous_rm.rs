@@ -1,4 +1,4 @@
-//! `no_dangerous_rm`: the root, a home, a repository, or everything here is gone.
+//! `no_dangerous_rm`: deletes the root, a home, a repository, or everything here.
 
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, Start, could_match, matches_all_names};

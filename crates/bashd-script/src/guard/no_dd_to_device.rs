@@ -7,7 +7,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_dd_to_device",
     denies: "dd of=/dev/…",
-    message: "permission denied: dd to a device is not allowed. Write to a regular file",
+    message: "permission denied: writing to a device with dd is not allowed. Write to a regular file",
     judge: Judge::Each(&[Concern::Programs {
         names: &["dd", "gdd"],
         offends,

@@ -1,4 +1,4 @@
-//! `no_find_delete`: find walks the whole system or a whole home, and deletes.
+//! `no_find_delete`: find deletes across the whole system or a whole home.
 
 use super::paths::Path;
 use super::{Concern, Judge, Rule};
@@ -6,8 +6,8 @@ use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_find_delete",
-    denies: "find over / or a home directory with -delete or -exec rm",
-    message: "permission denied: find with -delete over the root or a home directory is not allowed. Name a directory below it",
+    denies: "find with -delete or -exec rm in / or a home directory",
+    message: "permission denied: deleting with find in / or a home directory is not allowed. Name a subdirectory",
     judge: Judge::Each(&[Concern::Programs {
         names: &["find", "gfind"],
         offends,

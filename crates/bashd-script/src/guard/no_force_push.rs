@@ -1,4 +1,4 @@
-//! `no_force_push`: history that others have is overwritten.
+//! `no_force_push`: overwrites history that others have.
 
 use super::options::{has_short, is_long};
 use super::{Concern, Judge, Rule};

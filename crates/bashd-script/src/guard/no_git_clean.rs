@@ -1,4 +1,4 @@
-//! `no_git_clean`: files that git does not know are gone, with directories or ignored ones.
+//! `no_git_clean`: deletes untracked files, with directories or ignored ones.
 
 use super::options::{has_short, is_long};
 use super::{Concern, Judge, Rule};
@@ -7,7 +7,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_git_clean",
     denies: "git clean -f with -d, -x or -X",
-    message: "permission denied: git clean -fdx deletes untracked files for good. Look with git clean -n, then remove files by name",
+    message: "permission denied: git clean -fdx permanently deletes untracked files. Preview with git clean -n, then remove files by name",
     judge: Judge::Each(&[Concern::Git {
         subcommands: &["clean"],
         offends,

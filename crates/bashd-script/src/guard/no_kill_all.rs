@@ -1,4 +1,4 @@
-//! `no_kill_all`: every process of the user is ended.
+//! `no_kill_all`: kills every process of the user.
 
 use super::{Concern, Judge, Rule};
 use crate::script::Word;
@@ -6,7 +6,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_kill_all",
     denies: "kill -9 -1, killall5",
-    message: "permission denied: this would end every process of the user. Name the process",
+    message: "permission denied: this would kill every process of the user. Name the process",
     judge: Judge::Each(&[
         Concern::Programs {
             names: &["kill"],

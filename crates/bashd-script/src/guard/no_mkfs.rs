@@ -1,4 +1,4 @@
-//! `no_mkfs`: a new file system where an old one was.
+//! `no_mkfs`: creates a file system over an existing one.
 
 use super::{Concern, Judge, Rule};
 use crate::script::Word;
@@ -6,7 +6,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_mkfs",
     denies: "mkfs, mkfs.*, mke2fs, mkswap, wipefs -a",
-    message: "permission denied: making a file system destroys what is on the device",
+    message: "permission denied: creating a file system destroys everything on the device",
     judge: Judge::Each(&[
         Concern::Programs {
             names: &["mkfs", "mkfs.*", "mke2fs", "mkswap"],

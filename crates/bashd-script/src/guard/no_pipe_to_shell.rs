@@ -1,4 +1,4 @@
-//! `no_pipe_to_shell`: what the network sends is run unread.
+//! `no_pipe_to_shell`: runs what the network sends, unread.
 
 use super::{Judge, Rule};
 use crate::script::{Command, Construct, Part, Script, Span, Word};
@@ -6,7 +6,7 @@ use crate::script::{Command, Construct, Part, Script, Span, Word};
 pub(super) const RULE: Rule = Rule {
     name: "no_pipe_to_shell",
     denies: "curl or wget into a shell: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
-    message: "permission denied: running what was just downloaded is not allowed. Save it to a file, read it, then run it",
+    message: "permission denied: running a download directly is not allowed. Save it to a file, read it, then run it",
     judge: Judge::Whole(judge),
 };
 

@@ -1,4 +1,4 @@
-//! `no_recursive_chmod`: rights or owners of the whole system are changed.
+//! `no_recursive_chmod`: changes permissions or ownership of the whole system.
 
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;
@@ -8,7 +8,7 @@ use crate::script::Word;
 pub(super) const RULE: Rule = Rule {
     name: "no_recursive_chmod",
     denies: "chmod, chown or chgrp -R on /",
-    message: "permission denied: changing rights or owners of everything below the root is not allowed. Name a directory below it",
+    message: "permission denied: changing permissions or ownership of everything under / is not allowed. Name a subdirectory",
     judge: Judge::Each(&[Concern::Programs {
         names: &["chmod", "chown", "chgrp"],
         offends,

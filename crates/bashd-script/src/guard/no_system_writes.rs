@@ -1,4 +1,4 @@
-//! `no_system_writes`: accounts, rights or whole disks are overwritten.
+//! `no_system_writes`: overwrites accounts, permissions or whole disks.
 
 use super::options::operands;
 use super::{Concern, Judge, Rule};
@@ -6,7 +6,7 @@ use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
-    denies: "writes to /etc/passwd and its kin, and to block devices",
+    denies: "writes to account files such as /etc/passwd, and to block devices",
     message: "permission denied: writing to account files or block devices is not allowed",
     judge: Judge::Each(&[
         Concern::Written(is_system),
@@ -34,12 +34,12 @@ const FILES: [&str; 6] = [
     "/etc/fstab",
 ];
 
-/// How the names of block devices begin.
+/// Prefixes of the names of block devices.
 const BLOCK_DEVICES: [&str; 12] = [
     "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/", "dm-", "md", "loop", "rdisk",
 ];
 
-/// Devices that lose nothing when they are written.
+/// Devices that lose nothing when written to.
 pub(super) fn is_harmless_device(path: &str) -> bool {
     let name = path.strip_prefix("/dev/").unwrap_or_default();
     let harmless = [
@@ -67,7 +67,7 @@ fn edits_in_place(words: &[Word]) -> bool {
 
 fn is_system(word: &Word) -> bool {
     let path = word.known_beginning();
-    // Nothing else comes of it, however many slashes there are.
+    // It remains the same path, however many slashes there are.
     if !path.starts_with('/') {
         return false;
     }

@@ -4,7 +4,7 @@ use crate::script::Word;
 
 /// Whether a word is a cluster of short options (`-rf`) with one of these letters in it.
 ///
-/// `values` are letters that take a value: what comes after them in the cluster is not letters.
+/// `values` are letters that take a value: what follows them in the cluster is not letters.
 pub(super) fn has_short(word: &Word, letters: &str, values: &str) -> bool {
     let text = word.known_beginning();
     let Some(cluster) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else {
@@ -15,10 +15,10 @@ pub(super) fn has_short(word: &Word, letters: &str, values: &str) -> bool {
     until_value.any(|letter| letters.contains(letter))
 }
 
-/// Whether a word is a long option (`--recursive`), or enough of its beginning.
+/// Whether a word is a long option (`--recursive`), or a sufficient prefix of it.
 ///
-/// `least` is how many letters tell it from the program's other options. A value (`=…`) makes it
-/// another word: none of the options that are looked for takes one.
+/// `least` is the number of letters that distinguish it from the program's other options. A value
+/// (`=…`) makes it another word: none of the options in question takes one.
 pub(super) fn is_long(word: &Word, name: &str, least: usize) -> bool {
     let given = word.known().and_then(|text| text.strip_prefix("--"));
     given.is_some_and(|given| given.len() >= least && name.starts_with(given))

@@ -1,8 +1,8 @@
-//! Paths in words: where they lead, as far as the text tells.
+//! Paths in words: where they lead, as far as the text shows.
 
 use crate::script::{Part, Word};
 
-/// Stands for what is not known in a path.
+/// Stands for an unknown part of a path.
 const UNKNOWN: char = '\u{FFFC}';
 
 /// What a word names as a path.
@@ -10,7 +10,8 @@ const UNKNOWN: char = '\u{FFFC}';
 pub(super) struct Path {
     /// Where it begins.
     pub(super) start: Start,
-    /// The names in it, without empty ones and `.`; a `..` takes the one before it away if that is known.
+    /// Its components, without empty ones and `.`; a `..` removes the one before it if that is
+    /// known.
     pub(super) components: Vec<String>,
 }
 
@@ -23,12 +24,12 @@ pub(super) enum Start {
     Home,
     /// In the working directory.
     Here,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
 impl Path {
-    /// Reads a word as a path. Pattern characters that are quoted get a backslash in [`Self::components`].
+    /// Reads a word as a path. Quoted pattern characters get a backslash in [`Self::components`].
     pub(super) fn of(word: &Word) -> Self {
         let (start, text) = match (word.after_home(), word.parts.split_first()) {
             (Some(rest), _) => (Start::Home, flat(rest)),
@@ -88,7 +89,7 @@ impl Path {
     }
 }
 
-/// Parts as one text: literal pattern characters escaped, unknown parts as one character.
+/// Joins parts into one text: literal pattern characters escaped, unknown parts as one character.
 fn flat(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
@@ -111,7 +112,8 @@ fn flat(parts: &[Part]) -> String {
     text
 }
 
-/// Whether a pattern matches every name, or every hidden one: `*`, `**`, `.*`, `.??*`, `[!.]*`, `!(x)`.
+/// Whether a pattern matches every name, or every hidden one: `*`, `**`, `.*`, `.??*`, `[!.]*`,
+/// `!(x)`.
 pub(super) fn matches_all_names(pattern: &str) -> bool {
     if pattern.starts_with("!(") {
         return true;
@@ -141,7 +143,7 @@ pub(super) fn could_match(pattern: &str, name: &str) -> bool {
     }
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
-    // Which beginnings of the name the pattern so far can match.
+    // Which prefixes of the name the pattern so far can match.
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;
     let mut at = 0;

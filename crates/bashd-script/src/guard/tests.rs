@@ -1,4 +1,4 @@
-//! Small facts about the rules; the bulk of the cases is data, in `tests/cases/guard/`.
+//! Small facts about the rules; most cases are data, in `tests/cases/guard/`.
 
 use super::*;
 

@@ -5,7 +5,7 @@ use super::{Objection, Verdict};
 use crate::script::{Command, Part, Script, Span, Word};
 use serde::Deserialize;
 
-/// A rule of the user's own.
+/// A user's own rule.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -20,19 +20,20 @@ pub struct UserRule {
     /// Names of programs, any of which matches.
     #[serde(default)]
     pub command: Names,
-    /// The words after the program that are not options; any of these rows of words matches.
+    /// The words after the program that are not options; any of these sequences matches.
     #[serde(default)]
     pub subcommand: Names,
-    /// Options, all of which must be there: `-f` is also found in `-rf`, `--force` is not in `--forced`.
+    /// Options, all of which must be present: `-f` is also found in `-rf`, `--force` is not in
+    /// `--forced`.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Beginnings of paths: an argument or a file that is written lies in one of them.
+    /// Path prefixes: an argument or a written file lies below one of them.
     #[serde(default)]
     pub paths: Vec<String>,
     /// A pattern over the whole text, instead of the parsed view.
     #[serde(default)]
     pub regex: Option<Pattern>,
-    /// Scripts that tell what it means; checked when the configuration is read.
+    /// Scripts that show what it means; checked when the configuration is read.
     #[serde(default)]
     pub examples: Examples,
 }
@@ -41,9 +42,9 @@ pub struct UserRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It may run, as far as this rule goes: a stricter rule wins.
+    /// It may run, as far as this rule is concerned: a stricter rule wins.
     Allow,
-    /// Somebody is asked.
+    /// The approver is asked.
     Ask,
     /// It may not run.
     Deny,
@@ -97,7 +98,7 @@ impl TryFrom<String> for Pattern {
 }
 
 impl UserRule {
-    /// Says what is wrong with the rule, if something is: it matches nothing, or not what its
+    /// Describes what is wrong with the rule, if anything: it matches nothing, or not what its
     /// examples say.
     pub fn problem(&self) -> Option<String> {
         let has_view = !self.command.0.is_empty()
@@ -105,7 +106,7 @@ impl UserRule {
             || !self.flags.is_empty()
             || !self.paths.is_empty();
         if has_view == self.regex.is_some() {
-            let problem = "must match by command, subcommand, flags and paths, or else by regex";
+            let problem = "must match either by command, subcommand, flags and paths, or by regex";
             return Some(format!("rule `{}` {problem}", self.name));
         }
         if self.message.is_empty() && self.decision != Decision::Allow {
@@ -122,7 +123,7 @@ impl UserRule {
         match (missed, caught) {
             (Some(text), _) => Some(format!("rule `{name}` does not match its example {text:?}")),
             (None, Some(text)) => Some(format!(
-                "rule `{name}` matches {text:?}, which its examples rule out"
+                "rule `{name}` matches {text:?}, which its examples say it should not"
             )),
             (None, None) => None,
         }

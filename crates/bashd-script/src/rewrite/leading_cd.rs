@@ -1,14 +1,14 @@
 //! A leading `cd DIR &&` becomes the working directory, if DIR is one plain word.
 //!
-//! What bash would expand, match or refuse stays where it is: bash knows best. So does a list in the
-//! background, whose `cd` is that of another shell.
+//! What bash would expand, match or refuse is left alone: bash knows best. So is a list in the
+//! background, whose `cd` happens in another shell.
 
 use super::{Command, LeadingCd};
 use crate::script::Script;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// Lifts it off, if there is one.
+/// Removes it, if there is one.
 pub fn lift(command: &mut Command) {
     let Some((directory, start)) = split(&command.to_run) else {
         return;
@@ -27,7 +27,7 @@ pub fn lift(command: &mut Command) {
     command.to_run = rest;
 }
 
-/// The directory, and where the command behind it begins.
+/// The directory, and where the command after it begins.
 fn split(text: &str) -> Option<(String, usize)> {
     let after_blanks = text.trim_start();
     let after_name = after_blanks.strip_prefix("cd")?;
@@ -45,7 +45,7 @@ fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
 }
 
-/// One shell word with its quotes removed, and what follows it. `None` where it is not plain.
+/// One shell word with its quotes removed, and what follows it. `None` if it is not plain.
 fn word(text: &str) -> Option<(String, &str)> {
     let mut word = String::new();
     let mut characters = text.char_indices().peekable();
@@ -72,7 +72,7 @@ fn word(text: &str) -> Option<(String, &str)> {
         }
     }
     let is_quoted_tilde = word.starts_with('~') && !text.starts_with('~');
-    // `cd -`, `cd -P`: bash's to understand.
+    // `cd -`, `cd -P`: left to bash.
     if word.is_empty() || word.starts_with('-') || is_quoted_tilde {
         return None;
     }

@@ -19,18 +19,19 @@ pub struct Command {
     pub given: String,
     /// As the shell gets it.
     pub to_run: String,
-    /// The `cd DIR &&` that stood before it and is the working directory now.
+    /// The leading `cd DIR &&` that is the working directory now.
     pub leading_cd: Option<LeadingCd>,
     /// Which lines of the whole output are shown.
     pub lines: LineLimits,
 }
 
-/// A `cd DIR &&` that was lifted off a command.
+/// A `cd DIR &&` that was removed from a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeadingCd {
-    /// The directory, quotes removed; a `~` at its beginning stands for the home directory.
+    /// The directory, quotes removed; a leading `~` stands for the home directory.
     pub directory: String,
-    /// What was lifted, as it was written. A shell that lives on runs it, to stay in that directory.
+    /// What was removed, as it was written. A shell that lives on runs it, to stay in that
+    /// directory.
     pub text: String,
 }
 

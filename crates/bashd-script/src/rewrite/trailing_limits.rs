@@ -1,17 +1,17 @@
 //! A trailing `| tail -n N` becomes a limit on the lines that are shown.
 //!
-//! `tail` runs as `cat`, whatever that is an alias of, so that the whole output is kept and the status stays as
-//! written. `head` stays where it is, because it ends what writes to it; an explicit limit takes the place of its
-//! count. Only a script whose whole output passes that pipeline is touched: of `make; ls | tail -n 3` the limit
-//! would hide what `make` said.
+//! `tail` runs as `cat`, whatever it is an alias of, so that the whole output is kept and the
+//! status stays as written. `head` stays, because it ends the program that writes to it; an
+//! explicit limit replaces its count. Only a script whose whole output passes through that pipeline
+//! is changed: in `make; ls | tail -n 3` the limit would hide what `make` printed.
 
 use super::Command;
 use super::LineLimits;
 use crate::script::{self, Construct, Joint, Origin, Readings, RedirectOperator, Script, Span};
 use std::num::NonZeroU64;
 
-/// Builtins that write nothing when they succeed, if they have arguments, and letters of options with which they do,
-/// or have the shell do so.
+/// Builtins that write nothing when they succeed with arguments, and the option letters that make
+/// them, or the shell, write.
 const SILENT: [(&str, &str); 6] = [
     ("cd", ""),
     ("export", "pf"),
@@ -34,7 +34,7 @@ enum Program {
     Tail,
 }
 
-/// Takes the limit of a trailing `head` or `tail` over.
+/// Takes over the limit of a trailing `head` or `tail`.
 pub fn take(command: &mut Command) {
     let Some(limiter) = find(&command.to_run) else {
         return;
@@ -53,7 +53,7 @@ pub fn take(command: &mut Command) {
 }
 
 fn find(text: &str) -> Option<Limiter> {
-    // Most commands have none: nothing else costs them anything.
+    // Most commands have none, and pay nothing more.
     let last_stage = text.rsplit('|').next()?;
     read(last_stage.trim_start_matches('&').trim())?;
     let script = Script::parse(text);
@@ -75,7 +75,7 @@ fn find(text: &str) -> Option<Limiter> {
     })
 }
 
-/// Program and count of `head -n 5`, `tail -5` and their like; every other spelling is left alone.
+/// Program and count of `head -n 5`, `tail -5` and the like; every other spelling is left alone.
 fn read(command: &str) -> Option<(Program, NonZeroU64)> {
     let mut words = command.split_ascii_whitespace();
     let program = match words.next()? {
@@ -98,7 +98,7 @@ fn read(command: &str) -> Option<(Program, NonZeroU64)> {
     Some((program, count.parse().ok()?))
 }
 
-/// Whether everything that the script writes passes the pipeline of its last command.
+/// Whether everything that the script writes passes through the pipeline of its last command.
 fn is_all_there_is(text: &str, script: &Script, last: &script::Command) -> bool {
     let is_readable = script.bound.is_none()
         && script.readings != Readings::ScanOnly
@@ -108,7 +108,8 @@ fn is_all_there_is(text: &str, script: &Script, last: &script::Command) -> bool 
         .commands
         .iter()
         .filter(|command| command.origin == Origin::Written);
-    // A directory may be missing, and what bash says of that must be seen if the pipeline runs all the same.
+    // A directory may be missing, and bash's message about it must be visible if the pipeline runs
+    // anyway.
     let mut may_have_failed = false;
     let goes_on_only_after = |command: &script::Command| {
         let rest = text.get(command.span.end..);
@@ -118,7 +119,7 @@ fn is_all_there_is(text: &str, script: &Script, last: &script::Command) -> bool 
         && written.all(|command| {
             let is = |program| command.words.first().is_some_and(|name| name.is(program));
             let is_inside = command.place.outermost_pipeline == last.place.outermost_pipeline;
-            // What it measures is told past the pipe.
+            // `time` reports past the pipe.
             if is_inside && !is("time") {
                 return true;
             }
@@ -148,9 +149,9 @@ fn is_silent(command: &script::Command) -> bool {
 fn has_silent_arguments(command: &script::Command, name: &str, loud: &str) -> bool {
     let mut arguments = command.arguments().iter().map(script::Word::known);
     let may_stand = match arguments.clone().next() {
-        // With names alone it tells how they are set.
+        // With names alone it prints how they are set.
         Some(first) if name == "shopt" => matches!(first, Some("-s" | "-u")),
-        // A directory that `CDPATH` leads to is told.
+        // A directory found through `CDPATH` is printed.
         Some(_) => name != "cd" || command.assignments.is_empty(),
         None => false,
     };

@@ -1,13 +1,13 @@
-//! How some names begin, for what is asked of every command and has to say no quickly.
+//! Prefixes of names, for questions about every command that must answer no quickly.
 
-/// Beginnings of names by their first two letters: a row for the first, a bit for the second.
+/// Prefixes of names by their first two letters: a row for the first, a bit for the second.
 pub(crate) struct Beginnings([u32; 32]);
 
 impl Beginnings {
-    /// Those of no name.
+    /// The prefixes of no name.
     pub(crate) const NONE: Self = Self([0; 32]);
 
-    /// The same, and those of these names.
+    /// Adds the prefixes of these names.
     pub(crate) const fn and(mut self, names: &[&str]) -> Self {
         let mut rest = names;
         while let [name, after @ ..] = rest {
@@ -19,11 +19,12 @@ impl Beginnings {
         self
     }
 
-    /// Whether a name may begin like one of them, or be one. Where the answer is no, it surely does not.
+    /// Whether a name may begin like one of them, or be one. If the answer is no, it certainly does
+    /// not.
     pub(crate) fn may_have(&self, name: &str) -> bool {
         match name.as_bytes() {
             [first, second, ..] => self.0[row(*first)] & bit(*second) != 0,
-            // One letter tells too little.
+            // One letter says too little.
             _ => true,
         }
     }

@@ -1,4 +1,4 @@
-//! Brace expansion, and the making of words from the pieces that were read.
+//! Brace expansion, and building words from the pieces that were read.
 
 use super::few::Few;
 use super::view::Span;
@@ -33,10 +33,10 @@ impl Piece {
     }
 }
 
-/// Nesting and rows of braces up to which they are expanded.
+/// How deep braces may nest, and how many may follow each other, to be expanded.
 const MOST_BRACES: usize = 16;
 
-/// Words that one word may become if its braces are multiplied.
+/// Most words that one word may become when its braces are multiplied.
 const MOST_WORDS: usize = 512;
 
 /// The word without brace expansion.
@@ -66,7 +66,7 @@ pub(super) fn into_words(pieces: Few<Piece>, span: Span, words: &mut Vec<Word>) 
     }
 }
 
-/// All alternatives of a row of pieces, or nothing if they are too many.
+/// All alternatives of a sequence of pieces, or `None` if there are too many.
 fn expand(pieces: &[Piece], depth: usize, most: usize) -> Option<Vec<Vec<Part>>> {
     if depth > MOST_BRACES {
         return None;
@@ -108,7 +108,7 @@ fn expand(pieces: &[Piece], depth: usize, most: usize) -> Option<Vec<Vec<Part>>>
 struct Group {
     open: usize,
     close: usize,
-    /// None for a sequence such as `{1..9}`.
+    /// `None` for a sequence such as `{1..9}`.
     commas: Vec<usize>,
 }
 
@@ -138,7 +138,7 @@ fn first_group(pieces: &[Piece]) -> Option<Group> {
                 if is_expanded && is_before {
                     found = Some(group);
                 }
-                // Nothing open that could still enclose it: this is the first.
+                // Nothing is open that could still enclose it: this is the first.
                 if open.is_empty() && found.is_some() {
                     return found;
                 }
@@ -158,7 +158,7 @@ fn is_sequence(inner: &[Piece]) -> bool {
         .is_some_and(|(first, last)| is_end(first) && is_end(last))
 }
 
-/// Joins the parts; a `[` that no `]` follows is text, and so is a tilde that is not first.
+/// Joins the parts; a `[` without a later `]` is text, and so is a tilde that is not first.
 fn finish(parts: Few<Part>, span: Span) -> Word {
     if let [Part::Text(_) | Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. }] = &*parts
     {

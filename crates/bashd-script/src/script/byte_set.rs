@@ -1,13 +1,13 @@
-//! Sets of bytes, for loops that ask of every byte of a text whether it is one of a few.
+//! Sets of bytes, for loops that check every byte of a text against a few.
 
-/// What means something in double quotes.
+/// What has a meaning in double quotes.
 pub(super) static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`");
 
 /// What names of variables are made of.
 pub(super) static NAME: ByteSet =
     ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 
-/// A set of bytes. A look into a table, where a search in a list would be a call for each byte.
+/// A set of bytes: a table lookup, where searching a list would be a call for each byte.
 pub(super) struct ByteSet([bool; 256]);
 
 impl ByteSet {
@@ -27,7 +27,7 @@ impl ByteSet {
         self.0[byte as usize]
     }
 
-    /// How many bytes of a text, from its start on, are of them.
+    /// How many leading bytes of a text are in the set.
     pub(super) fn run_in(&self, text: &[u8]) -> usize {
         let first = text.iter().position(|byte| !self.contains(*byte));
         first.unwrap_or(text.len())

@@ -1,7 +1,7 @@
 //! Variables whose value is plain from the text: `d=/; rm -rf $d`.
 //!
-//! In the order of the text, an assignment replaces what is known; inside a condition, a loop's body
-//! or a function it is one more possibility, since nobody knows whether it runs. A word with several
+//! In text order, an assignment replaces what is known; inside a condition, a loop's body or a
+//! function it adds a possibility, since it is unknown whether it runs. A word with several
 //! possibilities becomes several words.
 
 use super::few::Few;
@@ -12,15 +12,15 @@ use std::collections::HashMap;
 /// Possible values of one variable, and words that one word may become.
 const MOST_POSSIBILITIES: usize = 32;
 
-/// Bytes and parts of a value that is followed: longer ones are data. Without a bound, `x=$x$x` would double
-/// and double.
+/// Most bytes and parts of a value that is followed: longer ones are data. Without a bound,
+/// `x=$x$x` would double and double.
 const MOST_VALUE_BYTES: usize = 256;
 const MOST_VALUE_PARTS: usize = 4;
 
-/// Variables in one word that are followed.
+/// Most variables in one word that are followed.
 const MOST_VARIABLES: usize = 64;
 
-/// Variables that are handed on to a script inside the script: above that, none is.
+/// Most variables that are passed on to an inner script: with more, none is.
 const MOST_HANDED_ON: usize = 64;
 
 /// Builtins whose arguments are assignments.
@@ -29,14 +29,14 @@ const DECLARING: [&str; 5] = ["export", "declare", "local", "readonly", "typeset
 /// Builtins that change the variables that their arguments name.
 const CHANGING: [&str; 6] = ["read", "unset", "mapfile", "readarray", "printf", "getopts"];
 
-/// What is known of variables at some place of the text.
+/// What is known about variables at some place of the text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants {
     values: HashMap<Text, Vec<Word>>,
 }
 
 impl Constants {
-    /// The same for a script that runs here, with positional parameters of its own.
+    /// The same knowledge for a script that runs here, with its own positional parameters.
     pub(super) fn hand_on(&self, own: &[Assignment], positional: Option<&[Word]>) -> Self {
         let mut handed_on = if self.values.len() > MOST_HANDED_ON {
             Self::default()
@@ -60,7 +60,7 @@ impl Constants {
         handed_on
     }
 
-    /// Puts known values into a command's words; tells whether there was any variable.
+    /// Puts known values into a command's words; returns whether there was any variable.
     pub(super) fn fill(&self, command: &mut Command) -> bool {
         let is_variable = |part: &Part| matches!(part, Part::Variable { .. });
         let has_variable = |word: &Word| word.parts.iter().any(is_variable);
@@ -90,7 +90,7 @@ impl Constants {
         is_filled
     }
 
-    /// Whether anything stands for a part of the word: in most there is nothing to fill in.
+    /// Whether anything can be filled in for a part of the word: in most words there is nothing.
     fn can_fill(&self, word: &Word) -> bool {
         word.parts.iter().any(|part| match part {
             Part::Variable { name, fallback, .. } => {
@@ -100,7 +100,7 @@ impl Constants {
         })
     }
 
-    /// Takes note of what a command assigns.
+    /// Records what a command assigns.
     pub(super) fn learn(&mut self, command: &Command) {
         let maybe = is_conditional(command);
         if command.words.is_empty() {
@@ -170,7 +170,7 @@ impl Constants {
         }
     }
 
-    /// A word that stays one: filled only where the value is the only one.
+    /// A word that stays one: filled in only if the value is the only one.
     fn fill_one(&self, word: &mut Word) {
         if self.can_fill(word)
             && let Ok([filled]) = <[Word; 1]>::try_from(self.fill_word(word.clone(), true))
@@ -220,7 +220,7 @@ impl Constants {
         words
     }
 
-    /// The values that stand for a part, if it is a variable of which something is known.
+    /// The possible values of a part, if it is a variable about which something is known.
     fn choices(&self, part: &Part, is_name: bool) -> Option<(Vec<Word>, bool)> {
         let Part::Variable {
             name,
@@ -257,7 +257,7 @@ fn is_data(word: &Word) -> bool {
     word.parts.len() > MOST_VALUE_PARTS || word.size() > MOST_VALUE_BYTES
 }
 
-/// Whether nobody knows if the command runs before what comes after it.
+/// Whether it is unknown if the command runs before what comes after it.
 fn is_conditional(command: &Command) -> bool {
     let inside = command.place.inside;
     [Construct::Condition, Construct::Loop, Construct::Function]
@@ -279,7 +279,7 @@ fn push_to_last(row: &mut [Word], part: Part) {
     }
 }
 
-/// Appends a value: as it is in quotes, else split at blanks and with its patterns alive.
+/// Appends a value: as it is inside quotes, otherwise split at blanks and with its patterns active.
 fn splice(row: &mut Vec<Word>, value: &Word, quoted: bool) {
     for part in &value.parts {
         match part {
@@ -313,7 +313,7 @@ fn splice_unquoted(row: &mut Vec<Word>, text: &str) {
             row.push(next);
         }
     }
-    // A blank at the end begins no word.
+    // A trailing blank begins no word.
     if row.len() > 1
         && text.ends_with([' ', '\t', '\n'])
         && row.last().is_some_and(|last| last.parts.is_empty())

@@ -8,11 +8,11 @@ use super::view::{Construct, Readings, Span};
 use super::word::{Part, Text};
 use super::word_reader::{Pieces, Quoting};
 
-/// Bytes that may mean something in arithmetic.
+/// Bytes that may have a meaning in arithmetic.
 static SPECIAL_IN_ARITHMETIC: ByteSet = ByteSet::of(b"()'\"\\$`");
 
 impl Reader<'_> {
-    /// An expansion, from its `$` on.
+    /// An expansion, starting at its `$`.
     pub(super) fn read_dollar(&mut self, pieces: &mut Pieces, quoting: Quoting) {
         let quoted = quoting.is_quoted();
         match self.peek_at(1) {
@@ -74,7 +74,7 @@ impl Reader<'_> {
             .is_some_and(|byte| is_name_byte(byte) || b"@*#?-$!".contains(&byte))
         {
             self.skip_name();
-            // Positional parameters have as many digits as they like in braces.
+            // In braces, positional parameters may have any number of digits.
             while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
                 self.skip(1);
             }
@@ -100,7 +100,7 @@ impl Reader<'_> {
         pieces.part(part);
     }
 
-    /// Reads what is left of an expansion, up to its closing byte; the text, if that is known.
+    /// Reads the rest of an expansion, up to its closing byte; returns the text, if known.
     fn read_to(&mut self, close: u8, quoting: Quoting) -> Option<Text> {
         let mut inner = Pieces::default();
         self.nested_expansion(|reader| {
@@ -137,7 +137,7 @@ impl Reader<'_> {
         word.known().map(Text::from)
     }
 
-    /// Expansions inside expansions: not a place where commands stand, but as deep.
+    /// Expansions inside expansions: commands do not stand there, but the depth counts.
     fn nested_expansion(&mut self, read: impl FnOnce(&mut Self)) {
         let constructs = self.constructs;
         let function_comes = self.function_comes;
@@ -152,7 +152,7 @@ impl Reader<'_> {
         self.function_comes = function_comes;
     }
 
-    /// `${ commands; }`, from after its brace on.
+    /// `${ commands; }`, starting after its brace.
     fn read_brace_substitution(&mut self) {
         self.skip(usize::from(self.peek() == Some(b'|')));
         let pending = std::mem::take(&mut self.pending);
@@ -206,7 +206,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a script that does not stand in the text as it is.
+    /// Reads a script that does not appear in the text literally.
     fn read_apart(&mut self, script: &str, span: Span) {
         self.nested(Construct::Substitution, |outer| {
             outer.spend(script.len());
@@ -226,7 +226,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads `((…))` if it is arithmetic to its end, else nothing.
+    /// Reads `((…))` if it is arithmetic to its end, otherwise nothing.
     pub(super) fn try_arithmetic(&mut self, parentheses: usize) -> bool {
         let start = self.position;
         let (commands, pending) = (self.commands.len(), self.pending.len());
@@ -245,7 +245,7 @@ impl Reader<'_> {
         false
     }
 
-    /// Reads to `))`; tells whether that came.
+    /// Reads to `))`; returns whether it was found.
     fn read_arithmetic(&mut self) -> bool {
         let mut scratch = Pieces::default();
         let mut open = 0_usize;

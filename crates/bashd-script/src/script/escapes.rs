@@ -1,10 +1,10 @@
-//! Escapes that have rules of their own: `$'…'` and backticks; and output that is plain from the text.
+//! Escapes with their own rules: `$'…'` and backticks; and output that is plain from the text.
 
 use super::view::Command;
 use super::word::{Part, Text};
 use super::word_reader::Quoting;
 
-/// Decodes the inside of `$'…'`; also how many bytes that is, with the closing quote.
+/// Decodes the inside of `$'…'`; also returns how many bytes that is, with the closing quote.
 pub(super) fn ansi_c(rest: &[u8]) -> (String, usize) {
     let mut text = Vec::new();
     let mut at = 0;
@@ -19,7 +19,7 @@ pub(super) fn ansi_c(rest: &[u8]) -> (String, usize) {
     (String::from_utf8_lossy(&text).into_owned(), at)
 }
 
-/// Decodes what comes after a backslash; how many bytes that is.
+/// Decodes what comes after a backslash; returns how many bytes that is.
 fn escape(rest: &[u8], text: &mut Vec<u8>) -> usize {
     let Some(&byte) = rest.first() else {
         text.push(b'\\');
@@ -101,7 +101,8 @@ pub(super) fn unescape_backticks(inner: &str, quoting: Quoting) -> String {
     script
 }
 
-/// What a substitution gives, if that is plain from its one command: an `echo` of one word, or `pwd`.
+/// The output of a substitution, if its one command makes it plain: an `echo` of one word, or
+/// `pwd`.
 pub(super) fn plain_output(commands: &[Command], quoting: Quoting) -> Option<Part> {
     let [command] = commands else { return None };
     if !command.redirects.is_empty() {

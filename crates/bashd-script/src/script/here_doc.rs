@@ -77,7 +77,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The lines up to the delimiter; the reader stands after it then.
+    /// The lines up to the delimiter; the reader is after it then.
     fn find_body(&mut self, pending: &PendingHereDoc) -> Span {
         let start = self.position;
         while self.position < self.end {

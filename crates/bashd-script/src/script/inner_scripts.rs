@@ -1,4 +1,4 @@
-//! Where a command finds a script inside the script: an argument, what it reads, words that it joins.
+//! Where a command finds an inner script: in an argument, in what it reads, in words that it joins.
 
 use super::view::{Command, RedirectOperator, Span};
 use super::word::{Part, Word};
@@ -10,7 +10,7 @@ pub(super) const SHELLS: [&str; 9] = [
     "bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "hush",
 ];
 
-/// The text of a word as a script: what is not known in it becomes a hole.
+/// The text of a word as a script: unknown parts become holes.
 pub(super) fn script_text(word: &Word) -> Option<String> {
     let mut text = String::new();
     let mut has_text = false;
@@ -85,7 +85,7 @@ fn is_input(word: &Word) -> bool {
     )
 }
 
-/// Whether `source` gets what is on stdin.
+/// Whether `source` reads stdin.
 pub(super) fn reads_input(arguments: &[Word]) -> bool {
     arguments.first().is_some_and(is_input)
 }
@@ -125,7 +125,7 @@ pub(super) fn env_string(arguments: &[Word]) -> Option<Word> {
     None
 }
 
-/// The script of `git submodule foreach`, and of an alias given on the spot.
+/// The script of `git submodule foreach`, and of an alias defined on the command line.
 pub(super) fn git_script(arguments: &[Word]) -> Option<&Word> {
     let at = arguments.iter().position(|word| word.is("submodule"))?;
     let rest = arguments.get(at + 1..)?;
@@ -144,7 +144,7 @@ pub(super) fn here_text(command: &Command) -> Option<(String, Span)> {
     Some((script_text(&redirect.target)?, redirect.target.span))
 }
 
-/// What `echo` writes of these words, escapes aside.
+/// What `echo` prints for these words, escapes aside.
 pub(super) fn echoed(words: &[Word]) -> Option<(String, Span)> {
     let is_option = |word: &&Word| matches!(word.known(), Some("-e" | "-n" | "-ne" | "-en" | "--"));
     let words: Vec<&Word> = words.iter().skip_while(is_option).collect();

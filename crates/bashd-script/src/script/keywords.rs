@@ -5,7 +5,7 @@ use super::reader::{FrameKind, Reader};
 use super::view::{Assigned, Assignment, Command, Construct, Joint, Origin, Span};
 use super::word::Word;
 
-/// Words that mean something at the beginning of a command, if they are not quoted.
+/// Words that have a meaning at the beginning of a command, if they are not quoted.
 const RESERVED: [&str; 21] = [
     "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case",
     "esac", "{", "}", "!", "[[", "function", "in", "coproc", "time",
@@ -20,7 +20,7 @@ const LONGEST_RESERVED: usize = 8;
 /// What ends a word, unless it is quoted.
 static WORD_ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|<>()");
 
-/// Whether a word means something at the beginning of a command.
+/// Whether a word has a meaning at the beginning of a command.
 pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
@@ -72,7 +72,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The reserved word that stands here as a whole word.
+    /// The reserved word at this position, if it is a whole word.
     fn reserved_word(&self) -> Option<&'static str> {
         let rest = self.text.as_bytes().get(self.position..self.end)?;
         if !RESERVED_STARTS.contains(*rest.first()?) {
@@ -88,7 +88,7 @@ impl Reader<'_> {
         self.open_frame(kind, construct);
     }
 
-    /// Closes the nearest open frame of these kinds, with everything that was left open inside.
+    /// Closes the nearest open frame of these kinds, with everything left open inside it.
     fn close(&mut self, word: &str, base: usize, kinds: &[FrameKind]) {
         self.skip(word.len());
         let open = self.frames.get(base..).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Reader<'_> {
     /// `for NAME [in WORDS]`, or `for ((…))`.
     fn read_for_header(&mut self) {
         self.skip_blanks();
-        // A `;` may come after the header as after a command.
+        // A `;` may follow the header as it may a command.
         self.command_came();
         if self.sees("((") {
             self.try_arithmetic(2);
@@ -236,7 +236,7 @@ impl Reader<'_> {
         self.skip_blanks_and_newlines();
     }
 
-    /// Passes over `()` if it stands here; tells whether it did.
+    /// Skips `()` if it is next; returns whether it was.
     pub(super) fn skip_function_parentheses(&mut self) -> bool {
         let rest = self.text.as_bytes().get(self.position..self.end);
         let Some(inner) = after_blanks(rest.unwrap_or_default(), b'(') else {
@@ -249,7 +249,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Passes over `coproc` and a name, or `time` and an option, if a compound command comes then.
+    /// Skips `coproc` and a name, or `time` and an option, if a compound command follows.
     fn compound_follows(&mut self, word: &str) -> bool {
         let before = self.position;
         self.skip(word.len());
@@ -277,7 +277,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands behind blanks and this byte, if that comes next.
+/// What follows blanks and this byte, if that comes next.
 fn after_blanks(text: &[u8], byte: u8) -> Option<&[u8]> {
     let start = text.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
     text.get(start..)?.strip_prefix(&[byte])

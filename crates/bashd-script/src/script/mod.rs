@@ -1,12 +1,13 @@
 //! A script as the guard sees it: every simple command, with what is known of its words.
 //!
 //! Three readings make one view, because each alone has blind spots. Our own scan reads everything,
-//! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it and adds
-//! the commands that the scan did not see; where its tree has errors, brush-parser is asked instead. Neither is
-//! asked about lists of plain commands, which there is only one way to read.
-//! So a syntax that one of them can't read never hides a command from the others. On top of that,
-//! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain variables. Whether bash will
-//! accept a text that no parser was asked about is a question of its own, for `sound`; it adds nothing to the view.
+//! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it
+//! and adds the commands that the scan did not see; where its tree has errors, brush-parser is
+//! asked instead. Neither is asked about lists of plain commands, which there is only one way to
+//! read. So a syntax that one of them can't read never hides a command from the others. On top of
+//! that, `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain
+//! variables. Whether bash will accept a text that no parser was asked about is a question of its
+//! own, for `sound`; it adds nothing to the view.
 //!
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.

@@ -1,8 +1,9 @@
 //! What the two parsers are asked at all: they have no bound on time or stack of their own.
 //!
-//! Both look for ways out of errors by trying, and some texts have exponentially many: 150 bytes of `r | r |`
-//! with a slip in them take tree-sitter half a second, twenty parentheses take brush-parser as long. So they
-//! get only what our scan finds to be right, small, and not too rich in what branches.
+//! Both look for ways out of errors by trying, and some texts have exponentially many: 150 bytes of
+//! `r | r |` with a slip in them take tree-sitter half a second, twenty parentheses take
+//! brush-parser as long. So they get only what our scan finds to be right, small, and not too rich
+//! in what branches.
 
 use super::byte_set::ByteSet;
 

@@ -1,19 +1,21 @@
-//! Lists of plain commands: texts that there is only one way to read, as most are.
+//! Lists of plain commands: texts that can be read in only one way, as most can.
 //!
-//! The parser, which takes longer for its first line than a shell does to start, need not be asked about
-//! them: it reads them without an error, and sees no command that the scan does not. The tests ask it.
+//! The parser, which takes longer for its first line than a shell takes to start, need not be asked
+//! about them: it reads them without an error, and sees no command that the scan does not. The
+//! tests ask it.
 
 use super::byte_set::{ByteSet, NAME, SPECIAL_IN_QUOTES};
 use super::keywords::is_reserved;
 
-/// What a name of a command may be made of.
+/// Characters that the name of a command may have.
 static PLAIN: ByteSet =
     ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-");
 
-/// What an argument may hold besides, but for its start: `==` alone is something else to the grammar.
+/// Characters that an argument may also have, except at its start: `==` alone is something else to
+/// the grammar.
 static PLAIN_IN_ARGUMENT: ByteSet = ByteSet::of(b"=:,@%+~^");
 
-/// Commands whose arguments the grammar reads in a way of its own.
+/// Commands whose arguments the grammar reads in its own way.
 const DECLARING: [&str; 8] = [
     "declare", "export", "let", "local", "readonly", "typeset", "unset", "unsetenv",
 ];
@@ -23,15 +25,15 @@ const DECLARING: [&str; 8] = [
 enum Next {
     /// A command, or assignments before it.
     Name,
-    /// The same, or nothing: assignments are a command by themselves.
+    /// A command, assignments before it, or nothing: assignments are a command by themselves.
     NameOrEnd,
     Argument,
-    /// The grammar takes a word behind a redirect for another file of that.
+    /// The grammar takes a word after a redirect for another file of it.
     Redirect,
 }
 
-/// Whether a text that the scan finds to be right is a list of plain commands, joined by `;`, `&&`, `||`, `|`
-/// and new lines.
+/// Whether a text that the scan finds correct is a list of plain commands, joined by `;`, `&&`,
+/// `||`, `|` and newlines.
 pub(super) fn is_one(text: &str) -> bool {
     let mut rest = text;
     let mut next = Next::Name;
@@ -54,7 +56,7 @@ pub(super) fn is_one(text: &str) -> bool {
     }
 }
 
-/// Bytes of the operator that a text begins with.
+/// Length of the operator at the start of a text, in bytes.
 fn operator(text: &str, next: Next) -> Option<(usize, Next)> {
     let length = match text.as_bytes() {
         [b'\n', ..] => 1,
@@ -67,7 +69,7 @@ fn operator(text: &str, next: Next) -> Option<(usize, Next)> {
     Some((length, Next::Name))
 }
 
-/// Bytes of the name that a text begins with, if that is plain.
+/// Length of the plain name at the start of a text, in bytes.
 fn name(text: &str) -> Option<(usize, Next)> {
     let length = PLAIN.run_in(text.as_bytes());
     let name = text.get(..length).filter(|name| !name.is_empty())?;
@@ -79,8 +81,8 @@ fn name(text: &str) -> Option<(usize, Next)> {
     is_plain.then_some((length, Next::Argument))
 }
 
-/// Bytes of the assignment that a text begins with, if its value is plain and of one part: what the grammar makes of several
-/// depends on each.
+/// Length of the assignment at the start of a text, if its value is plain and of one part: what the
+/// grammar makes of several depends on each.
 fn assignment(text: &str) -> Option<(usize, Next)> {
     let name = variable_length(text.as_bytes())?;
     let value = text.get(name..)?.strip_prefix('=')?.as_bytes();
@@ -97,13 +99,13 @@ fn assignment(text: &str) -> Option<(usize, Next)> {
     is_plain.then_some((length, Next::NameOrEnd))
 }
 
-/// Bytes of the argument that a text begins with, if that is plain.
+/// Length of the plain argument at the start of a text, in bytes.
 fn argument(text: &str) -> Option<(usize, Next)> {
     let length = word_length(text)?;
     ends(text, length).then_some((length, Next::Argument))
 }
 
-/// Bytes of the redirect that a text begins with, if its file is plain.
+/// Length of the redirect at the start of a text, if its file is plain.
 fn redirect(text: &str) -> Option<(usize, Next)> {
     const OPERATORS: [&str; 7] = ["2>&1", "1>&2", "2>>", "2>", ">>", ">", "<"];
     let mut operators = OPERATORS.into_iter();
@@ -117,7 +119,7 @@ fn redirect(text: &str) -> Option<(usize, Next)> {
     ends(text, length).then_some((length, Next::Redirect))
 }
 
-/// Bytes of a word of plain parts, quoted ones and variables; the first of them is no sign.
+/// Length of a word of plain parts, quoted ones and variables; the first of them is not a sign.
 fn word_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -135,7 +137,7 @@ fn word_length(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// Bytes behind a double quote up to its end, if there are only plain variables in it.
+/// Length up to the closing double quote, if there are only plain variables in between.
 fn quoted_length(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -148,7 +150,7 @@ fn quoted_length(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Bytes of the variable's name that a text begins with.
+/// Length of the variable name at the start of a text, in bytes.
 fn variable_length(text: &[u8]) -> Option<usize> {
     let is_name = !text.first()?.is_ascii_digit();
     let length = NAME.run_in(text);
@@ -168,7 +170,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Whether it is one; the parser is asked if it is.
+    /// Whether it is one; if so, the parser is asked too.
     fn holds_for(text: &str) -> bool {
         let mut scan = Reader::new(text, 0);
         scan.read_all();

@@ -1,7 +1,7 @@
-//! Our own scan of a script: lists, pipelines and where commands stand in them.
+//! Our own scan of a script: lists, pipelines and where commands are in them.
 //!
-//! It reads as bash does where the text is right, and goes on where it is not: a stray `)` or `fi` is
-//! passed over, an open quote ends with the text. Each byte is read once, but for `((` that turns
+//! It reads as bash does if the text is correct, and continues if it is not: a stray `)` or `fi` is
+//! skipped, an open quote ends with the text. Each byte is read once, except for a `((` that turns
 //! out to be two subshells, and for that there is a budget. Words are in `word_reader.rs`, simple
 //! commands in `simple.rs`, reserved words in `keywords.rs`.
 
@@ -16,10 +16,10 @@ pub(super) const MOST_DEPTH: usize = 50;
 /// How often the whole text may be read again, on average, before the scan gives up.
 const MOST_REREADS: usize = 8;
 
-/// Bytes of an average command, so that their list need not grow often.
+/// Bytes of an average command, so that their list rarely has to grow.
 const BYTES_PER_COMMAND: usize = 24;
 
-/// Commands in one script: above that it is data, not a script that somebody could judge.
+/// Most commands in one script: beyond that it is data, not a script that somebody could judge.
 const MOST_COMMANDS: usize = 200_000;
 
 /// What ends a list.
@@ -33,11 +33,11 @@ pub(super) enum Stop {
     Brace,
 }
 
-/// The scan, at some place of the text.
+/// The scan, at some position of the text.
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) position: usize,
-    /// Reading stops here: the end of the text, or of a here-document's body.
+    /// Reading stops here: at the end of the text, or of a here-document's body.
     pub(super) end: usize,
     /// How many scripts are around this text.
     pub(super) scripts_around: usize,
@@ -47,13 +47,13 @@ pub(super) struct Reader<'a> {
     pub(super) constructs: Constructs,
     pub(super) frames: Vec<Frame>,
     pub(super) pending: Vec<PendingHereDoc>,
-    /// Bodies of here-documents by the place of their operator.
+    /// Bodies of here-documents, by the position of their operator.
     pub(super) bodies: HashMap<usize, Word>,
     /// Whether the next compound command is the body of a function.
     pub(super) function_comes: bool,
-    /// Whether the text so far is what bash would accept, as far as the scan cares.
+    /// Whether bash would accept the text so far, as far as the scan checks.
     is_sound: bool,
-    /// Whether a command must or may come next, not an operator.
+    /// Whether a command must or may come next, rather than an operator.
     expects: Expects,
     depth: usize,
     nesting: usize,
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads simple commands that only a parser has seen, wherever they stand.
+    /// Reads simple commands that only a parser has seen, wherever they are.
     pub(super) fn read_missing(&mut self, starts: Vec<usize>) {
         let mut known: HashSet<usize> = self.command_starts().collect();
         for start in starts {
@@ -191,17 +191,17 @@ impl<'a> Reader<'a> {
         self.nesting
     }
 
-    /// Whether the text is right, so that parsers will not look for ways out of errors.
+    /// Whether the text is correct, so parsers will not try to recover from errors.
     pub(super) fn is_sound(&self) -> bool {
         self.is_sound
     }
 
-    /// Takes note of something that bash would not accept.
+    /// Records something that bash would not accept.
     pub(super) fn unsound(&mut self) {
         self.is_sound = false;
     }
 
-    /// Takes note of a command or of the end of a compound one.
+    /// Records a command or the end of a compound one.
     pub(super) fn command_came(&mut self) {
         if self.commands.len() > MOST_COMMANDS {
             self.give_up(Bound::Size);
@@ -209,19 +209,19 @@ impl<'a> Reader<'a> {
         self.expects = Expects::Came;
     }
 
-    /// Takes note of a word such as `then`, after which a list begins.
+    /// Records a word such as `then`, after which a list begins.
     pub(super) fn begin_list(&mut self) {
         self.is_sound &= self.expects != Expects::MustCome;
         self.expects = Expects::MayCome;
     }
 
-    /// Takes note of an operator, before which a command must have come.
+    /// Records an operator, before which a command must have come.
     fn operator_came(&mut self, expects: Expects) {
         self.is_sound &= self.expects == Expects::Came;
         self.expects = expects;
     }
 
-    /// The byte `ahead` of here.
+    /// The byte `ahead` of this position.
     pub(super) fn peek_at(&self, ahead: usize) -> Option<u8> {
         let index = self.position + ahead;
         if index < self.end {
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
         self.peek_at(0)
     }
 
-    /// Whether this stands here.
+    /// Whether this comes next.
     pub(super) fn sees(&self, expected: &str) -> bool {
         let rest = self.text.as_bytes().get(self.position..self.end);
         rest.is_some_and(|rest| rest.starts_with(expected.as_bytes()))
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over blanks and line continuations.
+    /// Skips blanks and line continuations.
     pub(super) fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
                 b'\n' => {
                     self.skip(1);
                     self.read_here_docs();
-                    // After `|`, `&&` and `||` a list goes on in the next line.
+                    // After `|`, `&&` and `||` a list continues on the next line.
                     if self.expects != Expects::MustCome {
                         self.separate(Joint::Sequence);
                     }
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
         if self.depth == 0 && around.is_none() {
             self.place.outermost_pipeline = self.place.pipeline;
         }
-        // What the list around gets on stdin, all its commands get.
+        // What the surrounding list gets on stdin, all its commands get.
         self.place.reads_pipe = self.place.stage_zero_reads_pipe(around);
         self.place.stage = 0;
         self.place.joint = joint;
@@ -411,7 +411,7 @@ impl<'a> Reader<'a> {
         self.skip(usize::from(self.peek() == Some(b')')));
     }
 
-    /// Reads something inside of something, unless that is too deep.
+    /// Reads something nested, unless that is too deep.
     pub(super) fn nested(&mut self, construct: Construct, read: impl FnOnce(&mut Self)) {
         if self.depth >= MOST_DEPTH {
             self.give_up(Bound::Depth);
@@ -462,7 +462,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes over how deep the reader around this one is.
+    /// Takes over the nesting depth of the surrounding reader.
     pub(super) fn continue_from(&mut self, outer: &Self) {
         (self.place, self.depth) = (outer.place, outer.depth);
         self.pipelines = outer.pipelines;
@@ -477,7 +477,7 @@ impl<'a> Reader<'a> {
         self.position = self.end;
     }
 
-    /// Accounts for bytes that are read once more.
+    /// Counts bytes that are read once more.
     pub(super) fn spend(&mut self, bytes: usize) {
         match self.rereads_left.checked_sub(bytes + 1) {
             Some(left) => self.rereads_left = left,
@@ -487,7 +487,8 @@ impl<'a> Reader<'a> {
 }
 
 impl Place {
-    /// Whether a first stage in the same list has a pipe on stdin: only if the list around it has.
+    /// Whether a first stage in the same list has a pipe on stdin: only if the surrounding list
+    /// has.
     fn stage_zero_reads_pipe(self, around: Option<Self>) -> bool {
         match (self.stage, around) {
             (0, _) => self.reads_pipe,

@@ -1,8 +1,8 @@
-//! What kind of script this is, for those who choose how to start it.
+//! What kind of script this is, for choosing how to start it.
 
 use super::{Constructs, Origin, Readings, Script, parser_limits, sound};
 
-/// What bash does itself. What is not here may be a program.
+/// What bash does itself. What is missing here may be a program.
 const BUILTINS: [&str; 60] = [
     ".",
     ":",
@@ -69,9 +69,9 @@ const BUILTINS: [&str; 60] = [
 /// What kind of script this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Nobody vouches that bash will find no mistake in it.
+    /// It is uncertain whether bash accepts it.
     Unsound,
-    /// One simple command, which is no builtin: bash itself becomes that program.
+    /// One simple command, which is not a builtin: bash itself becomes that program.
     OneProgram,
     /// Anything else.
     Other,
@@ -99,8 +99,9 @@ impl Script {
         }
     }
 
-    /// Whether bash will find no mistake in it: the parser says so, or, of what that is not asked about, our own
-    /// check. Where the parser was asked and did not agree, nobody overrules it.
+    /// Whether bash will certainly accept it: the parser says so, or our own check, for texts that
+    /// the parser is not asked about. If the parser was asked and did not agree, nothing overrules
+    /// it.
     fn is_vouched_for(&self, text: &str) -> bool {
         // `bash -c` takes it for an option.
         if text.starts_with(['-', '+']) {

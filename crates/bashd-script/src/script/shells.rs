@@ -1,4 +1,4 @@
-//! From commands as written to all commands: through wrappers, and into scripts inside the script.
+//! From commands as written to all commands: through wrappers, and into inner scripts.
 
 use super::Context;
 use super::beginnings::Beginnings;
@@ -11,28 +11,28 @@ use super::view::{Bound, Command, Construct, Origin, Script, Span};
 use super::word::Word;
 use super::wrappers;
 
-/// How deep scripts may be inside scripts (`bash -c 'bash -c …'`).
+/// How deep inner scripts may nest (`bash -c 'bash -c …'`).
 const MOST_SCRIPTS: usize = 8;
 
-/// How many wrappers may stand in a row (`sudo env nice …`).
+/// How many wrappers may follow each other (`sudo env nice …`).
 const MOST_WRAPPERS: usize = 24;
 
-/// How many words may be read a second time because they are behind wrappers.
+/// How many words may be read again because they come after wrappers.
 const MOST_WRAPPED_WORDS: usize = 200_000;
 
-/// Bytes of words in which variables were filled in.
+/// Most bytes of words in which variables were filled in.
 const MOST_FILLED_BYTES: usize = 8 << 20;
 
-/// Scripts inside one script.
+/// Most inner scripts in one script.
 const MOST_INNER_SCRIPTS: usize = 20_000;
 
-/// How the names of programs begin that start others, or run scripts: most commands do neither.
+/// Prefixes of the names of programs that start others, or run scripts: most commands do neither.
 static STARTING: Beginnings = wrappers::NAMES
     .and(&["find", "gfind", "fd", "fdfind"])
     .and(&SHELLS)
     .and(&SCRIPT_RUNNERS);
 
-/// Programs besides shells that run a script, each in a way of its own.
+/// Programs besides shells that run a script, each in its own way.
 const SCRIPT_RUNNERS: [&str; 13] = [
     "source", ".", "eval", "trap", "su", "runuser", "script", "sg", "flock", "env", "genv",
     "watch", "git",
@@ -44,7 +44,7 @@ pub(super) struct Lowering<'a> {
     pub(super) context: Context,
     pub(super) constants: Constants,
     pub(super) script: Script,
-    /// Words that were read a second time because they are behind wrappers.
+    /// Words that were read again because they come after wrappers.
     pub(super) wrapped_words: usize,
     /// Bytes of words in which variables were filled in.
     pub(super) filled_bytes: usize,
@@ -54,10 +54,10 @@ pub(super) struct Lowering<'a> {
     pub(super) inner_scripts: Vec<std::ops::Range<usize>>,
 }
 
-/// A script inside the script.
+/// An inner script.
 struct Inner {
     text: String,
-    /// Where it stands, and where in the text it begins if it stands there letter by letter.
+    /// Where it is, and where in the text it begins if it appears there literally.
     span: Span,
     exact_start: Option<usize>,
     positional: Option<Vec<Word>>,
@@ -81,7 +81,7 @@ impl Lowering<'_> {
         self.script.commands.push(command);
         let mut at = first;
         while at < self.script.commands.len() {
-            // Commands of an inner script have been seen through when that was read.
+            // Commands of an inner script were already seen through when it was read.
             if self.inner_scripts.iter().all(|range| !range.contains(&at)) {
                 self.see_through(at, &constants);
             }
@@ -257,7 +257,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Words that are joined by blanks to a script.
+    /// Words that are joined by blanks into a script.
     fn joined(&self, words: &[Word], span: Span) -> Option<Inner> {
         if let [word] = words {
             return self.inner(word);
@@ -292,8 +292,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// What the command reads, if that stands in the text: a here-document, or the words of an
-    /// `echo` before it in the pipeline.
+    /// What the command reads, if it is in the text: a here-document, or the words of an `echo`
+    /// before it in the pipeline.
     fn known_input(&self, at: usize) -> Option<(String, Span)> {
         let command = self.written(at)?;
         if let Some(input) = here_text(command) {
@@ -315,7 +315,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The command as written that this one is part of.
+    /// The written command that this one is part of.
     fn written(&self, at: usize) -> Option<&Command> {
         let mut command = self.script.commands.get(at)?;
         while let Origin::StartedBy(by) = command.origin {

@@ -7,7 +7,7 @@ use super::view::{
 };
 use super::word::{Text, Word};
 
-/// The operators, longest first where one begins another.
+/// The operators; longer ones come before their prefixes.
 const OPERATORS: [(&str, Operator); 12] = [
     ("<<<", Operator::HereString),
     ("<<-", Operator::HereDoc),
@@ -27,7 +27,7 @@ const OPERATORS: [(&str, Operator); 12] = [
 static REDIRECT_STARTS: ByteSet = ByteSet::of(b"<>&{0123456789");
 
 impl Reader<'_> {
-    /// Reads one simple command; always passes over something.
+    /// Reads one simple command; always consumes something.
     pub(super) fn read_simple(&mut self) {
         let start = self.position;
         let mut command = Command {
@@ -60,7 +60,7 @@ impl Reader<'_> {
             end = self.position;
         }
         if self.position == start {
-            // Nothing that a command can begin with: pass over the character.
+            // No command can begin with this: skip the character.
             self.unsound();
             let rest = self.text.get(start..self.end).unwrap_or_default();
             self.skip(rest.chars().next().map_or(1, char::len_utf8));
@@ -68,7 +68,7 @@ impl Reader<'_> {
         }
         self.command_came();
         command.span = Span { start, end };
-        // The substitutions in its words were read meanwhile, with places of their own.
+        // The substitutions in its words were read meanwhile, with their own places.
         self.commands.push(command);
     }
 
@@ -100,7 +100,7 @@ impl Reader<'_> {
         }
         let mut at = length;
         if rest.get(at) == Some(&b'[') {
-            // An index has no blank unless it is quoted; what is beyond is not an assignment.
+            // An index has no blank unless it is quoted; anything beyond one is not an assignment.
             let index = rest.get(at..)?.iter().take(256);
             at += 1 + index.take_while(|byte| !b"] \t\n;".contains(byte)).count();
             at -= usize::from(rest.get(at) != Some(&b']') && rest.get(at - 1) == Some(&b']'));

@@ -1,4 +1,4 @@
-//! The view on scripts that are small enough to be judged by eye, and what the parsers add to it.
+//! The view of scripts small enough to be judged by eye, and what the parsers add to it.
 
 use super::*;
 
@@ -264,7 +264,7 @@ fn who_could_read_it_is_said() {
     );
 }
 
-/// Scripts of the case files that bash accepts, where a parser is allowed to read them.
+/// Scripts of the case files that bash accepts, if a parser may read them.
 fn oracle_scripts() -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct File {

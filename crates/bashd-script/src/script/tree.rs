@@ -50,9 +50,9 @@ pub(super) fn parse(text: &str) -> Option<Seen> {
 
 /// The text with a letter for every byte that is not ASCII, and for NUL.
 ///
-/// To the shell they are letters, too, and offsets stay the same. The grammar's scanner (0.25.1) hands
-/// characters to C's `isdigit`, which reads beyond its table for most that are not ASCII: `echo {日` ends
-/// the process.
+/// To the shell they are letters, too, and offsets stay the same. The grammar's scanner (0.25.1)
+/// hands characters to C's `isdigit`, which reads beyond its table for most that are not ASCII:
+/// `echo {日` ends the process.
 fn as_ascii(text: &str) -> Cow<'_, [u8]> {
     if text.is_ascii() && !text.contains('\0') {
         return Cow::Borrowed(text.as_bytes());

@@ -85,7 +85,8 @@ pub struct Command {
     pub place: Place,
     /// Whether it is written as such, or started by another command.
     pub origin: Origin,
-    /// Where it is in the text. For a command inside a quoted script this may be the whole quotation.
+    /// Where it is in the text. For a command inside a quoted script this may be the whole
+    /// quotation.
     pub span: Span,
 }
 
@@ -308,7 +309,7 @@ pub enum Construct {
 pub struct Constructs(u16);
 
 impl Constructs {
-    /// The same with one more.
+    /// Adds one more.
     #[must_use]
     pub fn with(self, construct: Construct) -> Self {
         Self(self.0 | 1 << construct as u8)

@@ -1,17 +1,17 @@
-//! A word after real quote removal: what is known of it, and what only the shell will know.
+//! A word after real quote removal: what is known about it, and what only the shell will know.
 
 use super::few::Few;
 use super::view::Span;
 use std::borrow::Cow;
 
-/// A text of a script: short ones, as most are, need no place of their own.
+/// A text of a script: short ones, as most are, need no allocation.
 pub type Text = compact_str::CompactString;
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Word {
-    /// Its parts in order; adjacent texts are one. None at all is the empty word.
+    /// Its parts in order; adjacent texts are one. An empty list is the empty word.
     pub parts: Few<Part>,
     /// Where it is in the text.
     pub span: Span,
@@ -34,10 +34,10 @@ pub enum Part {
         name: Text,
         /// Whether its value stays one word.
         quoted: bool,
-        /// What stands in for it where it is unset, if that is plain text.
+        /// Its fallback if it is unset, if that is plain text.
         fallback: Option<Text>,
     },
-    /// What only running can tell: a substitution, arithmetic, a changed variable.
+    /// What only running can tell: a substitution, arithmetic, a modified variable.
     Unknown {
         /// Whether it stays one word.
         quoted: bool,
@@ -60,7 +60,7 @@ impl Word {
         }
     }
 
-    /// A word of which nothing is known.
+    /// A word about which nothing is known.
     pub fn unknown(span: Span) -> Self {
         Self {
             parts: Few::one(Part::Unknown { quoted: true }),
@@ -89,13 +89,13 @@ impl Word {
         parts.any(|part| matches!(part, Part::Glob(_)))
     }
 
-    /// Whether it is made of text and patterns alone.
+    /// Whether it consists of text and patterns only.
     pub fn is_literal_or_glob(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.all(|part| matches!(part, Part::Text(_) | Part::Glob(_)))
     }
 
-    /// Text and patterns as they read (`src/*.rs`), or nothing if there is anything else in it.
+    /// Text and patterns as written (`src/*.rs`), or `None` if there is anything else in it.
     pub fn literal_or_glob(&self) -> Option<Cow<'_, str>> {
         if let Some(known) = self.known() {
             return Some(Cow::Borrowed(known));

@@ -1,4 +1,4 @@
-//! Words in the scan: quotes removed as the shell removes them, expansions kept apart from text.
+//! Words in the scan: quotes removed as the shell removes them, expansions kept separate from text.
 
 use super::braces::{self, Piece};
 use super::byte_set::ByteSet;
@@ -8,20 +8,20 @@ use super::reader::{Reader, Stop};
 use super::view::Construct;
 use super::word::{Part, Word};
 
-/// Stands around the name of a variable in a script that was put together from parts of a word:
+/// Marks the name of a variable in a script that was assembled from parts of a word:
 /// `bash -c "rm $x"` runs a script with a hole. From the private use area, which no script needs.
 pub(super) const HOLE: [char; 2] = ['\u{F8F0}', '\u{F8F1}'];
 
 /// The first byte of [`HOLE`]'s characters.
 const HOLE_BYTE: u8 = 0xEF;
 
-/// Bytes that may mean something in an unquoted word.
+/// Bytes that may have a meaning in an unquoted word.
 static SPECIAL: ByteSet = ByteSet::of(b" \t\r\n;&|<>()'\"\\$`*?[{},:\xEF");
 
-/// Those of them that end a word wherever they stand.
+/// Those that end a word anywhere.
 static ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|)");
 
-/// Bytes that may mean something in double quotes.
+/// Bytes that may have a meaning in double quotes.
 static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`\xEF");
 
 /// Which expansions a word gets.
@@ -71,14 +71,14 @@ impl Pieces {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a word, which braces may make several.
+    /// Reads a word, which braces may turn into several.
     pub(super) fn read_word(&mut self) -> Vec<Word> {
         let mut words = Vec::new();
         self.read_word_into(&mut words);
         words
     }
 
-    /// The same, behind other words.
+    /// Reads a word after others.
     pub(super) fn read_word_into(&mut self, words: &mut Vec<Word>) {
         let start = self.position;
         if let Some(text) = self.skip_plain_word() {
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over a word of which only the commands in it matter.
+    /// Skips a word of which only the commands in it matter.
     pub(super) fn skip_word(&mut self) {
         if self.skip_plain_word().is_none() {
             self.read_pieces(Kind::Argument);
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         braces::into_one_word(pieces, self.span_since(start))
     }
 
-    /// Passes over the word that stands here if nothing in it means anything, as in most words.
+    /// Skips the word at this position if nothing in it has a meaning, as in most words.
     pub(super) fn skip_plain_word(&mut self) -> Option<&'a str> {
         let rest = self.text.as_bytes().get(self.position..self.end)?;
         let length = SPECIAL.first_in(rest);
@@ -172,17 +172,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads up to the next character that means something.
+    /// Reads up to the next character with a meaning.
     fn read_plain(&mut self, pieces: &mut Pieces) {
         let start = self.position;
-        // The first byte is here because it means nothing where it stands.
+        // The first byte has no meaning at this position.
         let rest = self.text.as_bytes().get(start + 1..self.end);
         self.skip(1 + rest.map_or(0, |rest| SPECIAL.first_in(rest)));
         self.finish_character();
         pieces.text(self.since(start));
     }
 
-    /// Moves on to the end of a character that was begun.
+    /// Moves to the end of a character that was begun.
     fn finish_character(&mut self) {
         while self.position < self.end && !self.text.is_char_boundary(self.position) {
             self.position += 1;
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A backslash outside quotes: the next character is text, a new line vanishes.
+    /// A backslash outside quotes: the next character is text, a newline vanishes.
     pub(super) fn read_escaped(&mut self, pieces: &mut Pieces) {
         self.skip(1);
         let start = self.position;
@@ -321,7 +321,8 @@ impl<'a> Reader<'a> {
         pieces.part(Part::Glob(self.since(start).into()));
     }
 
-    /// `(…)` of a substitution, from its parenthesis on: its commands are read, its output is not known.
+    /// `(…)` of a substitution, starting at its parenthesis: its commands are read, its output is
+    /// unknown.
     pub(super) fn read_substitution(&mut self, pieces: &mut Pieces, quoting: Quoting) {
         self.skip(1);
         let before = self.commands.len();
@@ -356,7 +357,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The hole that a text begins with, and its length.
+/// The hole at the start of a text, and its length.
 fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
     let [open, close] = HOLE;
     let inner = text.strip_prefix(open)?;
@@ -375,7 +376,7 @@ fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
     Some((part, text.len() - after.len()))
 }
 
-/// Single quotes hold no expansion of their own script, but holes of the one around it.
+/// Single quotes have no expansions of their own script, but may have holes of the one around it.
 fn text_with_holes(pieces: &mut Pieces, text: &str) {
     let mut rest = text;
     while !rest.is_empty() {

@@ -64,7 +64,7 @@ const XARGS_LONG: &[&str] = &[
     "process-slot-var",
 ];
 
-/// Every wrapper. Those with a syntax of their own (`find`, shells) are in `shells.rs`.
+/// Every wrapper. Those with their own syntax (`find`, shells) are in `shells.rs`.
 const WRAPPERS: &[Wrapper] = &[
     with(&["sudo"], "ugpCrtTUDRhac", SUDO_LONG, 0),
     with(&["doas"], "uCa", &[], 0),
@@ -136,7 +136,7 @@ const WRAPPERS: &[Wrapper] = &[
     with(&["xargs", "gxargs"], "IEdLnPsa", XARGS_LONG, 0),
 ];
 
-/// How their names begin.
+/// Prefixes of their names.
 pub(super) const NAMES: Beginnings = {
     let mut names = Beginnings::NONE;
     let mut rest = WRAPPERS;
@@ -151,7 +151,7 @@ pub(super) const NAMES: Beginnings = {
 pub(super) fn inner_start(command: &Command) -> Option<usize> {
     let first = command.words.first()?;
     if first.known().is_none() {
-        // `$SUDO rm`: a name that nobody knows may well be a wrapper.
+        // `$SUDO rm`: an unknown name may well be a wrapper.
         return (command.words.len() > 1).then_some(1);
     }
     let name = command.name()?;
@@ -183,7 +183,7 @@ pub(super) fn inner_start(command: &Command) -> Option<usize> {
     None
 }
 
-/// How many words an option is; nothing if no command is run with it.
+/// How many words an option takes; `None` if no command is run with it.
 fn option_length(wrapper: &Wrapper, option: &str) -> Option<usize> {
     if let Some(long) = option.strip_prefix("--") {
         let takes_value = |known: &&str| long.len() > 1 && known.starts_with(long);
@@ -221,7 +221,7 @@ fn is_only_expansion(word: &Word) -> bool {
     )
 }
 
-/// The text by which `xargs` marks the place of its input, if it was told one.
+/// The text that marks the place of the input for `xargs`, if one was given.
 pub(super) fn xargs_placeholder(command: &Command, inner: usize) -> Option<String> {
     let options = command.words.get(1..inner)?;
     for (index, word) in options.iter().enumerate() {

@@ -241,7 +241,8 @@ fn mutate(random: &mut Random, corpus: &[String]) -> String {
 /// The script that is judged, and since when: for the watcher.
 static JUDGED: Mutex<Option<(String, Instant)>> = Mutex::new(None);
 
-/// Ends the process with the script in its last words, if one takes too long: a loop would say nothing.
+/// Ends the process with the script in its last words, if one takes too long: a loop would say
+/// nothing.
 #[expect(
     clippy::print_stderr,
     reason = "the process ends here, and nothing else says why"

@@ -1,7 +1,7 @@
 //! Long scripts that are said to be right: real bash finds no mistake in them.
 //!
-//! Scripts are put together from pieces of the grammar; most are then changed a little. The parsers are not asked about
-//! texts as long as these, so that our own check says what is right.
+//! Scripts are put together from pieces of the grammar; most are then changed a little. The parsers
+//! are not asked about texts as long as these, so that our own check says what is right.
 
 use bashd_script::script::{Script, Shape};
 use bashd_testkit::repetitions;

@@ -1,7 +1,7 @@
 //! The numbers of artifacts: one counter per state directory, for every process that uses it.
 //!
-//! A number is written down as taken before it is used, so that a crash wastes it and never gives it
-//! twice. A counter that is gone or can't be read begins behind the highest number that is left.
+//! A number is recorded as taken before it is used, so a crash wastes it and never gives it twice.
+//! A counter that is missing or unreadable continues after the highest number that exists.
 
 use super::check_limit;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -14,12 +14,12 @@ use std::time::Duration;
 /// The counter's file.
 const NAME: &str = "next";
 
-/// Tries for the lock, and the pause between two: a process that was stopped while it held the
-/// lock must not hold up others for more than a moment.
+/// Tries for the lock, and the pause between two: a process that was stopped while holding the lock
+/// must not delay others for more than a moment.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Digits of the file: always as many, so that one write replaces all of it.
+/// Digits of the file: always this many, so that one write replaces all of it.
 const DIGITS: usize = 20;
 
 /// Takes the next number.

@@ -6,10 +6,10 @@ use bashd_keeper::text;
 use std::io;
 use std::ops::ControlFlow;
 
-/// Text of an artifact, and whether it is all that was selected.
+/// Text of an artifact, and whether it is everything that was selected.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Excerpt {
-    /// Decoded as replies are. Lines of a search have their number before them, as `grep -n` does.
+    /// Decoded as replies are. Lines of a search are prefixed with their number, as by `grep -n`.
     pub text: String,
     /// Whether the limit cut it short.
     pub truncated: bool,
@@ -19,7 +19,7 @@ impl Artifact {
     /// What is selected, as a text of at most `limit` bytes.
     pub fn excerpt(&self, selection: &Selection, limit: usize) -> io::Result<Excerpt> {
         let mut bytes = Vec::new();
-        // One byte more tells whether there is more.
+        // One byte more shows whether there is more.
         let enough = limit.saturating_add(1);
         self.select(selection, &mut |item| {
             write(&item, &mut bytes);
@@ -51,7 +51,12 @@ fn write(item: &Item<'_>, bytes: &mut Vec<u8>) {
             if bytes.last().is_some_and(|last| *last != b'\n') {
                 bytes.push(b'\n');
             }
-            let line = format!("[bashd: {count} bytes of output were dropped here]\n");
+            let dropped = bashd_keeper::counted::counted(
+                *count,
+                "byte of output was",
+                "bytes of output were",
+            );
+            let line = format!("[bashd: {dropped} dropped here]\n");
             bytes.extend_from_slice(line.as_bytes());
         }
         Item::Line {

@@ -15,7 +15,7 @@ const MOST_CONTEXT: usize = 4 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Grep {
     regex: Regex,
-    /// Lines that are shown before and behind each match.
+    /// Lines shown before and after each match.
     pub context: usize,
 }
 
@@ -29,7 +29,7 @@ impl Grep {
         })
     }
 
-    /// The same with so many lines around each match.
+    /// Also shows this many lines around each match.
     #[must_use]
     pub fn with_context(mut self, lines: usize) -> Self {
         self.context = lines;
@@ -37,16 +37,16 @@ impl Grep {
     }
 }
 
-/// A search under way.
+/// A search in progress.
 pub(super) struct Search<'a> {
     grep: &'a Grep,
     /// The line that has no end yet.
     pending: Vec<u8>,
     number: Option<u64>,
-    /// Lines before the next match, if there is one soon.
+    /// Lines that may precede the next match.
     before: VecDeque<(Option<u64>, Vec<u8>)>,
     before_bytes: usize,
-    /// Lines still to show behind the last match.
+    /// Lines still to show after the last match.
     behind: usize,
     shown_any: bool,
     /// Whether something was left out since the last shown line.
@@ -91,7 +91,8 @@ impl<'a> Search<'a> {
         ControlFlow::Continue(())
     }
 
-    /// So many bytes are missing; so many newlines came before what follows, if that is known.
+    /// This many bytes are missing; the second number counts the newlines before what follows, if
+    /// known.
     pub(super) fn gap(
         &mut self,
         bytes: u64,
@@ -146,7 +147,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Holds a line that may turn out to be just before a match.
+    /// Holds a line that may turn out to precede a match.
     fn remember(&mut self, line: &[u8]) {
         if self.grep.context == 0 {
             self.skipped = true;

@@ -1,4 +1,4 @@
-//! Keeping a run's output: the spool's files get names, and a record says what is in them.
+//! Keeping a run's output: the spool's files are named, and a record says what is in them.
 
 use super::record::{NAME, Part, Place, Record};
 use super::{Kind, Store, check_limit, counter, prepare};
@@ -15,13 +15,13 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// An artifact from this size on is a reason to look at how much there is in all.
+/// An artifact of this size or larger triggers a check of the total size.
 const LARGE: u64 = 1024 * 1024;
 
-/// The output of a run that came to its end.
+/// The output of a finished run.
 pub(crate) struct Output<'a> {
     pub(crate) out: &'a SpoolReader,
-    /// Kept behind `out`, with the separator between them.
+    /// Kept after `out`, with the separator between them.
     pub(crate) err: Option<&'a SpoolReader>,
     pub(crate) separator: &'a str,
     /// Who may still write to the spool.
@@ -42,7 +42,7 @@ pub(crate) enum Writers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) id: u64,
-    /// Bytes of the output that are not in it.
+    /// Bytes of the output that it does not contain.
     pub(crate) dropped: u64,
 }
 
@@ -117,8 +117,8 @@ impl Store {
         })
     }
 
-    /// Looks at how much there is in all: removing large files takes its time, and the reply need not wait
-    /// for it. What can't be swept here is swept by the next keeper that leaves.
+    /// Checks the total size: removing large files takes time, and the reply need not wait for it.
+    /// What cannot be swept here is swept by the next keeper that exits.
     fn sweep_aside(&self, newest: &Path) {
         if self.is_for_one_call {
             // A thread of ours would end with us, before its work is done.
@@ -140,7 +140,8 @@ impl Store {
     }
 }
 
-/// Removes everything of an artifact from its run's directory, and that too if nothing else is in it.
+/// Removes everything of an artifact from its run's directory, and the directory too if nothing
+/// else is in it.
 pub(super) fn clear(directory: &Path) {
     for place in Place::ALL {
         let _ = fs::remove_file(directory.join(place.file()));
@@ -149,7 +150,7 @@ pub(super) fn clear(directory: &Path) {
     let _ = fs::remove_dir(directory);
 }
 
-/// Gives the spool's own files names.
+/// Names the spool's own files.
 fn adopt(directory: &Path, spool: &SpoolReader, record: &mut Record) -> io::Result<()> {
     let places = spool.places();
     record.steps = spool.line_steps()?;
@@ -167,7 +168,7 @@ fn adopt(directory: &Path, spool: &SpoolReader, record: &mut Record) -> io::Resu
         add_step(record, spool, ring.holds.start)?;
     }
     if places.has_memory {
-        // On a full disk it is a matter of luck.
+        // On a full disk this may or may not work.
         let rest = keep_memory(directory, spool, &places.memory);
         record.parts.extend(rest.ok().flatten());
         add_step(record, spool, places.memory.start)?;
@@ -182,7 +183,7 @@ fn adopt(directory: &Path, spool: &SpoolReader, record: &mut Record) -> io::Resu
     Ok(())
 }
 
-/// The two runs of bytes, or the one, of a ring.
+/// The one or two ranges of bytes of a ring.
 fn parts_of(ring: &Ring<'_>) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut from = ring.holds.start;
@@ -200,7 +201,7 @@ fn parts_of(ring: &Ring<'_>) -> Vec<Part> {
     parts
 }
 
-/// Notes how many newlines come before the first byte behind a gap, from the next place where it is
+/// Records how many newlines precede the first byte after a gap, from the next place where that is
 /// known.
 fn add_step(record: &mut Record, spool: &SpoolReader, offset: u64) -> io::Result<()> {
     let position = record.steps.partition_point(|(known, _)| *known < offset);
@@ -250,15 +251,15 @@ fn keep_memory(
     }))
 }
 
-/// Bytes that were copied together, and their lines counted from the first of them.
+/// Bytes that were copied together, with their lines counted from the first of them.
 struct Copied {
     part: Part,
     lines: u64,
     steps: Vec<(u64, u64)>,
 }
 
-/// Copies what is left of a stream into a plain file of its own, with a line where something is
-/// missing, and counts its lines on the way.
+/// Copies what is left of a stream into a plain file, with a line where something is missing, and
+/// counts its lines on the way.
 fn copy(directory: &Path, source: &dyn Source, record: &mut Record) -> io::Result<()> {
     let file = create(&directory.join(Place::Head.file()))?;
     let mut all: Vec<Copied> = Vec::new();
@@ -282,7 +283,7 @@ fn copy(directory: &Path, source: &dyn Source, record: &mut Record) -> io::Resul
     }
     append_gap(&file, at, missing)?;
     for copied in all {
-        // Only at its end is it known how many newlines were before a part behind a gap.
+        // How many newlines precede a part after a gap is known only at its end.
         let before = if copied.part.from == 0 {
             Some(0)
         } else if copied.part.end() == record.bytes {
@@ -298,7 +299,7 @@ fn copy(directory: &Path, source: &dyn Source, record: &mut Record) -> io::Resul
     Ok(())
 }
 
-/// Adds bytes to the last part if they follow it, else to a new one.
+/// Adds bytes to the last part if they follow it, otherwise to a new one.
 fn take_in(all: &mut Vec<Copied>, offset: u64, at: u64, bytes: &[u8]) {
     if all.last().is_none_or(|last| last.part.end() != offset) {
         let part = Part {
@@ -325,7 +326,9 @@ pub(super) fn append_gap(file: &impl AsFd, end: u64, missing: u64) -> io::Result
     if missing == 0 {
         return Ok(end);
     }
-    let line = format!("\n[bashd: {missing} bytes of output were dropped here]\n");
+    let dropped =
+        bashd_keeper::counted::counted(missing, "byte of output was", "bytes of output were");
+    let line = format!("\n[bashd: {dropped} dropped here]\n");
     append(file, end, line.as_bytes())?;
     Ok(end + line.len() as u64)
 }

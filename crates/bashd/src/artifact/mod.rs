@@ -1,9 +1,9 @@
-//! Stored output: what a reply did not show whole, by number (`artifact://3`).
+//! Stored output: what a reply did not show in full, by number (`artifact://3`).
 //!
-//! When a run's output is cut and its profile says so, the files of its spool get names in the
-//! run's directory: nothing is copied, so that keeping a large output costs no more than keeping a
-//! small one. A record beside them says which bytes of the stream are where, and how many newlines
-//! come before each mebibyte, so that any range is found at once.
+//! When a run's output is cut and its profile says so, the files of its spool are named in the
+//! run's directory: nothing is copied, so keeping a large output costs no more than keeping a small
+//! one. A record beside them says which bytes of the stream are where, and how many newlines come
+//! before each mebibyte, so that any range is found at once.
 //!
 //! ```text
 //! STATE/artifacts/next              the next number; never goes back
@@ -53,9 +53,9 @@ pub struct Store {
     links: PathBuf,
     runs: PathBuf,
     retention: Retention,
-    /// Where it is noted that somebody read something; nothing where nothing is recorded.
+    /// Where reads are recorded; `None` if nothing is recorded.
     reads: Option<PathBuf>,
-    /// Whether whoever keeps something leaves right after it.
+    /// Whether the process exits right after it keeps something.
     is_for_one_call: bool,
 }
 
@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// What a list tells of an artifact.
+/// An artifact's entry in a list.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Summary {
@@ -92,7 +92,8 @@ pub struct Summary {
     pub run: String,
     /// The profile of the call.
     pub profile: String,
-    /// Why it is stored: `bash`, or `bash-original` for the raw output of a call that was minimized.
+    /// Why it is stored: `bash`, or `bash-original` for the raw output of a call that was
+    /// minimized.
     pub kind: Kind,
     /// When it was stored, in milliseconds since 1970.
     pub created_ms: u64,
@@ -116,7 +117,7 @@ impl Store {
         }
     }
 
-    /// The same, for a process that leaves after one call.
+    /// Likewise, for a process that exits after one call.
     pub(crate) fn for_one_call(mut self, is_for_one_call: bool) -> Self {
         self.is_for_one_call = is_for_one_call;
         self
@@ -128,7 +129,7 @@ impl Store {
         for id in self.ids()? {
             match Record::load(&self.link(id)) {
                 Ok(record) => found.push(record.summary()),
-                // Swept, or not yet there: neither is for a list.
+                // Swept, or not there yet: neither belongs in a list.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -157,13 +158,13 @@ impl Store {
         Artifact::open(&self.link(id)).map_err(|error| missing(id, error))
     }
 
-    /// The path of a plain file with all that is kept of an artifact, in order, where a line says
-    /// what is missing. Using it makes the artifact young again.
+    /// The path of a plain file with everything that is kept of an artifact, in order, with a line
+    /// where something is missing. Using it makes the artifact young again.
     pub fn path(&self, id: u64) -> io::Result<PathBuf> {
         order::plain_file(&self.link(id)).map_err(|error| missing(id, error))
     }
 
-    /// Removes an artifact. Its number is not given again.
+    /// Removes an artifact. Its number is not reused.
     pub fn remove(&self, id: u64) -> io::Result<()> {
         let link = self.link(id);
         if let Ok(directory) = fs::canonicalize(&link) {
@@ -209,9 +210,9 @@ fn missing(id: u64, error: io::Error) -> io::Error {
     error
 }
 
-/// Makes sure that so many bytes more may be written to a file that has `length`.
+/// Makes sure that this many more bytes may be written to a file of this `length`.
 ///
-/// A write above `RLIMIT_FSIZE` would kill the host by SIGXFSZ, so that the limit is looked at first.
+/// A write beyond `RLIMIT_FSIZE` would kill the host by SIGXFSZ, so the limit is checked first.
 fn check_limit(length: u64, more: u64) -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     if limit.is_some_and(|limit| length.saturating_add(more) > limit) {
@@ -220,7 +221,7 @@ fn check_limit(length: u64, more: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a directory for its owner alone.
+/// Creates a directory accessible to its owner only.
 fn prepare(directory: &Path) -> io::Result<()> {
     spool::prepare_runs_directory(directory)
 }

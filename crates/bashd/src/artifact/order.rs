@@ -1,8 +1,9 @@
 //! An artifact as one plain file, for programs that read files: `cat artifact://3`.
 //!
-//! Most are one already. Of a longer one the parts are put in order behind the first, with a line
-//! where something is missing; then the record says so, and the other files go. Whoever reads the
-//! artifact meanwhile has the old files open. A crash on the way leaves the old record in force.
+//! Most already are. For a longer one the parts are put in order after the first, with a line where
+//! something is missing; then the record says so, and the other files are removed. Processes that
+//! read the artifact meanwhile have the old files open. A crash on the way leaves the old record
+//! valid.
 
 use super::keep::{append, append_gap};
 use super::reader::Artifact;
@@ -18,11 +19,12 @@ use std::time::{Duration, SystemTime};
 /// Bytes of one read.
 const BLOCK: u64 = 1024 * 1024;
 
-/// Tries for the lock, and the pause between two: ten seconds, for somebody who does the same.
+/// Tries for the lock, and the pause between two: ten seconds in all, for another process that does
+/// the same.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Makes the artifact of a directory one file; returns its path.
+/// Turns the artifact of a directory into one file; returns its path.
 pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
     let directory = fs::canonicalize(directory)?;
     let path = directory.join(Place::Head.file());
@@ -36,7 +38,7 @@ pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
             put_in_order(&directory, &file, record)?;
         }
     }
-    // Young again: what a command is about to read must not be the next to go.
+    // Young again: what a command is about to read must not be removed next.
     let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     Ok(path)
 }

@@ -13,15 +13,15 @@ use std::path::Path;
 /// Bytes of one read while a line is looked for.
 const BLOCK: u64 = 256 * 1024;
 
-/// Times that an artifact is opened anew which was put in order meanwhile.
+/// How often to reopen an artifact that was put in order meanwhile.
 const TRIES: usize = 3;
 
-/// An open artifact. Offsets and line numbers are those of the command's output, whatever of it was
-/// dropped. While it is open it is not swept.
+/// An open artifact. Offsets and line numbers are those of the command's output, even where parts
+/// of it were dropped. It is not swept while it is open.
 #[derive(Debug)]
 pub struct Artifact {
     record: Record,
-    /// In the order of [`Place::ALL`]; none where there is no such file.
+    /// In the order of [`Place::ALL`]; `None` if there is no such file.
     files: Vec<Option<File>>,
     /// Locked while we read.
     _lock: File,
@@ -63,7 +63,7 @@ impl Artifact {
             let file = is_used.then(|| File::open(directory.join(place.file())));
             files.push(file.transpose()?);
         }
-        // A file that somebody cut says less than its record.
+        // A truncated file has less than its record says.
         for (place, file) in Place::ALL.into_iter().zip(&files) {
             let length = file.as_ref().map(File::metadata).transpose()?;
             let length = length.map_or(0, |metadata| metadata.len());
@@ -90,7 +90,7 @@ impl Artifact {
         &self.record.parts
     }
 
-    /// Lines, also counting a last one without a newline.
+    /// Number of lines, including a last one without a newline.
     pub fn line_count(&self) -> io::Result<u64> {
         Ok(self.record.lines + u64::from(self.has_open_end()?))
     }
@@ -127,7 +127,7 @@ impl Artifact {
         Ok(Located::Dropped(offset..until.max(offset)))
     }
 
-    /// The whole gap in which this offset lies.
+    /// The whole gap that contains this offset.
     fn gap_at(&self, offset: u64) -> Range<u64> {
         let parts = &self.record.parts;
         let before = parts.iter().map(Part::end).filter(|end| *end <= offset);
@@ -135,7 +135,8 @@ impl Artifact {
         before.max().unwrap_or(0)..behind.min().unwrap_or(self.record.bytes)
     }
 
-    /// The last offset up to this one whose newlines before it are known, and their number.
+    /// The last offset up to this one for which the number of preceding newlines is known, and that
+    /// number.
     pub(super) fn step_before(&self, offset: u64) -> (u64, u64) {
         let steps = &self.record.steps;
         let near = steps.partition_point(|(known, _)| *known <= offset);
@@ -143,7 +144,7 @@ impl Artifact {
         step.map_or((0, 0), |step| *step)
     }
 
-    /// The newlines before an offset that begins a part, where they are known.
+    /// The newlines before an offset that begins a part, if known.
     pub(super) fn lines_before(&self, offset: u64) -> Option<u64> {
         if offset == 0 {
             return Some(0);

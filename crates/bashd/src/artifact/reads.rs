@@ -1,7 +1,8 @@
-//! Who read stored output again: a line for each time, kept beside the ledger and longer than the artifact.
+//! Who read stored output again: a line for each time, kept beside the ledger and longer than the
+//! artifact.
 //!
-//! What a model reads of the raw output of a minimized call is a cost of minimizing it, so it is counted. Not the ledger's
-//! business: reading runs no command.
+//! What a model reads of the raw output of a minimized call is a cost of minimizing it, so it is
+//! counted. It does not belong in the ledger: reading runs no command.
 
 use super::Store;
 use rustix::fs::{Mode, OFlags};
@@ -11,7 +12,7 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A file that is longer becomes the old one, and the old one goes.
+/// A longer file becomes the old one, and the previous old one is removed.
 const LONGEST: u64 = 1024 * 1024;
 
 /// The file's name, and that of the one before it.
@@ -30,7 +31,7 @@ pub struct Read {
 }
 
 impl Store {
-    /// Notes that so many bytes of an artifact were shown. Nothing comes of a failure.
+    /// Records that this many bytes of an artifact were shown. A failure is ignored.
     pub fn note_read(&self, artifact: u64, bytes: usize) {
         let Some(directory) = &self.reads else { return };
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -42,7 +43,7 @@ impl Store {
         let _ = append(directory, &read);
     }
 
-    /// Every read that is still known of.
+    /// Every recorded read.
     pub fn reads(&self) -> io::Result<Vec<Read>> {
         let mut reads = Vec::new();
         for path in self.reads.iter().flat_map(|directory| paths(directory)) {
@@ -52,7 +53,7 @@ impl Store {
                 Err(error) => return Err(error),
             };
             for line in io::BufReader::new(file).lines() {
-                // What is torn is no read.
+                // A torn line is not a read.
                 reads.extend(serde_json::from_str::<Read>(&line?).ok());
             }
         }

@@ -39,10 +39,10 @@ impl Place {
     }
 }
 
-/// Bytes of the stream that lie together in a file.
+/// Consecutive bytes of the stream in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
-    /// The stream's offset of the first.
+    /// The stream offset of the first byte.
     pub(super) from: u64,
     pub(super) bytes: u64,
     pub(super) place: Place,
@@ -51,7 +51,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The stream's offset behind the last byte.
+    /// The stream offset after the last byte.
     pub(super) fn end(&self) -> u64 {
         self.from + self.bytes
     }
@@ -64,7 +64,7 @@ pub(super) struct Record {
     pub(super) id: u64,
     pub(super) run: String,
     pub(super) profile: String,
-    /// Left out of records before there were two kinds.
+    /// Missing in records from before there were two kinds.
     #[serde(default)]
     pub(super) kind: Kind,
     pub(super) created_ms: u64,
@@ -72,9 +72,9 @@ pub(super) struct Record {
     pub(super) bytes: u64,
     /// Newlines of the stream, kept or not.
     pub(super) lines: u64,
-    /// What is kept, in the order of the stream. What is between two parts was dropped.
+    /// What is kept, in stream order. Bytes between two parts were dropped.
     pub(super) parts: Vec<Part>,
-    /// Offsets of what is kept, each with the number of newlines before it.
+    /// Offsets into what is kept, each with the number of newlines before it.
     pub(super) steps: Vec<(u64, u64)>,
 }
 
@@ -107,7 +107,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes the record, in place of an older one if there is one.
+    /// Writes the record, replacing an older one.
     pub(super) fn store(&self, directory: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
         check_limit(0, text.len() as u64)?;

@@ -20,16 +20,16 @@ pub enum Range {
     Lines(u64, Option<u64>),
     /// Bytes, counted from 0, both ends included; `None` for the last one.
     Bytes(u64, Option<u64>),
-    /// The last so many lines.
+    /// The last lines.
     Tail(u64),
 }
 
-/// What is wanted of an artifact.
+/// A selection of an artifact.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// The part.
     pub range: Range,
-    /// Of that, only the lines that match, and those around them.
+    /// Within it, only lines that match, and those around them.
     pub grep: Option<Grep>,
 }
 
@@ -38,26 +38,26 @@ pub struct Selection {
 pub enum Item<'a> {
     /// Bytes, as the command wrote them; a search has [`Item::Line`] instead.
     Bytes(&'a [u8]),
-    /// So many bytes were dropped here.
+    /// This many bytes were dropped here.
     Dropped(u64),
     /// A line that was found, or one around it.
     Line {
-        /// Its number, from 1; `None` behind a gap whose lines were not counted.
+        /// Its number, from 1; `None` after a gap whose lines were not counted.
         number: Option<u64>,
         /// Whether it matched.
         is_match: bool,
         /// The line without its newline.
         bytes: &'a [u8],
     },
-    /// Between what is shown of a search there are lines that are not.
+    /// Marks lines that were left out between shown lines of a search.
     Break,
 }
 
-/// Takes the pieces of a selection one by one, and may have enough.
+/// Takes the pieces of a selection one by one, and may stop early.
 pub(super) type Visit<'a> = dyn FnMut(Item<'_>) -> ControlFlow<()> + 'a;
 
 impl Artifact {
-    /// Hands out what is selected, in order, until there is no more or the visitor has enough.
+    /// Hands out the selection in order, until there is no more or the visitor has had enough.
     pub fn select(
         &self,
         selection: &Selection,
@@ -87,7 +87,8 @@ impl Artifact {
         end.map(|_| ())
     }
 
-    /// Hands out what a range has, block by block, each with the offset behind it; a gap is one piece, however long.
+    /// Hands out a range block by block, each with the offset after it; a gap is one piece, however
+    /// long.
     fn walk(
         &self,
         range: std::ops::Range<u64>,
@@ -125,8 +126,8 @@ impl Artifact {
         })
     }
 
-    /// The bytes of a range. A line whose start was dropped counts from the gap on, so that the gap
-    /// is told.
+    /// The bytes of a range. A line whose start was dropped begins at the gap, so that the gap is
+    /// reported.
     pub(super) fn bytes_of(&self, range: Range) -> io::Result<std::ops::Range<u64>> {
         let end = self.len();
         let bytes = match range {

@@ -302,7 +302,7 @@ fn numbers_are_never_given_twice_and_what_is_removed_is_gone() {
 fn a_failure_leaves_nothing_behind() {
     let place = place();
     let (_writer, reader) = spool(&place, SMALL, b"x");
-    // No counter can be made where a file is.
+    // No counter can be created where a file is.
     fs::write(&place.store.links, "").unwrap();
     let output = Output {
         out: &reader,
@@ -368,7 +368,8 @@ fn both_streams_one_after_the_other() {
 }
 
 proptest! {
-    /// Any stream, any quota: each byte is where it was or counted, adopted or copied, in order or not.
+    /// Any stream, any quota: each byte is where it was or counted, adopted or copied, in order or
+    /// not.
     #[test]
     fn every_range_is_that_of_the_stream(
         lines in proptest::collection::vec(0_usize..40, 0..200),

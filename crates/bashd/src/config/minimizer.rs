@@ -7,7 +7,7 @@ use crate::minimize::{Reach, Settings};
 use std::fs;
 use std::path::PathBuf;
 
-/// Whether and for what output is minimized.
+/// Whether output is minimized, and which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MinimizerSettings {
@@ -36,8 +36,8 @@ impl MinimizerSettings {
         })
     }
 
-    /// What holds, with the user's file; nothing where it is switched off. What is wrong with the file is told, and
-    /// is no reason to show nothing: the rest of it holds.
+    /// The settings in force, with the user's file; `None` if disabled. Problems in the file are
+    /// reported, and the rest of it still applies.
     pub fn load(&self) -> (Option<Settings>, Vec<String>) {
         let mut loaded = Loaded::default();
         if let Some(path) = &self.settings_path {
@@ -53,7 +53,7 @@ impl MinimizerSettings {
         (enabled.then(|| self.with(loaded)), problems)
     }
 
-    /// The narrower of both words holds.
+    /// The narrower of the two applies.
     fn with(&self, loaded: Loaded) -> Settings {
         let only = if self.only.is_empty() {
             loaded.only

@@ -1,4 +1,5 @@
-//! What the user configured, resolved: flags over variables over file over defaults.
+//! What the user configured, resolved: flags override variables, variables the file, the file the
+//! defaults.
 //!
 //! Nothing here reads the environment, the home directory or a file: front ends hand the texts
 //! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`Report`] of where
@@ -76,7 +77,7 @@ pub struct Config {
     pub sessions: SessionLimits,
     /// How much jobs may take.
     pub jobs: JobSettings,
-    /// What commands may use up.
+    /// What commands may use.
     pub resources: Resources,
     /// Where control groups for that may be made.
     pub cgroups: Cgroups,
@@ -90,7 +91,8 @@ pub struct Config {
     pub rules: Vec<UserRule>,
     /// Overrides what profiles say about safe mode.
     pub safe_mode: Option<SafeMode>,
-    /// Overrides what profiles say about turning commands back for which the caller has a better tool.
+    /// Overrides what profiles say about turning commands back for which the caller has a better
+    /// tool.
     pub interceptor: Option<bool>,
     /// The interceptor's rules; none means its defaults.
     pub interceptor_rules: Vec<InterceptorRule>,
@@ -98,11 +100,13 @@ pub struct Config {
     pub async_enabled: bool,
     /// Whether and for what output is minimized.
     pub minimizer: MinimizerSettings,
-    /// When a long-running call becomes a job by itself, in profiles that do that; `None` for never.
+    /// When a long-running call becomes a job by itself, in profiles that do that; `None` for
+    /// never.
     pub auto_background: Option<Duration>,
     /// Whether a call may ask for a terminal.
     pub virtual_terminal: bool,
-    /// The key that ends a command at whose terminal somebody types, by its name; `None` for the profile's.
+    /// The key that ends a command at whose terminal somebody types, by its name; `None` for the
+    /// profile's.
     pub console_end_key: Option<String>,
     /// Where internal URLs lead.
     pub urls: UrlPlaces,
@@ -157,12 +161,12 @@ impl Surroundings {
 
 impl Config {
     /// The defaults, with everything that is stored below `state_dir`, and without
-    /// [`warm_shells`](Self::warm_shells): a host that makes a few calls should not pay for processes
-    /// that wait for more.
+    /// [`warm_shells`](Self::warm_shells): a host that makes a few calls should not pay for
+    /// processes that wait for more.
     ///
     /// # Panics
     ///
-    /// Never: the compiled-in defaults resolve, and a test says so.
+    /// Never happens: the compiled-in defaults resolve, and a test checks that.
     #[expect(clippy::expect_used, reason = "see Panics")]
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
         let sources = Sources {

@@ -81,7 +81,7 @@ mod tests {
             (GOOD.replace("'deny'", "'never'"), "never"),
             (
                 GOOD.replace("subcommand = 'destroy'", "regex = 'x'"),
-                "or else by regex",
+                "or by regex",
             ),
             (
                 GOOD.replace(

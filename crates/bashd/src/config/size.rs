@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Option<u64> {
     number.checked_mul(factor)
 }
 
-/// Writes bytes in the largest binary unit that divides them, so that nothing is rounded.
+/// Writes bytes in the largest binary unit that divides them, so nothing is rounded.
 pub fn exact(bytes: u64) -> String {
     UNITS
         .iter()

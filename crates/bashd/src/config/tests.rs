@@ -225,7 +225,7 @@ fn a_poll_waits_for_one_of_five_times() {
     let mut sources = sources();
     sources.file = Some(file("[async]\npollWaitDuration = '7s'\n"));
     let expected = "`async.pollWaitDuration` must be one of \"5s\", \"10s\", \"30s\", \"1m\", \"5m\", \
-         but /etc/me/config.toml:2 gives the text \"7s\"";
+         but /etc/me/config.toml:2 gives the string \"7s\"";
     assert_eq!(complaint(&sources), expected);
 }
 
@@ -259,7 +259,7 @@ fn a_wrong_type_names_key_origin_and_expectation() {
     for (text, expected) in [
         (
             "\n[ledger]\nenabled = 'yes'",
-            "`ledger.enabled` must be true or false, but /etc/me/config.toml:3 gives the text \"yes\"",
+            "`ledger.enabled` must be true or false, but /etc/me/config.toml:3 gives the string \"yes\"",
         ),
         (
             "[spool]\nhead_bytes = -1",
@@ -268,11 +268,11 @@ fn a_wrong_type_names_key_origin_and_expectation() {
         ),
         (
             "shell = 3",
-            "`shell` must be a text, but /etc/me/config.toml:1 gives the number 3",
+            "`shell` must be a string, but /etc/me/config.toml:1 gives the number 3",
         ),
         (
             "[shell]\nx = 1",
-            "`shell` must be a text, but /etc/me/config.toml:1 gives a table",
+            "`shell` must be a string, but /etc/me/config.toml:1 gives a table",
         ),
         (
             "spool = 1",
@@ -281,11 +281,11 @@ fn a_wrong_type_names_key_origin_and_expectation() {
         (
             "survivors = 'kill'",
             "`survivors` must be one of \"profile\", \"keep\", \"end\", \
-             but /etc/me/config.toml:1 gives the text \"kill\"",
+             but /etc/me/config.toml:1 gives the string \"kill\"",
         ),
         (
             "shellMinimizer.only = [1]",
-            "`shellMinimizer.only` must be a list of texts, but /etc/me/config.toml:1 gives a list",
+            "`shellMinimizer.only` must be a list of strings, but /etc/me/config.toml:1 gives a list",
         ),
     ] {
         assert_eq!(

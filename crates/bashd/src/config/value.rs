@@ -147,7 +147,7 @@ fn whole_number(found: &DeValue<'_>) -> Option<u64> {
 /// Names what stands in a file where something else was expected.
 fn describe(found: &DeValue<'_>) -> String {
     match found {
-        DeValue::String(text) => format!("the text {text:?}"),
+        DeValue::String(text) => format!("the string {text:?}"),
         DeValue::Integer(number) => format!("the number {number}"),
         DeValue::Float(number) => format!("the number {number}"),
         DeValue::Boolean(truth) => truth.to_string(),
@@ -177,10 +177,10 @@ impl fmt::Display for Kind {
                 let size = Self::Size { min: 0, max: *max };
                 write!(formatter, "\"{PROFILE}\" or {size}")
             }
-            Self::Text => write!(formatter, "a text"),
-            Self::Path => write!(formatter, "a path as text"),
+            Self::Text => write!(formatter, "a string"),
+            Self::Path => write!(formatter, "a path"),
             Self::Choice(words) => write!(formatter, "one of \"{}\"", words.join("\", \"")),
-            Self::List => write!(formatter, "a list of texts"),
+            Self::List => write!(formatter, "a list of strings"),
             Self::Rules => write!(
                 formatter,
                 "a list of tables with pattern, tool, message and optional flags (JSON in a variable or flag)"

@@ -1,6 +1,7 @@
 //! An alarm: a thread that sleeps until a moment has come.
 //!
-//! To set it is one system call, which wakes nobody: what need not be done while a call is served is left to it.
+//! Setting it is one system call and wakes nobody, so work that can wait while a call is served is
+//! left to it.
 
 use rustix::process::{Pid, getpid};
 use rustix::time::{
@@ -14,20 +15,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// What its thread needs at most.
+/// The stack size of its thread.
 const STACK: usize = 128 * 1024;
 
-/// Set to no time at all, a timer would be off.
+/// A timer set to zero would be off.
 const AT_ONCE: Duration = Duration::from_nanos(1);
 
 pub(super) struct Alarm {
     timer: Arc<OwnedFd>,
-    /// Where its thread is: a process that was forked from this one has only the timer.
+    /// The process that has its thread; one forked from it has only the timer.
     process: Pid,
 }
 
 impl Alarm {
-    /// Does this each time it rings, until there is nothing more to come.
+    /// Runs this each time it rings, until there is nothing more to come.
     pub(super) fn new(
         mut ring: impl FnMut() -> ControlFlow<()> + Send + 'static,
     ) -> io::Result<Self> {
@@ -48,7 +49,7 @@ impl Alarm {
         })
     }
 
-    /// Sets it anew; `false` where it will not ring.
+    /// Sets it again; `false` if it will not ring.
     pub(super) fn set(&self, after: Duration) -> bool {
         self.process == getpid() && arm(&self.timer, after).is_ok()
     }
@@ -56,7 +57,7 @@ impl Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        self.set(AT_ONCE); // whoever has nothing more to come hears it
+        self.set(AT_ONCE); // the callback learns that nothing more comes
     }
 }
 

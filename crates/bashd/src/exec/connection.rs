@@ -6,8 +6,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
-/// Pause before a full socket is tried again. A keeper takes its messages at once, so that this is
-/// rare enough not to be watched for.
+/// Pause before a full socket is tried again. A keeper reads its messages at once, so this is too
+/// rare to be worth watching for.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// A socket to a keeper or to the fork server. Dropping it tells the other end that we are gone.
@@ -40,19 +40,19 @@ impl Connection {
         }
     }
 
-    /// Sends a message if there is room; where nobody can wait.
+    /// Sends a message if there is room, for callers that cannot wait.
     pub(super) fn send_now<M: Message>(&self, message: &M) -> io::Result<()> {
         protocol::send(self.socket.get_ref(), message, &[])
     }
 
-    /// The socket itself, which no runtime watches any more.
+    /// The socket itself, no longer watched by any runtime.
     pub(super) fn into_socket(self) -> OwnedFd {
         self.socket.into_inner()
     }
 
     /// Receives the next message; `None` when the other end is gone.
     pub(crate) async fn receive(&self) -> io::Result<Option<Frame>> {
-        // What was said before anybody listened is there without a look at the reactor.
+        // What was sent before anybody listened can be read without asking the reactor.
         let mut received = protocol::receive(self.socket.get_ref());
         loop {
             match received {

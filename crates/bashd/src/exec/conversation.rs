@@ -38,30 +38,31 @@ pub(super) struct Call<'a> {
     pub(super) keeper: Option<OwnedFd>,
     pub(super) watch: Option<&'a mut Watch>,
     pub(super) plan: &'a Plan,
-    /// When the run is to be handed over, and how far that is.
+    /// When the run is to be handed over, and how far that has come.
     pub(super) turn: Turn,
     /// The shell, once it runs.
     pub(super) pid: i32,
     /// The limits that hold, once it runs.
     pub(super) limits: Option<LimitsInForce>,
-    /// Whether the keeper is this call's alone.
+    /// Whether the keeper belongs to this call alone.
     pub(super) place: KeeperUse,
-    /// For which form of a call what was prepared is ours.
+    /// The form of call for which the prepared spool is ours.
     pub(super) form: Option<Form>,
     /// Where the session's shell was when the call began.
     pub(super) began_in: Option<PathBuf>,
 }
 
-/// Whether a call has a keeper of its own.
+/// Whether a call has its own keeper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeeperUse {
-    /// It has: what it leaves running can be made a job.
+    /// Yes: what it leaves running can become a job.
     Alone,
     /// It shares one with the other calls of its session.
     Session,
 }
 
-/// Whether it matters when a run begins, or which process or what limits it gets.
+/// Whether the caller wants to know when a run begins, which process it is and which limits it
+/// gets.
 pub(super) fn beginning(plan: &Plan, watch: Option<&Watch>) -> Beginning {
     let is_plain =
         plan.handover.is_none() && plan.vessel.terminal().is_none() && plan.restraint.is_none();
@@ -95,8 +96,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Hears the keeper out. Only the time spent waiting for it counts: when it is overdue
-    /// after a slow receiver of events, what the keeper has said meanwhile is heard first.
+    /// Waits for the keeper's report. Only time spent waiting for the keeper counts: if it is
+    /// overdue after a slow receiver of events, what the keeper has sent meanwhile is read first.
     pub(super) async fn until_exited(
         &mut self,
         mut overdue: Pin<&mut impl Future<Output = ()>>,
@@ -122,7 +123,7 @@ impl<'a> Call<'a> {
                     continue;
                 }
             };
-            let deaf = |error| Error::io(ErrorKind::KeeperLost, "hear the keeper", error);
+            let deaf = |error| Error::io(ErrorKind::KeeperLost, "read from the keeper", error);
             let frame = frame.map_err(deaf)?.ok_or_else(|| {
                 Error::new(
                     ErrorKind::KeeperLost,
@@ -136,7 +137,7 @@ impl<'a> Call<'a> {
     }
 
     pub(super) async fn hear(&mut self, frame: Frame) -> Result<Option<Heard>> {
-        let broken = |error| Error::io(ErrorKind::KeeperLost, "understand the keeper", error);
+        let broken = |error| Error::io(ErrorKind::KeeperLost, "decode the keeper's message", error);
         if frame.is::<Exited>() {
             let exited = frame.body().map_err(broken)?;
             return Ok(Some(Heard::Exited(Box::new(exited))));
@@ -145,7 +146,7 @@ impl<'a> Call<'a> {
             return self.hear_detached(detached).await;
         } else if frame.is::<Prepared>() {
             let Prepared { form, started } = frame.body().map_err(broken)?;
-            // Nobody watches, and the time counts since the call was sent.
+            // Nobody watches, so the time counts from when the call was sent.
             if self.form == Some(form) {
                 self.begin(started, frame.fds).map_err(broken)?;
             }
@@ -177,13 +178,13 @@ impl<'a> Call<'a> {
         } else if frame.is::<Grown>() {
             self.follow().await;
         } else if frame.is::<Failed>() {
-            self.spools.clear(); // nothing ran, also where its beginning was assumed
+            self.spools.clear(); // nothing ran, even if a beginning was assumed
             return Err(failure(&frame).map_err(broken)?);
         }
         Ok(None)
     }
 
-    /// Whether nothing more will be said of its beginning than that the keeper is ready for it.
+    /// Whether the keeper's being ready is all that will be said about the run's beginning.
     fn begins_unseen(&self, ready: &Ready) -> bool {
         let Plan { streams, quota, .. } = self.plan;
         beginning(self.plan, self.watch.as_deref()) == Beginning::Assumed
@@ -246,10 +247,10 @@ impl<'a> Call<'a> {
         let out = spools.pop().ok_or_else(|| {
             Error::new(
                 ErrorKind::KeeperLost,
-                "the keeper ended a run that it had not started",
+                "the keeper reported the end of a run that it never started",
             )
         })?;
-        // Something that outlived the run may open a pipe again by its path.
+        // A process that outlived the run may open a pipe again by its path.
         let writers = if exited.is_closed && exited.left_behind.is_empty() {
             Writers::Gone
         } else {

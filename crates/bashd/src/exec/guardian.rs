@@ -1,8 +1,8 @@
-//! A small process that puts a terminal right when its user was killed.
+//! A small process that restores a terminal after its user was killed.
 //!
-//! Whoever draws on a terminal puts it into a raw mode and onto the alternate screen, and must take
-//! that back. A killed process can't: its guardian sees the pipe between them close without a last
-//! word, and does it.
+//! A program that draws on a terminal puts it into raw mode and onto the alternate screen, and must
+//! undo that. A killed process cannot: its guardian sees the pipe between them close without a last
+//! word, and does it instead.
 
 use bashd_keeper::os::{descriptors, fork, signals};
 use rustix::pipe::PipeFlags;
@@ -10,10 +10,10 @@ use rustix::termios::{OptionalActions, OutputModes, Termios};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// The last word of a process that has put its terminal right by itself.
+/// The last word of a process that has restored its terminal itself.
 const DONE: &[u8] = b".";
 
-/// What takes back every mode that a full-screen program may have set: mouse, paste, keyboard, cursor,
+/// Undoes every mode that a full-screen program may have set: mouse, paste, keyboard, cursor,
 /// alternate screen, colours.
 pub const LEAVE_SCREEN: &str =
     "\x1b[<u\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l\x1b[0m";
@@ -25,8 +25,8 @@ pub struct TerminalGuardian {
 }
 
 impl TerminalGuardian {
-    /// Starts the guardian. The process must have a single thread, and its terminal be as it should
-    /// be left.
+    /// Starts the guardian. The process must have a single thread, and its terminal must be in the
+    /// state to restore.
     pub fn start() -> io::Result<Self> {
         fork::check_single_thread()?;
         let terminal = rustix::stdio::stdin();
@@ -52,7 +52,8 @@ impl Drop for TerminalGuardian {
 
 /// Runs in the guardian: waits for the last word, or for the end without one.
 fn watch(link: &OwnedFd, terminal: &OwnedFd, modes: &Termios) -> io::Result<()> {
-    // What ends its user must not end it: a session of its own, and no signal but KILL.
+    // What ends its user must not end the guardian: it has its own session and ignores every signal
+    // but KILL.
     let _ = rustix::process::setsid();
     let _signals = signals::take_over()?;
     descriptors::keep_only(&[link.as_raw_fd(), terminal.as_raw_fd()])?;
@@ -65,7 +66,7 @@ fn watch(link: &OwnedFd, terminal: &OwnedFd, modes: &Termios) -> io::Result<()> 
             Err(error) => return Err(error.into()),
         }
     }
-    // A shell that has its terminal back already has set it as it likes, and never so raw.
+    // A shell that already has its terminal back has set it as it likes, and never to raw mode.
     let now = rustix::termios::tcgetattr(terminal)?;
     if !now.output_modes.contains(OutputModes::OPOST) {
         rustix::termios::tcsetattr(terminal.as_fd(), OptionalActions::Now, modes)?;

@@ -1,7 +1,7 @@
-//! Handing a run over: the call returns first, the run goes on as a job.
+//! Handing a run over: the call returns first, and the run continues as a job.
 //!
-//! The engine claims a short name, asks the keeper to become a job, and answers with the job only when
-//! the keeper has said that it is one. What ends meanwhile is an ordinary ending.
+//! The engine claims a short name, asks the keeper to become a job, and answers with the job only
+//! when the keeper has said that it is one. What ends meanwhile is an ordinary ending.
 
 use super::{Call, EndedBy, Heard, Reset};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a run may take before it can be seen by others.
+/// How long a run may take before others can see it.
 const SEEN_AFTER: Duration = Duration::from_secs(1);
 
-/// How long a keeper may take to make survivors a job before the reply goes out without.
+/// How long a keeper may take to turn survivors into a job before the reply goes out without it.
 const SURVIVORS_BOUND: Duration = Duration::from_secs(2);
 
-/// A run that goes on as a job.
+/// A run that continues as a job.
 #[derive(Debug)]
 #[non_exhaustive]
 pub(crate) struct HandedOver {
@@ -34,7 +34,7 @@ pub(crate) struct HandedOver {
     pub(crate) pid: i32,
     /// stdout so far, or both streams.
     pub(crate) out: SpoolReader,
-    /// stderr so far, where the plan kept the streams apart.
+    /// stderr so far, if the plan kept the streams separate.
     pub(crate) err: Option<SpoolReader>,
     /// How long it has run.
     pub(crate) ran_for: Duration,
@@ -44,11 +44,11 @@ pub(crate) struct HandedOver {
     pub(crate) session_reset: Option<Reset>,
     /// What the caller should know about how it was run.
     pub(crate) notes: Vec<String>,
-    /// The limits that hold for it.
+    /// The limits in force for it.
     pub(crate) limits: Option<LimitsInForce>,
 }
 
-/// When a run is to be handed over, and how far that is.
+/// When a run is to be handed over, and how far that has come.
 pub(super) struct Turn {
     after: Option<Duration>,
     started: Option<Instant>,
@@ -73,17 +73,17 @@ impl Turn {
         self.alias.is_some() && self.after.is_some()
     }
 
-    /// Whether the keeper is asked together with the start, so that no ending can come first.
+    /// Whether the keeper is asked together with the start, so no ending can come first.
     pub(super) fn is_at_once(&self) -> bool {
         self.after == Some(Duration::ZERO)
     }
 
-    /// The shell runs: the time counts from now on.
+    /// The shell runs: time counts from now on.
     pub(super) fn begin(&mut self) {
         self.started = Some(Instant::now());
     }
 
-    /// Comes when the keeper is to be asked, which is once.
+    /// Resolves once, when the keeper should be asked.
     pub(super) async fn comes(&self) {
         match (self.started, self.after, &self.alias) {
             (Some(started), Some(after), None) => tokio::time::sleep_until(started + after).await,
@@ -91,7 +91,7 @@ impl Turn {
         }
     }
 
-    /// Comes when the run is to be announced, which is once, and never for one that is a job before.
+    /// Resolves once, when the run should be announced; never for one that is already a job.
     pub(super) async fn takes_long(&self) {
         match self.started {
             Some(started) if self.announces && !self.is_at_once() => {
@@ -116,7 +116,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Has the keeper show the run to whoever looks, since it takes its time.
+    /// Has the keeper make the run visible to others, since it takes a while.
     pub(super) async fn announce(&mut self) {
         self.turn.announces = false;
         let announce = Announce {
@@ -126,7 +126,7 @@ impl Call<'_> {
         let _ = self.connection.send(&announce, &[]).await;
     }
 
-    /// Clears away what a lost keeper left to be seen.
+    /// Removes the visible traces of a lost keeper.
     pub(super) fn withdraw_announcement(&self) {
         if !self.turn.announces {
             let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
@@ -152,7 +152,7 @@ impl Call<'_> {
         let detach = Detach {
             directory: self.plan.directory.clone(),
             spec,
-            // Survivors keep what the call had: nobody asked for more.
+            // Survivors keep the limits of the call: nobody asked for more.
             head_bytes: match kind {
                 JobKind::Background => job.head_bytes,
                 JobKind::Survivors | JobKind::Foreground => 0,
@@ -188,7 +188,7 @@ impl Call<'_> {
         match self.plan.handover.map(|handover| handover.otherwise) {
             // Dropping the connection ends the tree.
             None | Some(Otherwise::Fail) => {
-                let text = format!("the job could not be made: {reason}");
+                let text = format!("the job could not be created: {reason}");
                 Err(Error::new(ErrorKind::Io, text))
             }
             Some(Otherwise::End) => {
@@ -200,7 +200,7 @@ impl Call<'_> {
         }
     }
 
-    /// What the call returns of a run that goes on.
+    /// What the call returns about a run that continues.
     pub(super) async fn handed_over(mut self) -> Result<HandedOver> {
         if let Some(watch) = &mut self.watch {
             watch.pass_on(&self.spools).await;
@@ -228,15 +228,16 @@ impl Call<'_> {
         })
     }
 
-    /// Gives up the name that was claimed for a job that did not come about.
+    /// Gives up the name that was claimed for a job that was never made.
     pub(super) fn forget_claim(&self) {
         if self.turn.is_asked() {
             claim::withdraw(&self.plan.directory);
         }
     }
 
-    /// The command ended while its keeper was asked to become a job: the name is free again, and what the
-    /// keeper has to say about it is heard. Says whether it was; if not, nothing is known of it.
+    /// The command ended while its keeper was asked to become a job: the name is free again, and
+    /// the keeper's report is read. Returns whether there was one; if not, nothing is known about
+    /// the run.
     pub(super) async fn ended_first(&self) -> bool {
         if !self.turn.is_asked() {
             return true;
@@ -246,8 +247,8 @@ impl Call<'_> {
         matches!(answer, Ok(Some(_)))
     }
 
-    /// Makes what a finished shell left on purpose a job, and names it in the list. Says whether that
-    /// is done; if not, they just stay.
+    /// Turns what a finished shell deliberately left running into a job, and adds its name to the
+    /// list. Returns whether that worked; if not, the processes just stay.
     pub(super) async fn keep_survivors(&self, left_behind: &mut [LeftBehind]) -> bool {
         let is_survivor = |process: &&mut LeftBehind| process.reason == LeftReason::Survivor;
         if !left_behind.iter_mut().any(|process| is_survivor(&process)) {
@@ -277,7 +278,7 @@ impl Call<'_> {
     }
 }
 
-/// Where a run is seen, by the directory that it would have as a job.
+/// Where a visible run is found: the directory that it would have as a job.
 fn live_directory(directory: &Path) -> PathBuf {
     let runs = directory.parent().unwrap_or(directory);
     directory::live(runs).join(directory.file_name().unwrap_or_default())

@@ -18,16 +18,16 @@ const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Where the engine's calls get their keepers.
 pub(crate) struct Keepers {
-    /// The program that forks them; `None` where there is just one, forked by this process.
+    /// The program that forks them; `None` if there is only one, forked by this process.
     source: Option<KeeperSource>,
-    /// The keeper that this process itself forked.
+    /// The keeper that this process forked itself.
     forked: Option<Pid>,
     hello: Hello,
     stock: Arc<Mutex<Stock>>,
 }
 
 impl Keepers {
-    /// Gets ready: the server runs, and a spare is on its way, when this returns.
+    /// Gets ready: when this returns, the server runs and a spare is on its way.
     pub(crate) fn new(source: KeeperSource, storage: Storage) -> Result<Self> {
         let (major, minor) = (protocol::MAJOR, protocol::MINOR);
         let hello = Hello {
@@ -60,12 +60,12 @@ impl Keepers {
         Ok(keepers)
     }
 
-    /// Whether there is just one keeper, for a process that ends after its call.
+    /// Whether there is only one keeper, for a process that exits after its call.
     pub(crate) fn is_for_one_call(&self) -> bool {
         self.source.is_none()
     }
 
-    /// The same with so many started shells at hand, where more than one call is made.
+    /// Like `new`, with this many started shells at hand if more than one call is made.
     pub(crate) fn with_warm_shells(self, size: usize) -> Self {
         if !self.is_for_one_call() {
             self.stock().keep_warm(size);
@@ -79,12 +79,12 @@ impl Keepers {
         Connection::new(socket).ok()
     }
 
-    /// Has shells started for calls like this one, a little later.
+    /// Has shells started, a little later, for calls like this one.
     pub(super) fn refill_warm(&self, plan: &Plan) {
         self.stock().want_warm(plan, Instant::now());
     }
 
-    /// Takes the spare, or has a keeper forked. Its socket listens already.
+    /// Takes the spare, or has a keeper forked. Its socket already listens.
     pub(super) async fn take(&self) -> Result<Connection> {
         let spare = self.stock().take_spare(Instant::now());
         let socket = match spare {
@@ -94,22 +94,23 @@ impl Keepers {
         Connection::new(socket).map_err(failed)
     }
 
-    /// Has the next spare forked, a little later, unless there is one. A failure shows at the next call.
+    /// Has the next spare forked, a little later, unless there is one. A failure shows up at the
+    /// next call.
     pub(super) fn refill(&self) {
         if self.source.is_some() {
             self.stock().want_spare(Instant::now());
         }
     }
 
-    /// Ends what a killed keeper left, where no fork server does it.
+    /// Ends what a killed keeper left, if no fork server does so.
     pub(super) fn end_orphans(&self) {
         if let Some(pid) = self.forked {
             ForkedKeeper::end_orphans(pid);
         }
     }
 
-    /// Gives up a server that does not answer, and the spare that it may never have forked: the next
-    /// call gets others. The old ones leave when they can move again.
+    /// Gives up a server that does not answer, along with the spare that it may never have forked:
+    /// the next call gets new ones. The old ones exit when they can run again.
     pub(super) fn forget_server(&self) {
         self.stock().forget_server();
     }
@@ -132,7 +133,7 @@ impl Keepers {
         let source = self.source.as_ref().ok_or_else(|| {
             Error::new(
                 ErrorKind::Keeper,
-                "this engine was made for one call, which it has made",
+                "this engine serves only one call, and that call was already made",
             )
         })?;
         stock.server = Some(start_server(source, &self.hello)?);
@@ -144,7 +145,7 @@ impl Keepers {
     }
 }
 
-/// Whether the other end is not there any more: somebody killed it.
+/// Whether the other end no longer exists because somebody killed it.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
     matches!(error.kind(), BrokenPipe | ConnectionReset | NotConnected)

@@ -6,12 +6,12 @@ use bashd_keeper::keeper::protocol::{Resize, Typed};
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 
-/// Strokes that may wait for a busy keeper.
+/// Keystrokes that may queue for a busy keeper.
 const STROKES_AHEAD: usize = 256;
 
 /// Types at the terminal of a running command, and changes its size. Cheap to clone.
 ///
-/// Without effect on a command that has no terminal, or that is over.
+/// Has no effect on a command that has no terminal or has ended.
 #[derive(Debug, Clone)]
 pub struct Keyboard(mpsc::Sender<Stroke>);
 
@@ -31,20 +31,20 @@ impl Keyboard {
         (Self(sender), Strokes(receiver))
     }
 
-    /// Sends bytes as if they were typed; [`crate::screen::keys`] knows those of keys. What comes too fast for the
-    /// command is dropped, as a terminal does.
+    /// Sends bytes as if they were typed; [`crate::screen::keys`] has the bytes of keys. Input that
+    /// comes too fast for the command is dropped, as a terminal would.
     pub fn type_bytes(&self, bytes: impl Into<Vec<u8>>) {
         let _ = self.0.try_send(Stroke::Typed(bytes.into()));
     }
 
-    /// Gives the terminal another size; the command is told.
+    /// Resizes the terminal; the command is notified.
     pub fn resize(&self, size: Size) {
         let _ = self.0.try_send(Stroke::Resized(size));
     }
 }
 
 impl Strokes {
-    /// Passes on what is typed, for as long as somebody asks.
+    /// Passes on what is typed, as long as there is a receiver.
     pub(super) async fn pass_on(strokes: Option<Self>, connection: &Connection) -> Infallible {
         match strokes {
             Some(mut strokes) => strokes.pass_all_on(connection).await,
@@ -52,7 +52,7 @@ impl Strokes {
         }
     }
 
-    /// The same, for whoever asks again and again.
+    /// Like `pass_on`, for callers that poll repeatedly.
     pub(crate) async fn pass_all_on(&mut self, connection: &Connection) -> Infallible {
         while let Some(stroke) = self.0.recv().await {
             let _ = match stroke {

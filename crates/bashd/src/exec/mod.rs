@@ -1,10 +1,11 @@
 //! Carrying out a plan: the only place that makes processes.
 //!
-//! `keeper` is the process between us and the shell, `keepers` where the engine gets one, `stock` those of calls to come,
-//! `connection` the socket to it, `conversation` what is heard on it, `outcome` what comes of that, `watch`
-//! the growth of its output, `sessions` the shells that live from call to call, `terminal` a run that is the
-//! client's. This file asks one keeper to run one plan and waits for its report. The engine never holds
-//! the output: it gets descriptors of the spool and reads windows of it.
+//! `keeper` is the process between us and the shell, `keepers` is where the engine gets one,
+//! `stock` holds those for calls to come, `connection` is the socket to a keeper, `conversation`
+//! reads what it sends, `outcome` is the result, `watch` follows the output as it grows, `sessions`
+//! are the shells that live across calls, `terminal` runs a plan in a terminal of the client. This
+//! file asks one keeper to run one plan and waits for its report. The engine never holds the
+//! output: it gets descriptors of the spool and reads windows of it.
 
 mod alarm;
 pub(crate) mod connection;
@@ -49,7 +50,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 pub(crate) use watch::Watch;
 
-/// How much later than it should have answered the engine gives up waiting for a keeper.
+/// How long past its due time the engine waits before it gives up on a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
 /// What plans are carried out with.
@@ -122,7 +123,7 @@ pub(crate) async fn run_alone(
             return Err(no_answer().into());
         }
     };
-    // What the next call needs is forked while this command runs.
+    // The keeper for the next call is forked while this command runs.
     keepers.refill();
     keepers.refill_warm(plan);
     let mut watch = watch;
@@ -140,13 +141,13 @@ pub(crate) async fn run_alone(
     match result {
         Ok(Heard::Exited(exited)) => {
             keepers.refill();
-            // The keeper of this run alone has nothing more to say that would be waited for.
+            // This run's own keeper has nothing more to say that is worth waiting for.
             call.forget_claim();
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
             Ok(Outcome::Ended(run))
         }
-        // Only sessions are gone before their calls.
+        // Only sessions can end before their calls.
         Ok(Heard::Gone(_)) => Err(no_answer().into()),
         Ok(Heard::Detached(_)) => {
             keepers.refill();
@@ -166,16 +167,16 @@ pub(crate) async fn run_alone(
     }
 }
 
-/// Has the keeper end the tree when the caller cancels; beside everything else, since a receiver of
-/// events may be slow. A keeper that is gone shows elsewhere.
+/// Has the keeper end the tree when the caller cancels. Runs beside everything else, since a
+/// receiver of events may be slow. A keeper that is gone is noticed elsewhere.
 async fn end_when_cancelled(cancel: &CancellationToken, connection: &Connection) -> Infallible {
     cancel.cancelled().await;
     let _ = connection.send(&End::CANCEL, &[]).await;
     std::future::pending().await
 }
 
-/// Comes when a keeper should have answered, by its deadline or because it was told to end, and has
-/// had some time more. Somebody stopped it, or the machine is stuck.
+/// Resolves when a keeper should have answered, by its deadline or because it was told to end, and
+/// the extra time is over. Somebody stopped it, or the machine is stuck.
 async fn overdue(limits: &Limits, cancel: &CancellationToken) {
     let _ = tokio::time::timeout(limits.timeout, cancel.cancelled()).await;
     tokio::time::sleep(limits.grace + BACKSTOP).await;
@@ -185,17 +186,17 @@ fn no_answer() -> Error {
     Error::new(ErrorKind::KeeperLost, "the keeper does not answer")
 }
 
-/// Sends the plan to a keeper. One that died while it was waiting is replaced; the command can't
-/// have run, since the message did not go out.
+/// Sends the plan to a keeper. One that died while waiting is replaced: the command cannot have
+/// run, since the message was never sent.
 async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<Connection> {
-    let failed = |error| Error::io(ErrorKind::Spawn, "talk to the keeper", error);
+    let failed = |error| Error::io(ErrorKind::Spawn, "write to the keeper", error);
     let message = start_message(plan, beginning);
     let stdin = open_stdin(&plan.stdin).map_err(failed)?;
     let fds: Vec<_> = [Some(plan.cwd.fd.as_fd()), stdin.as_ref().map(AsFd::as_fd)]
         .into_iter()
         .flatten()
         .collect();
-    // A started shell, then the spare; whoever died while it was waiting is passed over.
+    // A started shell first, then the spare; one that died while waiting is skipped.
     let mut warm = keepers.take_warm(plan);
     for _ in 0..2 {
         let connection = match warm.take() {
@@ -218,7 +219,7 @@ async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<C
     }
 }
 
-/// What the keeper hands to the command, unless that is to read nothing.
+/// What the keeper passes to the command as stdin, unless it is to read nothing.
 fn open_stdin(stdin: &Stdin) -> std::io::Result<Option<OwnedFd>> {
     match stdin {
         Stdin::Null => Ok(None),
@@ -227,7 +228,7 @@ fn open_stdin(stdin: &Stdin) -> std::io::Result<Option<OwnedFd>> {
     }
 }
 
-/// What was said about a keeper that is not there.
+/// The error about a keeper that is gone.
 async fn why_gone(connection: &Connection) -> Option<Error> {
     loop {
         let frame = connection.receive().await.ok().flatten()?;

@@ -1,4 +1,4 @@
-//! What comes of a plan that is carried out: a finished run, a job, or why there is neither.
+//! The result of carrying out a plan: a finished run, a job, or why there is neither.
 
 use super::connection::Connection;
 use super::{HandedOver, Reset};
@@ -21,31 +21,31 @@ pub struct Run {
     pub ended_by: Option<EndedBy>,
     /// stdout, or both streams merged.
     pub out: SpoolReader,
-    /// stderr, where the plan kept the streams apart.
+    /// stderr, if the plan kept the streams separate.
     pub err: Option<SpoolReader>,
     /// From the shell's start to the end of the drain.
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
-    /// Why the session's shell is gone, or why it is another one than before.
+    /// Why the session's shell is gone or was replaced.
     pub session_reset: Option<Reset>,
     /// What the caller should know about how it was run.
     pub notes: Vec<String>,
-    /// Where it ran, if in a terminal of the client's.
+    /// Where it ran, if in a terminal of the client.
     pub terminal: Option<ClientRun>,
-    /// The limits that held for it.
+    /// The limits that were in force.
     pub limits: Option<LimitsInForce>,
     /// Where the session's shell was when the call began.
     pub(crate) began_in: Option<PathBuf>,
-    /// Who may still write to the spools.
+    /// Whoever may still write to the spools.
     pub(crate) writers: Writers,
-    /// Closed last: the keeper holds the spool until then, so that freeing a large one is its work
-    /// and not that of the engine's thread.
+    /// Closed last: the keeper holds the spool until then, so freeing a large one is its work and
+    /// not the engine thread's.
     pub(super) link: Option<Connection>,
 }
 
 impl Run {
-    /// A run that goes on, as far as it is now.
+    /// A run that continues, as it is now.
     pub(crate) fn so_far(out: SpoolReader, err: Option<SpoolReader>, ran_for: Duration) -> Self {
         Self {
             exit: Exit::Unknown,
@@ -65,17 +65,17 @@ impl Run {
     }
 }
 
-/// What came of a plan that was carried out.
+/// The result of a plan that was carried out.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The run is over.
     Ended(Run),
-    /// It goes on as a job.
+    /// It continues as a job.
     HandedOver(HandedOver),
 }
 
 impl Outcome {
-    /// Where the command began, if its session knew that and not the plan.
+    /// Where the command began, if its session knew that and the plan did not.
     pub(crate) fn began_in(&self, plan: &Plan) -> Option<&Path> {
         let session = plan.vessel.session();
         match self {

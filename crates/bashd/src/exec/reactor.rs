@@ -1,4 +1,4 @@
-//! Watching a descriptor by the async runtime.
+//! Watching a descriptor with the async runtime.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,8 +7,8 @@ use tokio::io::unix::AsyncFd;
 
 /// Registers a descriptor with the current runtime, which must have its I/O driver enabled.
 ///
-/// Only for reading: a socket that is also watched for room to write wakes its thread each time
-/// that the other end takes a message.
+/// Only for reading: a socket that is also watched for writing wakes its thread each time the other
+/// end takes a message.
 pub(crate) fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     #[expect(
         unsafe_code,

@@ -1,6 +1,7 @@
 //! The end of a run's output while it grows: a snapshot now and then, and always the last one.
 //!
-//! Whoever looks gets the newest and no older one, so that nothing waits for him and nothing piles up.
+//! A viewer gets the newest snapshot and no older one, so nothing waits for it and nothing piles
+//! up.
 
 use crate::event::Snapshot;
 use crate::output::Source;
@@ -52,11 +53,11 @@ impl Slot {
 /// Makes the snapshots of one run.
 pub(super) struct Snapshots {
     slot: Arc<Slot>,
-    /// Whether there was something new too soon after the last.
+    /// Whether something new came too soon after the last snapshot.
     is_held_back: bool,
-    /// When the last was shown.
+    /// When the last one was shown.
     shown: Option<Instant>,
-    /// Bytes of both streams that it told of.
+    /// Bytes of both streams that it covered.
     told: u64,
 }
 
@@ -70,7 +71,7 @@ impl Snapshots {
         }
     }
 
-    /// Looks at the streams; shows what there is, or sees to it that this is done when its time has come.
+    /// Looks at the streams and shows what there is, or schedules that for when its time has come.
     pub(super) fn look(&mut self, spools: &[SpoolReader], ends: &[u64]) {
         self.is_held_back = ends.iter().sum::<u64>() != self.told;
         if self.is_held_back && self.due().is_none_or(|due| due <= Instant::now()) {
@@ -94,7 +95,7 @@ impl Snapshots {
     fn show(&mut self, spools: &[SpoolReader], ends: &[u64]) {
         self.is_held_back = false;
         let Ok(snapshot) = snapshot(spools, ends) else {
-            return; // what can't be read now is in the reply, or its reason is
+            return; // what can't be read now is in the reply, or the reason is
         };
         self.told = snapshot.bytes;
         self.shown = Some(Instant::now());
@@ -115,7 +116,7 @@ fn snapshot(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Snapshot> {
     for (spool, end) in spools.iter().zip(ends).rev() {
         snapshot.bytes += end;
         snapshot.lines += spool.lines();
-        // With something to show on both, none may take all the room.
+        // If both streams have something to show, neither may take all the room.
         let limit = room.min(MOST_TEXT / spools.len());
         let text = rendered::tail(View::of(spool).source(), *end, limit)?;
         room -= text.len();

@@ -1,8 +1,8 @@
-//! The keepers of calls to come: one spare, and those of shells that were started ahead.
+//! The keepers for calls to come: one spare, and those of shells started ahead.
 //!
-//! To ask for one takes the engine's core from the call that is being served, and wakes the fork server, which forks on
-//! another. So it is asked for a little later, by an alarm; at once where calls follow each other so closely that the
-//! next one would find its keeper unready.
+//! Asking for one takes the engine's core from the call being served, and wakes the fork server,
+//! which forks on another core. So an alarm asks a little later; or at once if calls follow each
+//! other so closely that the next one would find its keeper not ready.
 
 use super::alarm::Alarm;
 use super::warm::WarmShells;
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// How much later the next spare is asked for: most short calls are over by then.
 const HOLD_SPARE: Duration = Duration::from_micros(2400);
 
-/// The same for the keeper of a shell that is started ahead. A call in such a shell is over by then; and the next one must
-/// find it ready, which takes a while longer.
+/// Likewise for the keeper of a shell that is started ahead. A call in such a shell is over by
+/// then; and the next one must find it ready, which takes a while longer.
 const HOLD_WARM: Duration = Duration::from_micros(600);
 
 /// Time from its fork until a keeper is ready.
@@ -43,18 +43,18 @@ pub(super) struct Stock {
     warm: WarmShells,
     /// When the next spare is to be asked for.
     spare_due: Option<Instant>,
-    /// When the next started shells are.
+    /// When the next shells are to be started.
     warm_due: Option<Instant>,
     /// When the last call got its keeper.
     last_call: Option<Instant>,
-    /// Time between that and the one before it: the next one may come as soon.
+    /// Time between that call and the one before it: the next may come just as soon.
     pace: Option<Duration>,
-    /// Rings when something is due; without it everything is due at once.
+    /// Rings when something is due; without it, everything is due at once.
     alarm: Option<Alarm>,
 }
 
 impl Stock {
-    /// One keeper and no other.
+    /// Exactly one keeper.
     pub(super) fn of_one(keeper: OwnedFd) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self {
             spare: Some(keeper),
@@ -75,11 +75,11 @@ impl Stock {
     }
 
     pub(super) fn lock(stock: &Mutex<Self>) -> MutexGuard<'_, Self> {
-        // Every state of it is a good one, also that of a thread that panicked.
+        // Every state is valid, even one left by a thread that panicked.
         stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on, so many started shells are at hand.
+    /// From now on, keeps this many started shells at hand.
     pub(super) fn keep_warm(&mut self, size: usize) {
         self.warm = WarmShells::new(size);
     }
@@ -101,7 +101,7 @@ impl Stock {
         self.last_call = Some(now);
     }
 
-    /// There shall be a spare, unless there is one.
+    /// Makes sure that a spare is on its way.
     pub(super) fn want_spare(&mut self, now: Instant) {
         if self.spare.is_none() && self.spare_due.is_none() {
             self.spare_due = Some(self.due(HOLD_SPARE, now));
@@ -109,7 +109,7 @@ impl Stock {
         }
     }
 
-    /// There shall be started shells for plans like this one.
+    /// Makes sure that shells are started for plans like this one.
     pub(super) fn want_warm(&mut self, plan: &Plan, now: Instant) {
         if self.warm.follow(plan) && self.warm_due.is_none() {
             self.warm_due = Some(self.due(HOLD_WARM, now));
@@ -139,7 +139,7 @@ impl Stock {
         ControlFlow::Continue(())
     }
 
-    /// Sets the alarm for what comes next; `false` where there is something, and no alarm.
+    /// Sets the alarm for what comes next; `false` if something is due and there is no alarm.
     fn set_alarm(&self, now: Instant) -> bool {
         let next = [self.spare_due, self.warm_due].into_iter().flatten().min();
         next.is_none_or(|next| {
@@ -164,7 +164,8 @@ impl Stock {
         self.spare = self.ask_for_fork(Asked::InACall).ok();
     }
 
-    /// Asks the server for a keeper, without waiting for it: what we send to it meanwhile is queued.
+    /// Asks the server for a keeper without waiting for it: what we send to the keeper meanwhile is
+    /// queued.
     pub(super) fn ask_for_fork(&self, asked: Asked) -> io::Result<OwnedFd> {
         let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let (near, far) = socket_pair()?;
@@ -173,7 +174,7 @@ impl Stock {
         Ok(near)
     }
 
-    /// Gives up a server that does not answer, and the spare that it may never have forked.
+    /// Gives up a server that does not answer, along with the spare that it may never have forked.
     pub(super) fn forget_server(&mut self) {
         (self.server, self.spare, self.spare_due) = (None, None, None);
     }
@@ -200,7 +201,7 @@ mod tests {
         }
     }
 
-    /// A stock whose alarm is there, and rung by hand.
+    /// A stock with an alarm that the test rings by hand.
     fn stock() -> (Stock, OwnedFd) {
         let (near, server) = socket_pair().unwrap();
         let alarm = Alarm::new(|| ControlFlow::Continue(())).unwrap();
@@ -212,7 +213,7 @@ mod tests {
         (stock, server)
     }
 
-    /// Waits for something that must come.
+    /// Waits for something that must happen.
     fn until(mut is_so: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !is_so() {
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(told(&server), LATER);
         assert_eq!(told(&server), Told::Nothing);
 
-        // Nothing is asked for what another call has taken over.
+        // What another call has taken over is not asked for.
         let second = first + HOLD_SPARE * 2;
         assert!(stock.take_spare(second).is_some());
         stock.want_spare(second);
@@ -245,7 +246,7 @@ mod tests {
         stock.ask_for_what_is_due(second + HOLD_SPARE, Asked::Later);
         assert_eq!(told(&server), Told::Nothing);
 
-        // Calls in a row do not wait, and after a pause they do again.
+        // Calls in a row do not wait; after a pause they do again.
         stock.want_spare(third);
         assert_eq!(told(&server), AT_ONCE);
         let fourth = third + HOLD_SPARE + BIRTH;

@@ -1,9 +1,10 @@
-//! Warm shells: shells that have already started, and wait for the next call that needs one like them.
+//! Warm shells: shells that have already started, and wait for the next call that needs one like
+//! them.
 //!
-//! Each is used once, and replaced after the call. The pool follows what was used last: a call in
-//! another directory, with another environment or another snapshot gets a cold shell, and the pool is
-//! filled with its like. The keeper compares again before it uses one, and steps aside if anything is
-//! different.
+//! Each is used once and replaced after the call. The pool follows the last use: a call in another
+//! directory, with another environment or another snapshot gets a cold shell, and the pool is
+//! refilled with shells like that. The keeper compares again before it uses one, and steps aside if
+//! anything differs.
 
 use crate::plan::{Plan, Quota, Streams, Variables};
 use bashd_keeper::keeper::protocol::{self, Warm as WarmMessage};
@@ -20,13 +21,13 @@ use std::path::PathBuf;
 pub(super) struct WarmShells {
     /// How many wait at a time.
     size: usize,
-    /// What all of them are like.
+    /// What all of them have in common.
     like: Option<Like>,
     /// Those that wait, by their keepers' sockets.
     waiting: Vec<OwnedFd>,
 }
 
-/// What a call must have for a shell to suit it.
+/// What a call must have in common with a shell to use it.
 struct Like {
     program: PathBuf,
     name: OsString,
@@ -52,7 +53,7 @@ impl WarmShells {
         suits.then(|| self.waiting.pop()).flatten()
     }
 
-    /// Makes this plan the one that shells are started for. Whether there are some to start.
+    /// Makes this the plan that shells are started for. Returns whether some are to be started.
     pub(super) fn follow(&mut self, plan: &Plan) -> bool {
         if self.size == 0 || !plan.vessel.may_be_started() {
             return false;
@@ -97,7 +98,7 @@ impl Like {
             && plan.env.equals_but_for(RUN_VARIABLE, &self.env)
     }
 
-    /// Has a keeper start a shell like this, in what the directory's name means now.
+    /// Has a keeper start a shell like this, in the directory that the name refers to now.
     fn start(&self, fork: impl Fn() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let cwd = rustix::fs::open(&self.cwd, flags, Mode::empty())?;

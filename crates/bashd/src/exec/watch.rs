@@ -16,13 +16,13 @@ use tokio::time::Instant;
 const CHUNK: u64 = 64 * 1024;
 
 /// Passes a run's output on as events. A slow receiver slows only itself: the command's output goes
-/// to the spool, and what the ring drops before it was passed on is told as a gap.
+/// to the spool, and what the ring drops before it was passed on is reported as a gap.
 pub(crate) struct Watch {
     events: mpsc::Sender<Event>,
     streams: Vec<Progress>,
     /// What is typed meanwhile.
     pub(super) strokes: Option<Strokes>,
-    /// Where only the end of the output is wanted.
+    /// Set if only the end of the output is wanted.
     snapshots: Option<Snapshots>,
 }
 
@@ -30,10 +30,10 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Progress {
     offset: u64,
-    /// Where the text begins that is told next: behind `offset` by what is held back.
+    /// Where the next text begins: behind `offset` by what is held back.
     told: u64,
     decoder: Decoder,
-    /// Bytes of a gap that was not told yet, since it may go on.
+    /// Bytes of a gap that was not reported yet, since it may grow.
     gap: u64,
 }
 
@@ -48,7 +48,7 @@ impl Watch {
         }
     }
 
-    /// The same, with somebody who types meanwhile.
+    /// Also reads what somebody types meanwhile.
     pub(crate) fn typed_by(mut self, strokes: Strokes) -> Self {
         self.strokes = Some(strokes);
         self
@@ -64,20 +64,20 @@ impl Watch {
 
     /// The shell runs.
     pub(super) fn begin(&mut self, pid: i32) {
-        // The channel is empty at this point, so that there is room.
+        // The channel is empty at this point, so there is room.
         let _ = self.events.try_send(Event::Started { pid });
     }
 
-    /// The command runs in a terminal of the client's.
+    /// The command runs in a terminal of the client.
     pub(super) async fn begin_in_terminal(&mut self, id: &str) {
         let id = id.to_owned();
         let _ = self.events.send(Event::Terminal { id }).await;
     }
 
-    /// Passes on what there is; the answer asks for what comes after it.
+    /// Passes on what there is; the returned message asks for what comes after it.
     ///
-    /// What is written meanwhile is for the next turn: a flood must not keep the caller from
-    /// hearing the keeper, nor one stream from the other.
+    /// What is written meanwhile waits for the next turn: a flood must not keep the caller from the
+    /// keeper, nor one stream from the other.
     pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> Query {
         if let Some(snapshots) = &mut self.snapshots {
             let ends = ends_of(spools);
@@ -116,7 +116,7 @@ impl Watch {
         }
     }
 
-    /// When something is to be shown that is held back now.
+    /// When something that is held back now should be shown.
     pub(super) fn due(&self) -> Option<Instant> {
         self.snapshots.as_ref().and_then(Snapshots::due)
     }
@@ -157,8 +157,7 @@ impl Progress {
         text
     }
 
-    /// Where the text begins that was just decoded, all of what was read up to `upto` but what is
-    /// held back.
+    /// Where the text just decoded begins: everything read up to `upto` except what is held back.
     fn told_upto(&mut self, upto: u64) -> u64 {
         let held_back = self.decoder.held_back() as u64 + self.gap;
         std::mem::replace(&mut self.told, upto - held_back)
@@ -178,7 +177,8 @@ impl Progress {
 
 /// What stands in for bytes that the ring dropped before they were passed on.
 fn gap(count: u64) -> String {
-    format!("\n[bashd: {count} bytes of output were lost]\n")
+    let lost = bashd_keeper::counted::counted(count, "byte of output was", "bytes of output were");
+    format!("\n[bashd: {lost} lost]\n")
 }
 
 async fn send(events: &mpsc::Sender<Event>, stream: Stream, offset: u64, text: String) {

@@ -1,10 +1,10 @@
 //! Short names and limits: which `bg_N` a new job gets, and whether there may be one more.
 //!
-//! A short name is the lowest that none of its owner's jobs has. It is claimed by a file in the job's
-//! directory, under one lock for the whole state directory, before the keeper makes the job. Looking at
-//! every directory for each new job would make a thousand jobs a million looks, so that the names stand in one
-//! file as well (`names`): a line for each claim, of which those count whose directory is still there. The
-//! directories are the truth; a file that is missing is written anew from them.
+//! A short name is the lowest that none of its owner's jobs has. It is claimed by a file in the
+//! job's directory, under one lock for the whole state directory, before the keeper makes the job.
+//! Looking at every directory for each new job would mean a million looks for a thousand jobs, so
+//! the names are also in one file (`names`): a line per claim, which counts if its directory still
+//! exists. The directories are the source of truth; a missing file is rebuilt from them.
 
 use super::directory::{self, Claim};
 use super::state;
@@ -26,29 +26,29 @@ const NAMES_LOCK: &str = "names.lock";
 /// Every name that is taken, a line each.
 const NAMES: &str = "names";
 
-/// Lines of jobs that are gone which the file may have before it is written anew.
+/// Lines of removed jobs that the file may have before it is rewritten.
 const MOST_STALE: usize = 64;
 
-/// How many jobs there may be that have not ended.
+/// How many unfinished jobs there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobLimits {
-    /// In all.
+    /// In total.
     pub in_all: usize,
-    /// Of one owner.
+    /// Per owner.
     pub per_owner: usize,
 }
 
-/// Why there can't be one more job.
+/// Why there cannot be another job.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// So many there are already.
+    /// There are already this many.
     Full(usize),
-    /// The state directory refuses.
+    /// The state directory cannot be written.
     Io(io::Error),
 }
 
 impl Refused {
-    /// Says where, too: whoever is refused has to look there.
+    /// Also says where: the caller has to look there.
     fn in_directory(self, runs: &Path) -> Self {
         match self {
             Self::Full(most) => Self::Full(most),
@@ -78,9 +78,9 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Claims a short name for the job that is to live in this directory.
+/// Claims a short name for the job that will live in this directory.
 pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<String, Refused> {
-    let no_directory = || io::Error::other("a job needs a directory of runs");
+    let no_directory = || io::Error::other("a job needs a runs directory");
     let runs = directory.parent().ok_or_else(no_directory)?;
     claim_in(runs, directory, owner, limits).map_err(|refused| refused.in_directory(runs))
 }
@@ -121,14 +121,14 @@ fn claim_in(
     Ok(alias)
 }
 
-/// Gives a claim up from which no job came.
+/// Gives up a claim that led to no job.
 pub(crate) fn withdraw(directory: &Path) {
     let _ = fs::remove_file(directory.join(directory::CLAIM));
     // Only if nothing else is in it.
     let _ = fs::remove_dir(directory);
 }
 
-/// Whether there may be one more job, before anything is started for it.
+/// Whether there may be another job, before anything is started for it.
 pub(crate) fn check_room(runs: &Path, owner: &str, limits: JobLimits) -> Result<(), Refused> {
     room(runs, &known(runs), owner, limits)
 }
@@ -154,7 +154,7 @@ fn known(runs: &Path) -> Vec<Known> {
         .flatten()
         .map(|entry| entry.file_name())
         .collect();
-    // A torn line is that of a claim that did not come about.
+    // A torn line belongs to a claim that never succeeded.
     let lines = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
@@ -200,7 +200,7 @@ fn write_anew(runs: &Path, known: &[Known]) -> io::Result<()> {
     fs::rename(aside, runs.join(NAMES))
 }
 
-/// Whether one more may live. Only where there might be too many is it looked which of them do.
+/// Whether another may live. Which of them are alive is checked only if there might be too many.
 fn room(runs: &Path, known: &[Known], owner: &str, limits: JobLimits) -> Result<(), Refused> {
     let is_full = |jobs: &mut dyn Iterator<Item = &Known>, most: usize| {
         let alive = jobs.filter(|known| directory::is_alive(&runs.join(&known.id)));

@@ -1,8 +1,10 @@
-//! The end of a job, delivered once: to the first of its owner's processes that asks and can pass it on.
+//! The end of a job, delivered once: to the first of its owner's processes that asks and can pass
+//! it on.
 //!
-//! A delivery holds a lock in the job's directory while it is under way, so that nobody else begins
-//! one; the kernel takes the lock away from who dies in it. Only when the end was passed on is that noted, for good: one
-//! that fails is tried again, here after a pause (`retry`), or by any other process of the owner.
+//! A delivery holds a lock in the job's directory while it is in progress, so nobody else begins
+//! one; if its process dies, the kernel releases the lock. A delivery is recorded for good only
+//! once the end was passed on. A failed one is retried, here after a pause (`retry`), or by any
+//! other process of the owner.
 
 use super::retry::Attempts;
 use super::state::{self, Job};
@@ -19,11 +21,11 @@ use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
-/// Pause after which it is looked without having been told: keepers that are killed ring no bell.
+/// Interval for checking without a notification: keepers that are killed ring no bell.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 impl Jobs {
-    /// Says that its owner knows of a job's end. The first to say so is told that it was.
+    /// Records that the owner knows of a job's end. Returns whether this was the first time.
     pub fn acknowledge(&self, job: &Job) -> bool {
         let told = job.directory.join(directory::TOLD);
         fs::OpenOptions::new()
@@ -39,14 +41,15 @@ impl Jobs {
         job.directory.join(directory::TOLD).exists()
     }
 
-    /// The owner's jobs that have ended and whose end nobody has been told; from now on somebody has.
+    /// The owner's ended jobs that nobody has been told about; from now on they count as told.
     pub fn take_ended(&self, owner: &str) -> Vec<Job> {
         let untold = self.untold(owner).into_iter();
         let told = untold.filter(|untold| self.acknowledge(&untold.job));
         told.map(|untold| untold.job).collect()
     }
 
-    /// The owner's jobs whose end nobody has been told, and nobody else is being told while these are held.
+    /// The owner's ended jobs that nobody has been told about; nobody else is told while these are
+    /// held.
     fn untold(&self, owner: &str) -> Vec<Untold> {
         let ended = state::directories(&self.runs)
             .filter(|path| !path.join(directory::TOLD).exists() && directory::has_ended(path))
@@ -54,7 +57,7 @@ impl Jobs {
             .filter(|job| Whose::Owner(owner).may_see(job) && job.has_ended());
         let reserved = ended.filter_map(|job| {
             let reserved = news::reserve(&job.directory)?;
-            // Whoever had it before may just have told.
+            // The previous holder may just have told.
             (!self.is_acknowledged(&job)).then_some(Untold { job, reserved })
         });
         reserved.collect()
@@ -63,7 +66,7 @@ impl Jobs {
     /// The ends of this owner's jobs, as they come.
     pub fn completions(&self, owner: impl Into<String>) -> Result<Completions> {
         let failed = |error: rustix::io::Errno| {
-            Error::io(ErrorKind::Job, "watch for the ends of jobs", error.into())
+            Error::io(ErrorKind::Job, "watch for jobs to end", error.into())
         };
         let _ = bashd_keeper::spool::prepare_runs_directory(&self.runs);
         let bell = self.runs.join(BELL);
@@ -74,7 +77,7 @@ impl Jobs {
         let events = WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE;
         rustix::fs::inotify::add_watch(&watch, &bell, events).map_err(failed)?;
         let watch = crate::exec::reactor::register(watch)
-            .map_err(|error| Error::io(ErrorKind::Job, "watch for the ends of jobs", error))?;
+            .map_err(|error| Error::io(ErrorKind::Job, "watch for jobs to end", error))?;
         Ok(Completions {
             jobs: self.clone(),
             owner: owner.into(),
@@ -84,15 +87,15 @@ impl Jobs {
     }
 }
 
-/// A job whose end is to be told by who holds this.
+/// A job whose end the holder of this must tell.
 #[derive(Debug)]
 struct Untold {
     job: Job,
     reserved: fs::File,
 }
 
-/// Ends of jobs on their way to their owner: nobody else tells them meanwhile. Dropped without
-/// [`done`](Self::done) they were not told, and will be told again.
+/// Ends of jobs on their way to their owner: nobody else tells them meanwhile. If dropped without
+/// [`done`](Self::done), they were not told, and will be told again.
 #[derive(Debug)]
 #[must_use = "what is not `done` is delivered again"]
 pub struct Delivery {
@@ -108,7 +111,7 @@ impl Delivery {
         &self.ended
     }
 
-    /// The owner knows of them now.
+    /// The owner now knows about them.
     pub fn done(mut self) -> Vec<Job> {
         let ended = std::mem::take(&mut self.ended);
         for job in &ended {
@@ -146,13 +149,13 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Waits for the next jobs that have ended and whose end nobody was told; from now on somebody was.
+    /// Waits for the next ended jobs that nobody was told about; from now on they count as told.
     pub async fn next(&mut self) -> Vec<Job> {
         self.next_delivery().await.done()
     }
 
-    /// Waits for the next jobs that have ended and whose end nobody was told, for somebody who may fail to
-    /// pass it on. Nothing is lost if this is dropped while it waits.
+    /// Waits for the next ended jobs that nobody was told about, for callers that may fail to pass
+    /// them on. Nothing is lost if this is dropped while it waits.
     pub async fn next_delivery(&mut self) -> Delivery {
         loop {
             let (untold, look_again) = self.due(Instant::now());
@@ -163,7 +166,7 @@ impl Completions {
         }
     }
 
-    /// What may be told now, and when to look again for more.
+    /// What may be told now, and when to look again.
     fn due(&self, now: Instant) -> (Vec<Untold>, Instant) {
         let mut look_again = now + LOOK_EVERY;
         let mut untold = self.jobs.untold(&self.owner);

@@ -25,18 +25,18 @@ pub(super) struct Control {
     pub(super) terminal: Option<Size>,
 }
 
-/// What an attached keeper tells next.
+/// What an attached keeper reports next.
 pub(super) enum Told {
     /// There is more output.
     Grown,
     /// The shell ended, and the status is written.
     Exited,
-    /// The keeper is gone; the directory knows the rest.
+    /// The keeper is gone; the rest is in the directory.
     Gone,
 }
 
 impl Control {
-    /// Connects; a job that has ended has nobody to connect to.
+    /// Connects; a job that has ended has no keeper to connect to.
     pub(super) async fn open(job: &Job) -> Result<Self> {
         let not_there = |error: io::Error| {
             let text = if job.state.is_alive() {
@@ -82,7 +82,7 @@ impl Control {
         self.more_than(length(0), length(1), readers).await
     }
 
-    /// Waits for more output than so much, or for the end.
+    /// Waits for more output than this, or for the end.
     pub(super) async fn more_than(&self, out: u64, err: u64, readers: &[SpoolReader]) -> Told {
         if self.say(&Query { out, err }).await.is_err() {
             return Told::Gone;
@@ -120,7 +120,7 @@ impl Control {
         self.ask(&End::CANCEL).await
     }
 
-    /// The connection, for what needs no answer.
+    /// The connection, for messages that need no answer.
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -157,7 +157,12 @@ impl Control {
     }
 
     fn broken(&self, error: io::Error) -> Error {
-        Error::io(ErrorKind::Job, format!("talk to job {}", self.id), error).about(&self.id)
+        Error::io(
+            ErrorKind::Job,
+            format!("communicate with job {}", self.id),
+            error,
+        )
+        .about(&self.id)
     }
 
     fn refused(&self, reason: &str) -> Error {

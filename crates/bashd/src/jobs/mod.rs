@@ -1,10 +1,11 @@
 //! Jobs: runs whose call returned first.
 //!
-//! A job is a directory below the state directory's `runs` (`directory`), and nothing else: every bashd
-//! process sees the same jobs, and none of them has to have started one to follow or end it. *Alive* is
-//! a lock that its keeper holds; its end is a status that the keeper wrote before anybody heard of it;
-//! with neither it is *lost*. The engine holds no descriptor for a job that nobody looks at: whoever
-//! looks connects to the keeper (`control`), reads (`output`), waits (`wait`), and lets go again.
+//! A job is just a directory below the state directory's `runs` (`directory`): every bashd process
+//! sees the same jobs, and any of them can follow or end a job that another one started. A job is
+//! *alive* while its keeper holds a lock; it has ended once the keeper has written a status, before
+//! anybody hears of it; with neither it is *lost*. The engine holds no descriptor for a job that
+//! nobody looks at: a viewer connects to the keeper (`control`), reads (`output`), waits (`wait`),
+//! and disconnects again.
 
 pub(crate) mod claim;
 mod completion;
@@ -45,13 +46,13 @@ use std::time::Duration;
 /// How long a keeper may take to answer.
 const ANSWER_BOUND: Duration = Duration::from_secs(10);
 
-/// How long the end of a job may take after it was asked for: the grace, and a busy machine.
+/// How long a job may take to end after a request: the grace, and a busy machine.
 const END_BOUND: Duration = Duration::from_secs(15);
 
-/// How long a job that could not be asked to end may take to be gone: it was about to.
+/// How long a job that could not be asked to end may take to disappear: it was about to.
 const LEAVING_BOUND: Duration = Duration::from_secs(1);
 
-/// The jobs of a state directory. Cheap to make; needs no engine.
+/// The jobs of a state directory. Cheap to create; needs no engine.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     runs: PathBuf,
@@ -60,9 +61,9 @@ pub struct Jobs {
 /// Whose jobs are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose<'a> {
-    /// Those of one owner; others' do not exist.
+    /// Those of one owner; other owners' jobs do not exist.
     Owner(&'a str),
-    /// Everybody's; where a short name is not unique, this owner's comes first.
+    /// Everybody's; if a short name is not unique, this owner's comes first.
     Everybody(&'a str),
 }
 
@@ -89,7 +90,7 @@ impl Jobs {
         jobs.filter(|job| whose.may_see(job)).collect()
     }
 
-    /// How many jobs a newer bashd has made, which this one can't read.
+    /// How many jobs a newer bashd has created, which this one cannot read.
     pub fn count_newer(&self) -> usize {
         let newer = |path: &PathBuf| directory::newer_version(path).is_some();
         state::directories(&self.runs).filter(newer).count()
@@ -124,7 +125,9 @@ impl Jobs {
                 let newer = is_plain.then(|| directory::newer_version(&self.runs.join(name)));
                 let text = match newer.flatten() {
                     Some(_) => {
-                        format!("job {name} was made by a newer bashd: only that can read it")
+                        format!(
+                            "job {name} was created by a newer bashd, and only that version can read it"
+                        )
                     }
                     None => format!("there is no job {name}"),
                 };
@@ -144,7 +147,7 @@ impl Jobs {
         Control::open(job).await?.signal(signal).await
     }
 
-    /// Ends the whole tree: TERM, grace, KILL; and waits until that is done.
+    /// Ends the whole tree: TERM, grace, KILL; waits until that is done.
     pub async fn kill(&self, job: &Job) -> Result<Job> {
         if job.state.is_alive() {
             let asked = ask_to_end(job).await;
@@ -153,7 +156,7 @@ impl Jobs {
             if ended.is_err() {
                 asked?;
                 let text = format!(
-                    "job {} does not end; its processes may be unkillable",
+                    "job {} did not end; its processes may be unkillable",
                     job.id
                 );
                 return Err(Error::new(ErrorKind::Job, text).about(&job.id));
@@ -161,14 +164,14 @@ impl Jobs {
         }
         match job.kind {
             JobKind::Background | JobKind::Survivors => self.again(job),
-            // Nothing is kept of it: how it ended is told to its call.
+            // Nothing is kept of it: its call is told how it ended.
             JobKind::Foreground => Ok(job.clone()),
         }
     }
 
-    /// Waits until nothing of a job lives.
+    /// Waits until nothing of a job is alive.
     async fn until_gone(&self, job: &Job) {
-        /// A status comes by a message; what this waits for is only the keeper's own end.
+        /// A message announces the status; this waits only for the keeper itself to exit.
         const LOOK_EVERY: Duration = Duration::from_millis(5);
         while directory::is_alive(&job.directory) {
             let is_settled = Job::read(&job.directory)
@@ -180,13 +183,13 @@ impl Jobs {
         }
     }
 
-    /// Gives a job a name, by which it can be found as well.
+    /// Gives a job a name by which it can also be found.
     pub fn rename(&self, job: &Job, name: &str) -> Result<()> {
         let is_good = |character: char| character.is_alphanumeric() || "-_. ".contains(character);
         let has_length = (1..=64).contains(&name.chars().count());
         if !has_length || !name.chars().all(is_good) || name.starts_with("bg_") {
             let text = format!(
-                "`{name}` can't be a job's name: 1 to 64 letters, digits, - _ . and blanks, not beginning with bg_"
+                "`{name}` is not a valid job name: use 1 to 64 letters, digits, spaces, - _ . and do not start with bg_"
             );
             return Err(Error::new(ErrorKind::Job, text).about(name));
         }
@@ -206,7 +209,7 @@ impl Jobs {
         fs::remove_dir_all(&job.directory).map_err(failed)
     }
 
-    /// The same job as it is now.
+    /// The same job in its current state.
     pub fn again(&self, job: &Job) -> Result<Job> {
         Job::read(&job.directory).ok_or_else(|| {
             let text = format!("job {} is gone: its directory was removed", job.id);
@@ -224,7 +227,7 @@ pub fn signal_number(name: &str) -> Option<i32> {
     bashd_keeper::signal::number(name)
 }
 
-/// What comes after input that was sent.
+/// What follows the input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AfterInput {
     /// More may come.

@@ -1,8 +1,8 @@
-//! What happens to an owner's jobs, as it happens: how far they are, and that they ended.
+//! What happens to an owner's jobs, as it happens: their progress, and that they ended.
 //!
-//! Ends come in batches: all that have come since the last look are one piece of news, so that whoever
-//! is told is woken once. A job that somebody waits for (`watch`) is not told of meanwhile: the one
-//! who waits hears of it.
+//! Ends come in batches: all that have come since the last look are one piece of news, so the
+//! receiver is woken once. A job that somebody waits for (`watch`) is left out meanwhile: the
+//! waiter hears of it.
 
 use super::completion::{Completions, Delivery};
 use super::state::Job;
@@ -17,13 +17,14 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Time between two looks at how far jobs are.
+/// Time between two looks at the progress of jobs.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Bytes of the end of the output that a look shows.
 const TAIL: u64 = 50 * 1024;
 
-/// Locked while somebody waits for the job, and will hear of its end by that; or while somebody tells it.
+/// Locked while somebody waits for the job, and so will hear of its end; or while somebody tells
+/// it.
 const WATCHED: &str = "watched";
 
 /// News of an owner's jobs.
@@ -31,11 +32,11 @@ const WATCHED: &str = "watched";
 pub enum JobNews {
     /// These have written more.
     Progress(Vec<Progress>),
-    /// These have ended, and nobody else is told of it; say when it was passed on.
+    /// These have ended, and nobody else is told; say when it was passed on.
     Ended(Delivery),
 }
 
-/// How far a job is.
+/// A job's progress.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Progress {
@@ -45,16 +46,16 @@ pub struct Progress {
     pub tail: String,
 }
 
-/// Whether it is told how far jobs are.
+/// Whether progress is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tell {
-    /// Only that they ended.
+    /// Only that jobs ended.
     Ends,
-    /// Also what they have written, every half second at most.
+    /// Also what they have written, at most every half second.
     EndsAndProgress,
 }
 
-/// A wait for a job, during which its end is told to nobody else.
+/// A wait for a job, during which nobody else is told of its end.
 #[derive(Debug)]
 pub(crate) struct Watch {
     _lock: fs::File,
@@ -82,7 +83,7 @@ impl Watch {
     }
 }
 
-/// Takes the telling of the end of the job in this directory upon oneself, if nobody else has it.
+/// Takes over telling the end of the job in this directory, unless somebody else has.
 pub(super) fn reserve(path: &Path) -> Option<fs::File> {
     let lock = open(path).ok()?;
     let operation = FlockOperation::NonBlockingLockExclusive;
@@ -101,7 +102,7 @@ pub struct News {
     jobs: Jobs,
     owner: String,
     ends: Completions,
-    /// What each job had written when it was last told.
+    /// How much each job had written when it was last reported.
     written: HashMap<String, u64>,
     next_look: Option<Instant>,
 }
@@ -125,7 +126,7 @@ impl News {
         }
     }
 
-    /// What has been written since the last look, by jobs that run.
+    /// What running jobs have written since the last look.
     async fn look(&mut self) -> Vec<Progress> {
         let mut running = self.jobs.list(Whose::Owner(&self.owner));
         running.retain(|job| job.state.is_alive() && !job.has_ended());
@@ -137,7 +138,7 @@ impl News {
             written.insert(job.id.clone(), job.output_bytes);
             if job.output_bytes > before {
                 let query = OutputQuery::tail(u64::MAX).at_most(TAIL);
-                // One that just ended is told as that.
+                // One that just ended is reported as ended.
                 if let Ok(output) = self.jobs.output(&job, &query).await {
                     let tail = output.text;
                     progress.push(Progress { job, tail });

@@ -1,7 +1,7 @@
 //! Reading a job's output: any part of it, at any time, by anybody.
 //!
-//! Offsets are those of the stream itself, whatever was dropped from it: who remembers `next_offset`
-//! gets exactly what came since.
+//! Offsets are those of the stream itself, whatever was dropped from it: a caller that remembers
+//! `next_offset` gets exactly what came since.
 
 use super::control::Control;
 use super::directory;
@@ -20,25 +20,25 @@ use std::io;
 /// Bytes that are read at once.
 const CHUNK: u64 = 256 * 1024;
 
-/// Longest line that is looked at as one.
+/// Longest text that counts as one line.
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// Which part of a job's output is wanted.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OutputQuery {
-    /// Which stream, where they are apart.
+    /// Which stream, if they are separate.
     pub stream: Stream,
     /// Where to begin.
     pub part: Part,
     /// Only lines that match.
     pub grep: Option<Regex>,
-    /// At most so many bytes.
+    /// At most this many bytes.
     pub most_bytes: u64,
 }
 
 impl OutputQuery {
-    /// What comes from this offset on.
+    /// Everything from this offset on.
     pub fn since(offset: u64) -> Self {
         Self {
             part: Part::From(offset),
@@ -46,7 +46,7 @@ impl OutputQuery {
         }
     }
 
-    /// The last so many lines.
+    /// The last lines of the output.
     pub fn tail(lines: u64) -> Self {
         Self {
             part: Part::Tail(lines),
@@ -54,7 +54,7 @@ impl OutputQuery {
         }
     }
 
-    /// The same, of at most so many bytes.
+    /// Limits the query to this many bytes.
     #[must_use]
     pub fn at_most(mut self, bytes: u64) -> Self {
         self.most_bytes = bytes;
@@ -85,7 +85,7 @@ impl Default for OutputQuery {
 pub enum Part {
     /// At this offset of the stream.
     From(u64),
-    /// So many lines before its end.
+    /// This many lines before its end.
     Tail(u64),
 }
 
@@ -97,13 +97,13 @@ pub struct JobOutput {
     pub text: String,
     /// Offset of its first byte.
     pub offset: u64,
-    /// Offset behind its last byte: where the next look begins.
+    /// Offset after its last byte: where the next look begins.
     pub next_offset: u64,
     /// Bytes of the stream so far.
     pub output_bytes: u64,
     /// Bytes of the stream that are no longer kept.
     pub dropped_bytes: u64,
-    /// What a search found, where one was asked for.
+    /// What a search found, if there was one.
     pub found: Option<Found>,
     /// The job, after the look.
     pub job: Job,
@@ -123,7 +123,7 @@ pub struct Found {
 pub(super) enum Reading {
     /// From its keeper's spool.
     Live(Box<Control>, Vec<SpoolReader>),
-    /// From its files, since the keeper is gone.
+    /// From its files, if the keeper is gone.
     Stored(SegmentedFile, u64),
 }
 
@@ -134,7 +134,7 @@ impl Reading {
         if job.state.is_alive() {
             match attach(&job).await {
                 Ok(live) => return Ok(live),
-                // It may have ended since it was looked at.
+                // It may have ended since it was read.
                 Err(error) => {
                     job = jobs.again(&job)?;
                     if job.state.is_alive() && !directory::is_alive(&job.directory) {
@@ -193,7 +193,7 @@ fn stored(job: &Job, name: &str, index: usize) -> io::Result<Reading> {
         let file = SegmentedFile::new(file, segments, stream.bytes, stream.lines);
         return Ok(Reading::Stored(file, stream.dropped));
     }
-    // Its keeper was killed: the file is what there is.
+    // Its keeper was killed: only the file is left.
     let size = file.metadata()?.len();
     let whole = Segment {
         from: 0,
@@ -214,7 +214,7 @@ impl Jobs {
         let view = reading.view(query.stream).ok_or_else(|| {
             Error::new(
                 ErrorKind::Job,
-                "its streams are not apart: there is only one output",
+                "stdout and stderr were not captured separately: there is only one output",
             )
         })?;
         let source = view.source();
@@ -235,7 +235,7 @@ impl Jobs {
                 let (text, upto) = read_text(source, from, upto, total).map_err(unreadable)?;
                 (text, from, upto, None)
             }
-            // Of too long a tail its end is what was asked for.
+            // If a tail is too long, its end is what was asked for.
             (None, Part::Tail(_)) => {
                 let from = from.max(total.saturating_sub(most));
                 let (text, _) = read_text(source, from, total, total).map_err(unreadable)?;
@@ -253,7 +253,7 @@ impl Jobs {
         })
     }
 
-    /// A job whose counts are exact also where only its keeper knows them.
+    /// A job with exact counts, even if only its keeper knows them.
     pub async fn exact(&self, job: Job) -> Job {
         if !job.has_spilled || !job.state.is_alive() {
             return job;
@@ -269,8 +269,8 @@ impl Jobs {
     }
 }
 
-/// Decodes a range; a character that is not whole at its end is left for the next look, unless the
-/// stream ends there.
+/// Decodes a range; an incomplete character at its end is left for the next look, unless the stream
+/// ends there.
 fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Result<(String, u64)> {
     let mut shown = String::new();
     let mut end = upto;
@@ -281,7 +281,7 @@ fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Resul
             Piece::Dropped(count) => shown.push_str(&gap(*count)),
             Piece::Kept(bytes) if number == last && upto < total => {
                 let (whole, rest) = text::split_incomplete(bytes);
-                // A piece that is nothing but half a character would never get on.
+                // A piece that is only part of a character would never make progress.
                 let whole = if whole.is_empty() { bytes } else { whole };
                 end -= if whole.len() == bytes.len() {
                     0
@@ -297,10 +297,12 @@ fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Resul
 }
 
 fn gap(count: u64) -> String {
-    format!("\n[bashd: {count} bytes of output were dropped here]\n")
+    let dropped =
+        bashd_keeper::counted::counted(count, "byte of output was", "bytes of output were");
+    format!("\n[bashd: {dropped} dropped here]\n")
 }
 
-/// Offset at which the last so many lines begin.
+/// Offset at which the last lines begin.
 fn tail_start(source: &dyn Source, lines: u64, total: u64) -> io::Result<u64> {
     let mut wanted = lines;
     let mut end = total;
@@ -371,7 +373,7 @@ impl Lines {
         }
     }
 
-    /// Hands out the finished lines up to an offset, until one is enough; says whether one was.
+    /// Hands out the finished lines up to an offset, until one is enough; returns whether one was.
     pub(super) fn read(
         &mut self,
         source: &dyn Source,
@@ -403,7 +405,7 @@ impl Lines {
         Ok(false)
     }
 
-    /// Hands out the line that is not finished yet, without taking it.
+    /// Hands out the unfinished line, without taking it.
     pub(super) fn rest(&self, is_enough: &mut dyn FnMut(&str) -> bool) -> bool {
         !self.unfinished.is_empty() && is_enough(&decode(&self.unfinished))
     }

@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// Time for one try.
+/// Time limit for one try.
 const TRY: Duration = Duration::from_secs(2);
 
-/// Whether somebody listens on this port of the loopback address, IPv4 or IPv6.
+/// Whether anything listens on this port of the loopback address, IPv4 or IPv6.
 pub(super) async fn port_listens(port: u16) -> bool {
     for address in [
         IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -22,7 +22,7 @@ pub(super) async fn port_listens(port: u16) -> bool {
     false
 }
 
-/// An `http://` address, taken apart.
+/// A parsed `http://` address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     host: String,
@@ -32,11 +32,11 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads an address; the error says what is wrong with it.
+    /// Parses an address; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let rest = text
-            .strip_prefix("http://")
-            .ok_or_else(|| format!("`{text}` is not an http:// address (https can't be asked)"))?;
+        let rest = text.strip_prefix("http://").ok_or_else(|| {
+            format!("`{text}` is not an http:// address (https is not supported)")
+        })?;
         let (authority, path) = match rest.find(['/', '?']) {
             Some(at) => rest.split_at(at),
             None => (rest, "/"),
@@ -71,7 +71,7 @@ impl Url {
     }
 }
 
-/// The status with which an address answers, if it does.
+/// The HTTP status that an address answers with, if it answers.
 pub(super) async fn http_answers(url: &Url) -> Option<u16> {
     let asked = tokio::time::timeout(TRY, ask(url)).await;
     asked.ok()?.ok()
@@ -95,7 +95,7 @@ async fn ask(url: &Url) -> io::Result<u16> {
             Err(error) => return Err(error),
         }
     }
-    status_of(&answer).ok_or_else(|| io::Error::other("not an HTTP answer"))
+    status_of(&answer).ok_or_else(|| io::Error::other("not an HTTP response"))
 }
 
 async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {

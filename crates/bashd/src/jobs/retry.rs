@@ -1,4 +1,4 @@
-//! When the end of a job is told again that could not be told.
+//! When to retry telling the end of a job after a failure.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -11,13 +11,13 @@ const FIRST_PAUSE_MS: u64 = 500;
 /// How often they are doubled at most.
 const MOST_DOUBLINGS: u32 = 8;
 
-/// Milliseconds that are added by chance, so that not everybody comes again at the same moment: fewer than this.
+/// Random milliseconds below this are added, so that not everybody retries at the same moment.
 const SPREAD_MS: u64 = 200;
 
 /// The longest pause, in milliseconds.
 const LONGEST_PAUSE_MS: u64 = 30_000;
 
-/// How long a failure counts after its pause.
+/// How long a failure is remembered after its pause.
 const KEPT: Duration = Duration::from_mins(1);
 
 /// The pause after the failure of this attempt; the first is 1. `chance` is any number.
@@ -27,7 +27,7 @@ fn pause(attempt: u32, chance: u64) -> Duration {
     Duration::from_millis(pause.min(LONGEST_PAUSE_MS))
 }
 
-/// What is known of deliveries that are not over, by the id of the job.
+/// What is known about unfinished deliveries, by job id.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     failed: HashMap<String, Failed>,
@@ -61,12 +61,13 @@ impl Attempts {
         self.failed.remove(id);
     }
 
-    /// That it was told could not be noted: a full disk did not take it.
+    /// It was told, but a full disk did not let that be recorded.
     pub(super) fn remember(&mut self, id: &str) {
         self.told.insert(id.to_owned());
     }
 
-    /// Forgets all but these: of the others there is nothing more to tell, unless it is on its way just now.
+    /// Forgets all but these: there is nothing more to tell of the others, unless it is on its way
+    /// just now.
     pub(super) fn forget_but(&mut self, untold: &HashSet<&str>, now: Instant) {
         self.failed
             .retain(|id, failed| untold.contains(id.as_str()) || now < failed.again_at + KEPT);

@@ -1,7 +1,8 @@
-//! Runs whose calls still wait: seen by everybody of the same user once they take longer than a second.
+//! Runs whose calls still wait: visible to every process of the same user after one second.
 //!
-//! Their keepers show them in a directory beside that of the jobs, with a lock and a control socket as a job's,
-//! and take it away when the call is answered. Whoever looks clears away what a killed keeper left.
+//! Their keepers make them visible in a directory beside the jobs', with a lock and a control
+//! socket like a job's, and remove it when the call is answered. Readers clean up what a killed
+//! keeper left.
 
 use super::Jobs;
 use super::directory;
@@ -11,15 +12,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Age at which a directory without a keeper is no directory that is just being made.
+/// Age above which a directory without a keeper is not one that is just being created.
 const ABANDONED: Duration = Duration::from_mins(1);
 
 /// Bytes in which the last line of a run is looked for.
 const LAST_LINE: u64 = 400;
 
 impl Jobs {
-    /// The runs of all this user's bashd processes whose calls still wait and have waited longer than a
-    /// second, oldest first. Everything that can be done with a job can be done with them, too.
+    /// The runs of all this user's bashd processes whose calls have waited longer than a second,
+    /// oldest first. Everything that works with a job works with them, too.
     pub async fn running(&self) -> Vec<Job> {
         let mut runs = Vec::new();
         for path in state::directories(&directory::live(&self.runs)) {
@@ -37,7 +38,7 @@ impl Jobs {
         Job::read(&path).filter(|_| directory::is_alive(&path))
     }
 
-    /// Nothing of it is in files: its keeper knows what it wrote.
+    /// None of it is in files: only its keeper knows what it wrote.
     async fn with_last_line(&self, job: Job) -> Job {
         let query = OutputQuery::tail(1).at_most(LAST_LINE);
         match self.output(&job, &query).await {

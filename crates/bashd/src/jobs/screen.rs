@@ -1,8 +1,8 @@
-//! A job's terminal as a person would see it: its screen now, or as it goes on.
+//! A job's terminal as a person would see it: its screen now, or as it changes.
 //!
-//! The screen is made anew from the spool by whoever looks, so that nobody has to have followed the job
-//! from its start. Of output that is too long to be read again and again the beginning, in which
-//! full-screen programs say what they want of a terminal, and the end are enough.
+//! The screen is rebuilt from the spool by the viewer, so nobody has to have followed the job from
+//! its start. If the output is too long to be read again and again, its beginning, where
+//! full-screen programs configure the terminal, and its end are enough.
 
 use super::control::{Control, Told};
 use super::output::Reading;
@@ -23,23 +23,23 @@ use std::time::Duration;
 /// Bytes that are read at once.
 const CHUNK: u64 = 256 * 1024;
 
-/// Bytes of the output's beginning that are always looked at.
+/// Bytes of the output's beginning that are always read.
 const BEGINNING: u64 = 64 * 1024;
 
-/// Bytes of its end that are.
+/// Bytes of its end that are always read.
 const ENDING: u64 = 8 * 1024 * 1024;
 
-/// What is asked of a job's screen.
+/// A query of a job's screen.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ScreenQuery {
     /// Wait until the screen shows this.
     pub until: Option<Regex>,
-    /// Wait until nothing was written for so long.
+    /// Wait until nothing has been written for this long.
     pub silence: Option<Duration>,
     /// Longest wait.
     pub timeout: Duration,
-    /// Also the last so many lines that scrolled away.
+    /// Also this many lines that scrolled off the screen.
     pub scrollback: usize,
 }
 
@@ -68,10 +68,10 @@ impl ScreenQuery {
 #[derive(Debug, Clone, serde::Serialize)]
 #[non_exhaustive]
 pub struct JobScreen {
-    /// The screen's rows, without blanks at their ends and empty ones at the end; before them what scrolled
-    /// away, as far as it was asked for.
+    /// The screen's rows, without trailing spaces and trailing empty rows; before them the lines
+    /// that scrolled off, as far as requested.
     pub lines: Vec<String>,
-    /// How many of the lines scrolled away.
+    /// How many of the lines scrolled off.
     pub scrolled: usize,
     /// Where the cursor is, counted from 0.
     pub cursor: Cursor,
@@ -81,13 +81,13 @@ pub struct JobScreen {
     pub alternate: bool,
     /// Columns and rows.
     pub size: Size,
-    /// Whether what was waited for came true.
+    /// Whether the condition was met.
     pub met: Met,
     /// The job, after the look.
     pub job: Job,
 }
 
-/// The terminal of a live job, for as long as somebody looks at it: what it writes, and a keyboard.
+/// The terminal of a live job, for as long as somebody looks at it: its output, and a keyboard.
 pub struct JobTerminal {
     control: Box<Control>,
     readers: Vec<SpoolReader>,
@@ -98,18 +98,18 @@ pub struct JobTerminal {
 }
 
 impl JobTerminal {
-    /// Its size when it was looked at first.
+    /// Its size at the first look.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Types at it, and changes its size, while [`JobTerminal::next`] is waited for.
+    /// Types at it and changes its size while [`JobTerminal::next`] is awaited.
     pub fn keyboard(&self) -> Keyboard {
         self.keyboard.clone()
     }
 
-    /// The next bytes that were written to it, first those of the past; `None` at its end. May be
-    /// dropped and asked again at any time.
+    /// The next bytes that were written to it, beginning with those of the past; `None` at its end.
+    /// May be dropped and called again at any time.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         let mut is_over = false;
         loop {
@@ -152,7 +152,7 @@ impl Jobs {
         })
     }
 
-    /// What a job's terminal shows, now or as soon as it shows what is waited for.
+    /// What a job's terminal shows, now or as soon as the condition is met.
     pub async fn screen(&self, job: &Job, query: &ScreenQuery) -> Result<JobScreen> {
         let size = job.terminal.ok_or_else(|| no_terminal(job))?;
         let mut look = Look {
@@ -182,7 +182,7 @@ impl Jobs {
         })
     }
 
-    /// How the program at a job's terminal wants its keys.
+    /// How the program at a job's terminal wants its keys encoded.
     pub(super) async fn key_modes(&self, job: &Job) -> Result<crate::screen::keys::KeyModes> {
         let mut look = Look {
             screen: Screen::new(job.terminal.unwrap_or_default()),
@@ -201,11 +201,11 @@ struct Look {
 }
 
 impl Look {
-    /// Looks on until what is waited for came true, or the job ended.
+    /// Watches until the condition is met or the job has ended.
     async fn until(&mut self, jobs: &Jobs, job: &Job, query: &ScreenQuery) -> Result<Met> {
         let mut reading = Reading::open(jobs, job, Stream::Out).await?;
         if let Reading::Live(control, _) = &reading {
-            // Somebody may have changed its size since it was started.
+            // Somebody may have resized it since it was started.
             self.screen.resize(control.terminal.unwrap_or_default());
         }
         loop {
@@ -242,7 +242,7 @@ impl Look {
         }
     }
 
-    /// Shows the screen what was written since the last look.
+    /// Feeds the screen what was written since the last look.
     fn catch_up(&mut self, reading: &Reading) -> Result<()> {
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
         let Some(view) = reading.view(Stream::Out) else {
@@ -267,7 +267,7 @@ impl Look {
     }
 }
 
-/// What a screen needs to see of this range.
+/// The parts of this range that a screen needs to see.
 fn worth_a_look(from: u64, upto: u64) -> [Range<u64>; 2] {
     let beginning = from..upto.min(from.max(BEGINNING));
     let ending = beginning.end.max(upto.saturating_sub(ENDING))..upto;
@@ -283,7 +283,7 @@ fn kept(pieces: Vec<Piece>) -> Vec<u8> {
 }
 
 fn no_terminal(job: &Job) -> Error {
-    let text = format!("job {} has no terminal: look at its output", job.alias);
+    let text = format!("job {} has no terminal; read its output instead", job.alias);
     Error::new(ErrorKind::Job, text).about(&job.id)
 }
 

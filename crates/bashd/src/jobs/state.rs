@@ -1,4 +1,4 @@
-//! What a job is at this moment, read from its directory alone.
+//! A job's current state, read from its directory alone.
 
 use super::directory::{self, JobKind, Spec, Status, Waiting};
 use crate::exec::{EndedBy, Exit};
@@ -15,21 +15,21 @@ use std::time::Duration;
 /// Bytes from the end of the output in which the last line is looked for.
 const LAST_LINE_BYTES: u64 = 400;
 
-/// Where a job is in its life.
+/// Which stage of its life a job is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It runs.
     Running,
-    /// It runs, and a process of it waits for input.
+    /// It runs, and one of its processes waits for input.
     WaitingForInput,
-    /// Its shell ended, and processes that it started live on.
+    /// Its shell ended, and processes that it started are still alive.
     Survivors,
     /// It ended by itself.
     Exited,
     /// A signal, its limit or somebody ended it.
     Killed,
-    /// Its keeper is gone without a word: killed itself, or the machine was.
+    /// Its keeper is gone without a report: it was killed, or the machine went down.
     Lost,
 }
 
@@ -59,7 +59,7 @@ impl State {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Job {
-    /// Its id, in all the state directory.
+    /// Its id, unique in the state directory.
     pub id: String,
     /// Its short name, among its owner's jobs.
     pub alias: String,
@@ -67,7 +67,7 @@ pub struct Job {
     pub name: Option<String>,
     /// Whose it is.
     pub owner: String,
-    /// Where it is in its life.
+    /// Which stage of its life it is in.
     pub state: State,
     /// How it became a job.
     pub kind: JobKind,
@@ -91,7 +91,7 @@ pub struct Job {
     pub signal: Option<i32>,
     /// Who ended it, if it did not end by itself.
     pub ended_by: Option<EndedBy>,
-    /// Why nobody knows how it ended, in the state `lost`.
+    /// Why it is unknown how it ended, in the state `lost`.
     pub lost_because: Option<&'static str>,
     /// Bytes that it wrote.
     pub output_bytes: u64,
@@ -109,11 +109,11 @@ pub struct Job {
     pub waiting: Option<Waiting>,
     /// What its shell left running, in the state `survivors`.
     pub left_behind: Vec<LeftBehind>,
-    /// Whether the kernel ended something of it for want of memory, where that is known.
+    /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     pub out_of_memory: bool,
     /// The limits that it runs under, or null.
     pub limits: Option<LimitsInForce>,
-    /// How long it ran by a clock that nobody sets, once it has ended.
+    /// How long it ran by a monotonic clock, once it has ended.
     #[serde(skip)]
     pub(crate) ran_for: Option<Duration>,
     /// Its directory.
@@ -122,13 +122,13 @@ pub struct Job {
     /// Where the bytes of its streams are, once it has ended.
     #[serde(skip)]
     pub(crate) stored: Vec<directory::StoredStream>,
-    /// Whether the counts here may be short: only the keeper knows what went into the ring.
+    /// Whether these counts may be too low: only the keeper knows what went into the ring.
     #[serde(skip)]
     pub(crate) has_spilled: bool,
 }
 
 impl Job {
-    /// Reads a job; `None` where this is no job's directory.
+    /// Reads a job; `None` if this is not a job's directory.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let spec: Spec = directory::read(path, directory::SPEC)?;
         if spec.version > directory::VERSION {
@@ -137,7 +137,8 @@ impl Job {
         let mut status: Option<Status> = directory::read(path, directory::STATUS);
         let is_alive = directory::is_alive(path);
         if status.is_none() && !is_alive {
-            // The keeper writes before it leaves: what was not there at the first look may be now.
+            // The keeper writes before it exits: what was missing at the first look may be there
+            // now.
             status = directory::read(path, directory::STATUS);
         }
         let waiting = directory::read(path, directory::WAITING).filter(|_| is_alive);
@@ -223,12 +224,12 @@ impl Job {
         }
     }
 
-    /// Whether this is what somebody calls it.
+    /// Whether this is one of its names.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.id == name || self.alias == name || self.name.as_deref() == Some(name)
     }
 
-    /// Whether its shell has ended, whatever became of what it started.
+    /// Whether its shell has ended, whatever happened to what it started.
     pub fn has_ended(&self) -> bool {
         !self.state.is_alive()
             || (self.state == State::Survivors && self.kind == JobKind::Background)
@@ -250,9 +251,9 @@ fn state_of(status: Option<&Status>, is_alive: bool, is_waiting: bool) -> State 
 
 fn lost_because(spec: &Spec) -> &'static str {
     if spec.boot == directory::boot_id() {
-        "its keeper was killed, or its container ended"
+        "its keeper was killed, or its container stopped"
     } else {
-        "the machine was started anew"
+        "the machine was restarted"
     }
 }
 
@@ -282,7 +283,7 @@ fn last_line(file: &Path, size: u64, streams: Option<&Vec<directory::StoredStrea
 pub(crate) fn directories(runs: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    // By name: paths are compared part by part, which of a thousand takes longer than to read them.
+    // By name: comparing paths part by part takes longer for a thousand than reading them.
     let mut names: Vec<_> = directories.map(|entry| entry.file_name()).collect();
     names.sort_unstable();
     let runs = runs.to_owned();

@@ -31,7 +31,7 @@ fn p_17_p_18_the_end_in_the_documents_words() {
 fn p_19_a_wait_that_fails_is_told_with_its_error() {
     assert_eq!(
         line(Exit::Unknown, None),
-        "\n\n[background process error: it was killed, and no status came]\n"
+        "\n\n[background process error: it was killed without reporting a status]\n"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What is sent to a job's input: text, a paste, keys by name, the end of it.
+//! What is sent to a job's input: text, a paste, keys by name, end of input.
 
 use super::control::Control;
 use super::state::Job;
@@ -9,18 +9,18 @@ use bashd_keeper::signal;
 
 /// What is sent to a job's input, in this order.
 ///
-/// At a terminal a newline in the text is typed as Enter, and keys have the bytes that the program asked for. Without
-/// one `C-c` is a SIGINT and `C-d` the end of the input.
+/// At a terminal a newline in the text is typed as Enter, and keys have the bytes that the program
+/// asked for. Without a terminal `C-c` is a SIGINT and `C-d` the end of the input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Typing {
-    /// Text, as it is.
+    /// Text, sent as it is.
     pub text: Vec<u8>,
-    /// Text as a paste: between marks, where the program asked for them.
+    /// Text as a paste: between markers, if the program asked for them.
     pub paste: Option<String>,
     /// Keys.
     pub keys: Vec<Key>,
-    /// What comes then.
+    /// What follows.
     pub then: AfterInput,
 }
 
@@ -33,7 +33,7 @@ impl Typing {
         }
     }
 
-    /// With these keys after it, by their names; the error is for people.
+    /// Adds these keys, by their names; the error is for people.
     pub fn keys<'a>(
         mut self,
         names: impl IntoIterator<Item = &'a str>,
@@ -41,7 +41,7 @@ impl Typing {
         for name in names {
             let key = Key::named(name).ok_or_else(|| {
                 format!(
-                    "there is no key `{name}`; keys are called Enter, Tab, Escape, Space, Backspace, Up, Down, Left, \
+                    "there is no key `{name}`; the keys are Enter, Tab, Escape, Space, Backspace, Up, Down, Left, \
                      Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, C-c, M-x, S-Tab"
                 )
             })?;
@@ -50,14 +50,14 @@ impl Typing {
         Ok(self)
     }
 
-    /// With a paste before the keys.
+    /// Adds a paste before the keys.
     #[must_use]
     pub fn paste(mut self, text: Option<String>) -> Self {
         self.paste = text;
         self
     }
 
-    /// With the end of the input after it.
+    /// Adds the end of the input.
     #[must_use]
     pub fn then(mut self, then: AfterInput) -> Self {
         self.then = then;
@@ -70,7 +70,7 @@ impl Typing {
         nothing && self.then == AfterInput::StayOpen
     }
 
-    /// The bytes for a terminal whose program wants its keys so.
+    /// The bytes for a terminal whose program wants its keys this way.
     fn at_terminal(&self, modes: KeyModes) -> Vec<u8> {
         let text = self.text.iter();
         let mut bytes: Vec<u8> = text
@@ -83,7 +83,7 @@ impl Typing {
         bytes
     }
 
-    /// The bytes for a pipe, and what of the keys is something else there.
+    /// The bytes for a pipe, and what the keys mean there otherwise.
     fn at_pipe(&self) -> (Vec<u8>, Instead) {
         let mut bytes = self.text.clone();
         bytes.extend(self.paste.iter().flat_map(|text| text.bytes()));
@@ -103,14 +103,14 @@ impl Typing {
     }
 }
 
-/// What keys are that only a terminal turns into something.
+/// What keys mean that only a terminal interprets.
 struct Instead {
     then: AfterInput,
     interrupts: bool,
 }
 
 impl Jobs {
-    /// Types at a job, with or without a terminal; says how many bytes that were.
+    /// Types at a job, with or without a terminal; returns the number of bytes.
     pub async fn type_at(&self, job: &Job, typing: &Typing) -> Result<usize> {
         if job.terminal.is_some() {
             let needs_modes = typing.paste.is_some() || !typing.keys.is_empty();
@@ -129,7 +129,7 @@ impl Jobs {
         }
         if instead.interrupts {
             let number = signal::number("INT").ok_or_else(|| {
-                Error::new(ErrorKind::Job, "there is no SIGINT here").about(&job.id)
+                Error::new(ErrorKind::Job, "SIGINT is not available here").about(&job.id)
             })?;
             Control::open(job).await?.signal(number).await?;
         }
@@ -161,7 +161,7 @@ mod tests {
         assert!(instead.interrupts && instead.then == AfterInput::Close);
         let unknown = Typing::default().keys(["Hyper-x"]).unwrap_err();
         assert!(
-            unknown.starts_with("there is no key `Hyper-x`; keys are called Enter"),
+            unknown.starts_with("there is no key `Hyper-x`; the keys are Enter"),
             "{unknown}"
         );
         assert!(Typing::default().is_empty());

@@ -1,4 +1,5 @@
-//! Waiting for jobs: until they end, say something, answer, or fall silent; for one of several or for all.
+//! Waiting for jobs: until they end, print a line, answer, or fall silent; for one of several or
+//! for all.
 
 use super::control::{Control, Told};
 use super::output::{Lines, Reading};
@@ -12,19 +13,20 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Pause between two looks at what nobody tells us of: ports, addresses, keepers that can't be reached.
+/// Interval for polling what sends no notification: ports, addresses, keepers that cannot be
+/// reached.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Bytes that somebody who follows is shown at once.
+/// Bytes that a follower is shown at once.
 const FOLLOWED_AT_ONCE: u64 = 64 * 1024;
 
 /// What a wait is for, and for how long.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WaitFor {
-    /// What must come true.
+    /// The condition.
     pub condition: Condition,
-    /// For how many of the jobs.
+    /// How many of the jobs must meet it.
     pub quorum: Quorum,
     /// Longest time.
     pub timeout: Duration,
@@ -40,7 +42,7 @@ impl WaitFor {
         }
     }
 
-    /// A wait that one of the jobs ends.
+    /// A wait for one of the jobs to end.
     #[must_use]
     pub fn any(mut self) -> Self {
         self.quorum = Quorum::Any;
@@ -48,16 +50,16 @@ impl WaitFor {
     }
 }
 
-/// For how many of several jobs something must come true.
+/// How many of several jobs must meet the condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quorum {
     /// One is enough.
     Any,
-    /// It must be so for each.
+    /// All must meet it.
     All,
 }
 
-/// What can be waited for. A job that ends before ends the wait for it as well.
+/// What can be waited for. A job that ends first ends the wait for it as well.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Condition {
@@ -70,11 +72,11 @@ pub enum Condition {
         /// Where to begin.
         from: u64,
     },
-    /// A port of this machine listens.
+    /// Something listens on a port of this machine.
     Port(u16),
-    /// An address answers, with whatever status.
+    /// An address answers, with any status.
     Answers(Url),
-    /// It writes nothing for so long.
+    /// It writes nothing for this long.
     Silent(Duration),
 }
 
@@ -90,11 +92,11 @@ impl Condition {
     }
 }
 
-/// What came of a wait for one job.
+/// The result of waiting for one job.
 #[derive(Debug, Clone, serde::Serialize)]
 #[non_exhaustive]
 pub struct Waited {
-    /// Whether it came true.
+    /// Whether the condition was met.
     pub met: Met,
     /// The line that matched, or the status with which the address answered.
     pub by: Option<String>,
@@ -102,15 +104,15 @@ pub struct Waited {
     pub job: Job,
 }
 
-/// Whether what was waited for came true.
+/// Whether the condition was met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Met {
     /// It did.
     Yes,
-    /// The job ended before.
+    /// The job ended first.
     Ended,
-    /// Not in that time; the job goes on.
+    /// Not in that time; the job keeps running.
     NotYet,
 }
 
@@ -184,7 +186,7 @@ impl Jobs {
         }
     }
 
-    /// Asks again and again until there is an answer, or nothing of the job lives any more.
+    /// Asks again and again until there is an answer, or nothing of the job is alive.
     async fn until_answer(&self, job: &Job, condition: &Condition) -> (Met, Option<String>) {
         loop {
             let was_alive = directory::is_alive(&job.directory);
@@ -223,7 +225,7 @@ impl Jobs {
                     return found;
                 }
                 match &mut reading {
-                    // That is all there will ever be.
+                    // There will never be more than this.
                     Reading::Stored(..) => return None,
                     Reading::Live(control, readers) => {
                         match control.more_than(lines.offset(), u64::MAX, readers).await {
@@ -256,8 +258,8 @@ impl Jobs {
         false
     }
 
-    /// Follows a job's output from an offset: hands out its text as it comes, until the job has ended or
-    /// whoever is shown it has seen enough.
+    /// Follows a job's output from an offset: hands out its text as it comes, until the job has
+    /// ended or the viewer has seen enough.
     pub async fn follow(
         &self,
         job: &Job,
@@ -297,7 +299,7 @@ impl Jobs {
     }
 }
 
-/// What a port or an address answers at this moment.
+/// What a port or an address answers now.
 async fn ask(condition: &Condition) -> Option<String> {
     match condition {
         Condition::Port(port) => probe::port_listens(*port).await.then(|| port.to_string()),

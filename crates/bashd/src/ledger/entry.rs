@@ -1,7 +1,7 @@
-//! A record in the making: what is known of a call while it goes through the pipeline.
+//! A record in the making: what is known about a call while it goes through the pipeline.
 //!
-//! A call whose future is dropped has no ending that anybody could tell; its entry then records
-//! itself as cancelled, so that there is one record per call in that case too.
+//! A call whose future is dropped has no outcome that anybody could report; its entry then records
+//! itself as cancelled, so there is one record per call in that case too.
 
 use super::record::Minimized;
 use super::secrets::Secrets;
@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Bytes behind the longest command of a record in which the end of a secret may lie.
+/// Bytes after the longest recorded command in which the end of a secret may lie.
 const SECRET_AT_THE_CUT: usize = 64 << 10;
 
 /// What is known of a call so far.
@@ -26,15 +26,15 @@ pub(crate) struct Entry<'a> {
     pub(crate) id: RunId,
     time: Timestamp,
     begun: Instant,
-    /// Name of the profile; empty until it was found.
+    /// Name of the profile; empty until it is known.
     pub(crate) profile: String,
     /// The command as given; the raw input until it could be read.
     pub(crate) command: String,
     /// The directory; empty until it was resolved.
     pub(crate) cwd: PathBuf,
-    /// Whether no agent is to be told of it.
+    /// Whether agents should not be told of it.
     pub(crate) is_kept_out: bool,
-    /// What the call's own variables hold that is not to be written.
+    /// Values of the call's own variables that must not be written.
     secrets: Option<Secrets>,
     is_closed: bool,
 }
@@ -56,7 +56,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Keeps what these variables of the call hold out of the record, where their names say so.
+    /// Keeps the values of these variables out of the record, if their names are secret.
     pub(crate) fn hide(&mut self, env: &[(OsString, OsString)]) {
         if !env.is_empty() {
             let mut secrets = self.ledger.secrets.clone();
@@ -65,7 +65,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Records the call, now that it is over; the answer is the ledger's complaint, if it has one.
+    /// Records the call, now that it is over; returns the ledger's complaint, if any.
     pub(crate) fn close(
         mut self,
         profile: &Profile,
@@ -102,7 +102,7 @@ impl<'a> Entry<'a> {
     fn record(&mut self, outcome: Outcome) -> Record {
         let mut record = Record::new(self.id.as_str(), self.time, outcome);
         record.profile = std::mem::take(&mut self.profile);
-        // More than is written, so that a secret at the cut is seen whole.
+        // More than is written, so that a secret at the cut is recognised whole.
         let most = self.ledger.settings.max_command_bytes + SECRET_AT_THE_CUT;
         let command = super::record::cut(&self.command, most);
         record.command_truncated = command.len() < self.command.len();
@@ -118,7 +118,7 @@ impl Drop for Entry<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
             let record = self.record(Outcome::Cancelled);
-            // Nobody is here to be told of a failure; the next call's entry tells of it.
+            // Nobody is here to be told of a failure; the next call's entry reports it.
             let _ = self.ledger.append(&record);
         }
     }

@@ -3,10 +3,10 @@
 //! Several processes share it without a lock. A record is one `write` to a file opened with
 //! `O_APPEND`, so the kernel keeps records apart; a reader skips what is torn (a disk that filled
 //! up in the middle of a line, a crash). There is no index and nothing to repair: any file may be
-//! deleted at any time. Old months are removed by whoever begins a new one.
+//! deleted at any time. The process that begins a new month removes old ones.
 //!
-//! A failing ledger never fails a call: [`Ledger::record`] tells about it once and goes on.
-//! The format is described in `docs/ledger.md`.
+//! A failing ledger never fails a call: [`Ledger::record`] reports it once and continues. The
+//! format is described in `docs/ledger.md`.
 
 mod entry;
 mod month;
@@ -55,7 +55,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger in `directory`, which is made when the first record is written.
+    /// A ledger in `directory`, which is created with the first record.
     pub fn new(settings: LedgerSettings, directory: impl Into<PathBuf>) -> Self {
         Self {
             settings,
@@ -65,13 +65,13 @@ impl Ledger {
         }
     }
 
-    /// The same, that never writes the values which variables with secret names have here.
+    /// Never writes the values that variables with secret names have here.
     pub(crate) fn hiding(mut self, env: &[(OsString, OsString)]) -> Self {
         self.secrets = Secrets::of(env);
         self
     }
 
-    /// Appends a record, unless the ledger is switched off. Takes microseconds.
+    /// Appends a record, unless the ledger is disabled. Takes microseconds.
     pub fn append(&self, record: &Record) -> io::Result<()> {
         if !self.settings.enabled {
             return Ok(());
@@ -86,21 +86,21 @@ impl Ledger {
             return Err(io::Error::new(io::ErrorKind::WriteZero, message));
         }
         if length == 0 {
-            // A new month is the one moment at which an old one can fall due. That the old one is
-            // still there is no reason to complain about the record, which is written.
+            // Only a new month can make an old one due. Failing to remove the old one is no
+            // complaint about the record, which is written.
             let _ = self.sweep(record.time);
         }
         Ok(())
     }
 
-    /// Appends a record; a failure is told by a sentence the first time, and never again.
+    /// Appends a record; a failure is reported in a sentence the first time, and never again.
     pub fn record(&self, record: &Record) -> Option<String> {
         let error = self.append(record).err()?;
         if self.failure_said.swap(true, Ordering::Relaxed) {
             return None;
         }
         Some(format!(
-            "the ledger in {} can't be written ({error}); calls go on without being recorded",
+            "the ledger in {} can't be written ({error}); calls continue unrecorded",
             self.directory.display()
         ))
     }
@@ -125,9 +125,9 @@ impl Ledger {
         Ok(removed)
     }
 
-    /// Opens a month's file, and makes it and the directory where they are missing.
+    /// Opens a month's file, and creates it and the directory if they are missing.
     fn open(&self, path: &Path) -> io::Result<OwnedFd> {
-        // NONBLOCK: a FIFO put in the file's place must not hang a call. It is nothing to files.
+        // NONBLOCK: a FIFO in the file's place must not hang a call. It has no effect on files.
         let flags = OFlags::WRONLY
             | OFlags::APPEND
             | OFlags::CREATE
@@ -148,10 +148,10 @@ impl Ledger {
     }
 }
 
-/// Refuses what would not be an append to a file of ours; returns the file's length.
+/// Refuses anything that is not an append to our own file; returns the file's length.
 ///
-/// A write above `RLIMIT_FSIZE` would kill the host by SIGXFSZ, so that limit is looked at
-/// first: the library must not touch signal handlers.
+/// A write beyond `RLIMIT_FSIZE` would kill the host by SIGXFSZ, so the limit is checked first: the
+/// library must not touch signal handlers.
 fn check(file: &OwnedFd, more: u64) -> io::Result<u64> {
     let status = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {

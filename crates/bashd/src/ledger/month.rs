@@ -1,4 +1,4 @@
-//! The files of the ledger, one a month (UTC): their names, their order, and when they fall due.
+//! The files of the ledger, one per month (UTC): names, order, and when they are due for removal.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -28,7 +28,7 @@ impl Month {
         format!("{:04}-{:02}.jsonl", self.year, self.month)
     }
 
-    /// Whether the whole month lies further back than `retention`; no, when dates run out.
+    /// Whether the whole month is older than `retention`; `false` if dates overflow.
     pub(super) fn ended_before(self, now: Timestamp, retention: Duration) -> bool {
         self.end().is_some_and(|end| {
             SignedDuration::try_from(retention)
@@ -42,7 +42,7 @@ impl Month {
         Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
     }
 
-    /// Reads a file name; anything but our own exact form is somebody else's file.
+    /// Parses a file name; anything but our exact form is somebody else's file.
     fn from_file_name(name: &str) -> Option<Self> {
         let (year, month) = name.strip_suffix(".jsonl")?.split_once('-')?;
         let month = Self {
@@ -54,7 +54,7 @@ impl Month {
     }
 }
 
-/// The month files of a directory, newest first; none where the directory is missing.
+/// The month files of a directory, newest first; none if the directory is missing.
 pub(super) fn files(directory: &Path) -> io::Result<Vec<(Month, PathBuf)>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

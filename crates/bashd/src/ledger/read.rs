@@ -15,7 +15,7 @@ pub struct Filter {
     pub which: Which,
     /// Only calls that came in at this time or later.
     pub since: Option<Timestamp>,
-    /// Only commands that contain this text, in whatever case.
+    /// Only commands that contain this text, ignoring case.
     pub contains: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub enum Which {
 /// Records, newest first.
 #[derive(Debug)]
 pub struct Records {
-    /// Month files that were not opened yet, the newest last.
+    /// Month files that have not been opened yet, the newest last.
     files: Vec<PathBuf>,
     lines: Option<ReverseLines>,
     filter: Filter,
@@ -53,7 +53,7 @@ impl Records {
         })
     }
 
-    /// Lines passed over so far because they are not records.
+    /// Lines skipped so far because they are not records.
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
@@ -76,7 +76,7 @@ impl Records {
                     None => self.damaged += 1,
                 },
                 Err(error) => {
-                    // The rest of this file is out of reach; the other months are not.
+                    // The rest of this file is unreadable; the other months are not.
                     self.lines = None;
                     return Err(error);
                 }
@@ -93,7 +93,7 @@ impl Iterator for Records {
     }
 }
 
-/// Opens a month; one that was swept meanwhile is simply not there.
+/// Opens a month; one that was removed meanwhile counts as missing.
 fn open(path: &Path) -> io::Result<Option<ReverseLines>> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));

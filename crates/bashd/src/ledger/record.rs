@@ -1,6 +1,6 @@
 //! One record of the ledger, and its JSON line.
 //!
-//! The output of a command is not in it, only its size.
+//! It has the size of a command's output, not the output itself.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -14,13 +14,13 @@ const VERSION: u32 = 1;
 /// find the beginning of a record that follows a torn one on the same line.
 pub(super) const LINE_START: &str = "{\"v\":";
 
-/// Bytes of most lines, their command aside, so that they need not grow while they are written.
+/// Length of most lines apart from their command, so that they need not grow while being written.
 const LINE_BYTES: usize = 512;
 
-/// An error's text is for people; what is longer than this is an output in disguise.
+/// An error's text is for people; anything longer is really output.
 const MAX_ERROR_BYTES: usize = 4096;
 
-/// What is remembered of one call.
+/// The record of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Record {
@@ -37,13 +37,13 @@ pub struct Record {
     pub command: String,
     /// Whether the command was cut.
     pub command_truncated: bool,
-    /// The directory it was to run in.
+    /// The directory it was supposed to run in.
     pub cwd: String,
     /// How the call ended.
     pub outcome: Outcome,
-    /// The exit status, where there is one.
+    /// The exit status, if there is one.
     pub exit_code: Option<i32>,
-    /// The signal that ended the shell, where one did.
+    /// The signal that ended the shell, if one did.
     pub signal: Option<i32>,
     /// Why the call was denied or refused, or why bashd failed.
     pub error: Option<String>,
@@ -55,21 +55,21 @@ pub struct Record {
     pub output_bytes: u64,
     /// Newlines that the command wrote.
     pub output_lines: u64,
-    /// What became of the output where it was minimized; left out where it was not.
+    /// What happened to the output if it was minimized; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimized: Option<Minimized>,
-    /// Whether a person ran it and wants no agent to be told of it; left out where not.
+    /// Whether a person ran it and wants no agent to be told; left out if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_out: bool,
 }
 
-/// What became of an output that was minimized.
+/// What happened to output that was minimized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Minimized {
     /// The filter.
     pub by: String,
-    /// Bytes that were shown in place of those that the command wrote.
+    /// Bytes that were shown instead of those that the command wrote.
     pub shown_bytes: u64,
     /// Number of the artifact that has the raw output.
     pub artifact: Option<u64>,
@@ -84,13 +84,13 @@ pub enum Outcome {
     Exited,
     /// A signal that was not ours ended the shell.
     Signalled,
-    /// The call returned first; the command goes on as a job.
+    /// The call returned first; the command continues as a job.
     Background,
     /// The deadline ended the command.
     TimedOut,
     /// The caller ended the command.
     Cancelled,
-    /// A rule said no; nothing ran.
+    /// A rule denied it; nothing ran.
     Denied,
     /// The request was bad; nothing ran.
     Refused,
@@ -102,7 +102,7 @@ pub enum Outcome {
 }
 
 impl Record {
-    /// A record with nothing in it but what every call has.
+    /// A record with only what every call has.
     pub fn new(id: impl Into<String>, time: Timestamp, outcome: Outcome) -> Self {
         Self {
             v: VERSION,
@@ -125,7 +125,7 @@ impl Record {
         }
     }
 
-    /// Whether the call did anything but exit with status 0.
+    /// Whether the call did anything other than exit with status 0.
     pub fn failed(&self) -> bool {
         self.outcome != Outcome::Exited || self.exit_code != Some(0)
     }
@@ -165,7 +165,7 @@ impl Record {
     }
 }
 
-/// The longest beginning of at most `limit` bytes that ends between two characters.
+/// The longest prefix of at most `limit` bytes that ends between two characters.
 pub(super) fn cut(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }

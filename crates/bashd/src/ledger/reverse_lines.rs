@@ -1,6 +1,6 @@
 //! The lines of a file from the last to the first, in bounded memory.
 //!
-//! So the newest records of a ledger of any size are found at once.
+//! This finds the newest records at once in a ledger of any size.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 /// Bytes read at a time: many records, and still small.
 const CHUNK: u64 = 64 << 10;
 
-/// A line longer than this is none of ours and is passed over, so that it costs no memory.
+/// A line longer than this is not ours and is skipped, so that it costs no memory.
 const MAX_LINE: usize = 16 << 20;
 
 /// A line, without its newline.
@@ -27,9 +27,9 @@ pub(super) struct ReverseLines {
     file: File,
     /// Everything from here on has been read.
     read_from: u64,
-    /// Read bytes not given out yet, which end where the last given line began.
+    /// Bytes that were read and not returned yet; they end where the last returned line began.
     pending: Vec<u8>,
-    /// Whether the line being read has grown beyond all bounds.
+    /// Whether the line being read is too long.
     too_long: bool,
 }
 
@@ -73,13 +73,13 @@ impl ReverseLines {
         }
     }
 
-    /// Puts the chunk before the read part in front of what is pending.
+    /// Reads the chunk before the part already read, and puts it in front of what is pending.
     fn read_more(&mut self) -> io::Result<()> {
         if self.pending.len() > MAX_LINE {
             self.too_long = true;
             self.pending.clear();
         }
-        // Long lines are read in ever larger steps, or moving them would cost quadratic time.
+        // Long lines are read in ever larger steps, or moving them would take quadratic time.
         let step = CHUNK.max(self.pending.len() as u64).min(self.read_from);
         let start = self.read_from - step;
         let mut chunk = vec![0; step as usize];

@@ -1,29 +1,30 @@
 //! Keeps secrets out of records: the values of variables whose names say that they are secret.
 //!
-//! A name tells (`API_TOKEN`, `PGPASSWORD`, `AWS_SECRET_ACCESS_KEY`); nothing is guessed from values. Hidden is
-//! what such a variable of the environment or of the call holds, wherever it stands in a text, and what
-//! a text itself gives to such a name (`API_TOKEN=…`, `--password=…`, `"API_TOKEN": "…"`). Pure.
+//! Names decide (`API_TOKEN`, `PGPASSWORD`, `AWS_SECRET_ACCESS_KEY`); nothing is guessed from
+//! values. Two things are hidden: what such a variable of the environment or the call holds,
+//! wherever it appears in a text, and what a text itself assigns to such a name (`API_TOKEN=…`,
+//! `--password=…`, `"API_TOKEN": "…"`). Pure.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 
-/// Values below this are no secrets, and stand in any text by chance.
+/// Shorter values are not secrets, and appear in any text by chance.
 const SHORTEST: usize = 4;
 
-/// Values below this are hidden only where they stand alone.
+/// Shorter values are hidden only where they stand alone.
 const LONG: usize = 8;
 
 /// Bytes of the shortest name of a secret: `TOKEN`, `X_KEY`.
 const SHORTEST_NAME: usize = 5;
 
-/// What is found in variables with secret names and tells nothing.
+/// Harmless values that are found in variables with secret names.
 const HARMLESS: [&str; 5] = ["true", "false", "none", "null", "test"];
 
-/// Values that are not to be written down.
+/// Values that must not be written down.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets {
-    /// Name and value, as they stand in a text.
+    /// Name and value, as they appear in a text.
     known: Vec<(String, String)>,
 }
 
@@ -68,7 +69,8 @@ impl Secrets {
             .sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
     }
 
-    /// A text without them, and without what it gives to secret names itself.
+    /// The text with these values hidden, and with the values that it assigns to secret names
+    /// hidden.
     pub(crate) fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
         for (name, value) in &self.known {
@@ -83,7 +85,7 @@ impl Secrets {
     }
 }
 
-/// What stands in a value's place.
+/// What replaces a value.
 fn mark(name: &str) -> String {
     format!("[value of {name}]")
 }
@@ -106,11 +108,11 @@ fn without(text: &str, name: &str, value: &str) -> String {
     hidden
 }
 
-/// The text without what it gives to secret names; `None` if it gives them nothing.
+/// The text without the values that it assigns to secret names; `None` if there are none.
 fn without_assignments(text: &str) -> Option<String> {
     let mut hidden = String::new();
     let (mut rest, mut at) = (text, 0);
-    // Nothing is given to a name but by one of these behind it.
+    // A name is given a value only by one of these after it.
     while let Some(found) =
         memchr::memchr2(b'=', b'"', rest.as_bytes().get(at..).unwrap_or_default())
     {
@@ -145,8 +147,8 @@ fn name_at_the_end(text: &str) -> &str {
     text.get(text.len() - length..).unwrap_or_default()
 }
 
-/// What gives a name its value, and what follows the value; `None` if nothing is given, or only what
-/// the shell finds out.
+/// What assigns a value to a name, and what follows the value; `None` if there is no value, or only
+/// one that the shell computes.
 fn given(after: &str) -> Option<(&str, &str)> {
     let is_json = after.starts_with('"');
     let sign = if is_json {
@@ -188,9 +190,9 @@ fn is_secret(name: &str) -> bool {
         "APIKEY",
         "CREDENTIALS",
     ];
-    /// Secret only behind something else: `MYSQL_PWD`, but not `PWD`.
+    /// Secret only as a suffix: `MYSQL_PWD`, but not `PWD`.
     const LAST: [&str; 4] = ["KEY", "PASS", "PAT", "PWD"];
-    /// What is about a secret.
+    /// Names of things about a secret.
     const ABOUT: [&str; 8] = ["FILE", "PATH", "DIR", "ID", "NAME", "URL", "TYPE", "TTL"];
     if name.len() < SHORTEST_NAME {
         return false;
@@ -208,7 +210,7 @@ fn is_secret(name: &str) -> bool {
     is_one(last) || before.peek().is_some() && is_among(&LAST) || before.any(is_one)
 }
 
-/// Whether a name ends so, in capitals or not.
+/// Whether a name ends like this, ignoring case.
 fn ends_with(name: &str, end: &str) -> bool {
     let start = name.len().checked_sub(end.len());
     let own = start.and_then(|start| name.as_bytes().get(start..));

@@ -223,7 +223,7 @@ fn a_read_only_directory_binds_users_without_rights() {
         let result = place
             .ledger
             .append(&call("r1", "2026-08-04T10:00:00Z", "true"));
-        // Mode bits don't bind root.
+        // Mode bits do not bind root.
         if rustix::process::geteuid().is_root() {
             result.unwrap();
         } else {

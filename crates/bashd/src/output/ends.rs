@@ -1,7 +1,7 @@
-//! The rendered lines at either end of a stream, as many as are needed and no more.
+//! The rendered lines at either end of a stream, as many as needed and no more.
 //!
-//! Lines are read from the end back (or from the start on) until they make up enough text. Of a line
-//! of more than a few MiB only its start and its end are looked at, so that the work is bounded
+//! Lines are read backward from the end (or forward from the start) until they make up enough text.
+//! Only the start and the end of a line of more than a few MiB are read, so the work is bounded
 //! whatever was written.
 
 use super::plain_line::{self, Cap, LOOKED_AT, Line};
@@ -12,10 +12,11 @@ use std::io;
 /// Bytes of the first read; each further one is twice as long.
 const FIRST_READ: u64 = 64 * 1024;
 
-/// Bytes that are read in a row. Where they end within a line, its start is looked up instead.
+/// Bytes that are read in a row. If they end within a line, its start is looked up instead.
 const MOST_READ: u64 = 4 * 1024 * 1024;
 
-/// How often that is done; with more such lines at the end of a stream, less than a window is shown.
+/// How often that is done; with more such lines at the end of a stream, less than a window is
+/// shown.
 const LONG_LINES: usize = 16;
 
 /// Lines at an end of a stream, as text.
@@ -29,13 +30,13 @@ pub(super) struct End {
     pub(super) complete: bool,
 }
 
-/// A line as text, with its newline, and what of the stream it is.
+/// A line as text, with its newline, and which part of the stream it is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) text: String,
     /// Bytes of the stream.
     pub(super) raw: u64,
-    /// Of these, bytes behind the cut of a line that is too long.
+    /// Bytes after the cut of a line that is too long.
     pub(super) cut: u64,
 }
 
@@ -62,7 +63,7 @@ pub(super) fn last_lines(
 ) -> io::Result<End> {
     let mut walk = Backward {
         end: End::default(),
-        // Bytes of a line whose start is further ahead.
+        // Bytes of a line whose start is further back.
         pending: Vec::new(),
         has_newline: false,
         newlines: 0,
@@ -98,7 +99,7 @@ enum Stopped {
     InLongLine,
 }
 
-/// The bytes behind the last gap, and whether there is one.
+/// The bytes after the last gap, and whether there is one.
 fn behind_gap(pieces: Vec<Piece>) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     let mut meets_gap = false;
@@ -127,7 +128,7 @@ struct Backward {
 }
 
 impl Backward {
-    /// Reads back from `start`, which moves, until something stops it.
+    /// Reads backward from `start`, which moves, until something stops it.
     fn read_back(
         &mut self,
         source: &dyn Source,
@@ -155,7 +156,7 @@ impl Backward {
         Ok(Stopped::Enough)
     }
 
-    /// Takes the bytes before those that were taken.
+    /// Takes the bytes before those already taken.
     fn take(&mut self, bytes: &[u8], enough: usize) {
         let mut rest = bytes;
         while let Some(newline) = memchr::memrchr(b'\n', rest) {
@@ -194,7 +195,7 @@ impl Backward {
         self.end.lines.push_front(shown);
     }
 
-    /// Nothing is before the pending bytes.
+    /// There is nothing before the pending bytes.
     fn finish(&mut self) {
         if self.has_newline || !self.pending.is_empty() {
             self.end_line();
@@ -202,14 +203,14 @@ impl Backward {
         self.has_newline = false;
     }
 
-    /// The pending line begins somewhere before `start`, too far to read on; answers where.
+    /// The pending line begins somewhere before `start`, too far to read; returns where.
     fn finish_long_line(&mut self, source: &dyn Source, start: u64) -> io::Result<Option<u64>> {
         let tail = std::mem::take(&mut self.pending);
         let end = start + tail.len() as u64;
         let number = source.lines().saturating_sub(self.newlines);
         let begins = source.offset_of_line(number)?.filter(|at| *at <= start);
         let (Some(begins), Some(_)) = (begins, self.cap) else {
-            // Its end is all that can be shown of it.
+            // Only its end can be shown.
             self.pending = tail;
             self.finish();
             return Ok(None);
@@ -225,7 +226,7 @@ impl Backward {
     }
 }
 
-/// The first characters of a line that is not read whole.
+/// The first characters of a line that is not read in full.
 fn first_of_long_line(source: &dyn Source, begins: u64, end: u64, cap: Cap) -> io::Result<Line> {
     let upto = end.min(begins + LOOKED_AT as u64);
     let mut bytes = Vec::new();

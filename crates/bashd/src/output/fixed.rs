@@ -1,4 +1,4 @@
-//! A source with fixed content for the tests of everything that reads sources.
+//! A source with fixed content, for tests of everything that reads sources.
 
 use super::{Piece, Source};
 use std::io;
@@ -25,13 +25,13 @@ impl Fixed {
         Self::new(text)
     }
 
-    /// The same with a range that was dropped.
+    /// With a range that was dropped.
     pub(crate) fn without(mut self, range: Range<usize>) -> Self {
         self.gone.push(range);
         self
     }
 
-    /// The same, read in pieces of at most so many bytes.
+    /// Read in pieces of at most this many bytes.
     pub(crate) fn in_pieces_of(mut self, bytes: usize) -> Self {
         self.piece = bytes;
         self

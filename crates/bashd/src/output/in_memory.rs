@@ -1,4 +1,4 @@
-//! A text in memory as a source, for what is shown in place of a run's own output.
+//! A text in memory as a source, for what is shown instead of a run's own output.
 
 use super::{Piece, Source};
 use std::io;

@@ -58,7 +58,7 @@ impl Part<'_> {
 }
 
 impl Joined<'_> {
-    /// The parts that a range touches, each with what it has of it.
+    /// The parts that a range touches, each with its share of the range.
     fn touched(&self, range: Range<u64>) -> impl Iterator<Item = (&Part<'_>, Range<u64>)> {
         let mut begin = 0;
         self.parts.iter().filter_map(move |part| {

@@ -1,7 +1,7 @@
-//! Of a whole stream, only its first or last lines: applied to the spool, before any window.
+//! Only the first or last lines of a whole stream: applied to the spool, before any window.
 //!
-//! A line is what `head` and `tail` count: up to and including a newline, or what is left at the end.
-//! First the head is taken, then the tail of that.
+//! A line is what `head` and `tail` count: up to and including a newline, or what is left at the
+//! end. First the head is taken, then the tail of that.
 
 use super::{Capture, Omitted, Piece, Source};
 pub use bashd_script::rewrite::LineLimits;
@@ -24,9 +24,9 @@ pub struct Limited<'a> {
 pub struct Hidden {
     /// Before what is shown.
     pub before: Omitted,
-    /// Behind it.
+    /// After it.
     pub after: Omitted,
-    /// Lines behind it that no newline ends: the last one of a stream may be.
+    /// Lines after it without a newline: possibly the last one of a stream.
     pub unended: u64,
 }
 
@@ -50,7 +50,7 @@ impl Hidden {
         }
     }
 
-    /// Counts what was left out into a capture of what is left.
+    /// Adds what was left out to a capture of what is shown.
     pub fn count_into(&self, capture: &mut Capture) {
         if self.is_nothing() {
             return;
@@ -70,7 +70,7 @@ impl Hidden {
 }
 
 impl<'a> Limited<'a> {
-    /// Finds out where they are. Memory is bounded whatever the stream's length is.
+    /// Finds where they are. Memory is bounded whatever the stream's length.
     pub fn new(source: &'a dyn Source, limits: LineLimits) -> io::Result<Self> {
         let whole = Place {
             offset: source.len(),
@@ -122,7 +122,7 @@ impl Source for Limited<'_> {
         if line == 0 {
             return Ok(Some(0));
         }
-        // The first line here may begin within one there; those behind it are the same.
+        // The first line here may begin within one there; the lines after it are the same.
         let found = self
             .source
             .offset_of_line(self.hidden.before.lines + line)?;
@@ -145,7 +145,7 @@ struct Place {
     newlines: u64,
 }
 
-/// Where the first `count` lines end; where that was lost, the last whole line before it.
+/// Where the first `count` lines end; if that was lost, the last whole line before it.
 fn end_of_head(source: &dyn Source, whole: Place, count: u64) -> io::Result<Place> {
     let mut at = Place::default();
     let mut last_line = Place::default();
@@ -210,7 +210,7 @@ fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Plac
                     }
                     at.offset = begin;
                 }
-                // Nobody knows how many lines were lost: the tail begins with saying so.
+                // It is unknown how many lines were lost: the tail begins by saying so.
                 Piece::Dropped(bytes) => {
                     let begin = at.offset - bytes;
                     let gap = gap_before(source, begin)?;
@@ -231,7 +231,7 @@ fn ends_with_newline(source: &dyn Source) -> io::Result<bool> {
     Ok(last.last() == Some(&Piece::Kept(vec![b'\n'])))
 }
 
-/// Where a gap begins that reaches to `end` at least.
+/// Where a gap begins that reaches at least to `end`.
 fn gap_before(source: &dyn Source, end: u64) -> io::Result<u64> {
     let mut begin = end;
     while begin > 0 {
@@ -244,7 +244,7 @@ fn gap_before(source: &dyn Source, end: u64) -> io::Result<u64> {
     Ok(begin)
 }
 
-/// Newlines in what is kept of a range.
+/// Newlines in the kept part of a range.
 fn count_newlines(source: &dyn Source, range: Range<u64>) -> io::Result<u64> {
     let mut count = 0;
     let mut begin = range.start;

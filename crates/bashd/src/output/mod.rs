@@ -17,7 +17,7 @@ pub mod window;
 pub use bashd_keeper::source::{Omitted, Piece, Source};
 pub use bashd_keeper::{spool, text};
 
-/// Bounded text of one stream (or of several, joined), with exact counts.
+/// Bounded text of one stream (or several, joined), with exact counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capture {
     /// Valid UTF-8, never longer than its window allows plus the window's own texts.
@@ -32,26 +32,26 @@ pub struct Capture {
     pub extent: Extent,
 }
 
-/// Which lines of a stream a text shows. A line of which only a part is shown counts as one.
+/// Which lines of a stream a text shows. A partly shown line counts as one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extent {
-    /// Lines of the stream, also counting a last one without a newline.
+    /// Lines of the stream, including a last one without a newline.
     pub lines: u64,
     /// Lines that are shown from its start; all of them, if the text is everything.
     pub head: u64,
     /// Lines that are shown from its end.
     pub tail: u64,
-    /// Bytes of text, without the words around them.
+    /// Bytes of text, without the words around it.
     pub bytes: usize,
-    /// Lines that were too long and are cut.
+    /// Lines that were cut because they are too long.
     pub cut_lines: u64,
-    /// Bytes of the stream behind these cuts.
+    /// Bytes of the stream after these cuts.
     pub cut_bytes: u64,
 }
 
 impl Extent {
-    /// Counts another text as well.
+    /// Adds the counts of another text.
     pub(crate) fn add(&mut self, other: &Self) {
         self.lines += other.lines;
         self.head += other.head;
@@ -65,9 +65,9 @@ impl Extent {
 /// The text of a run as its profile shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Captured {
-    /// Merged from the start, or joined for showing.
+    /// Merged from the start, or joined for display.
     One(Capture),
-    /// Each stream with a window of its own.
+    /// Each stream with its own window.
     Apart {
         /// stdout.
         out: Capture,
@@ -83,7 +83,7 @@ pub struct Written {
     pub bytes: u64,
     /// Newlines of both streams together.
     pub lines: u64,
-    /// Bytes of stderr, where the streams are apart.
+    /// Bytes of stderr, if the streams are separate.
     pub stderr_bytes: Option<u64>,
 }
 

@@ -1,20 +1,20 @@
-//! From a line as a program wrote it for a terminal to a line of plain text.
+//! Turns a line that a program wrote for a terminal into plain text.
 //!
-//! Escape sequences and control characters go; a line that was written over and over (`\r`) shows
+//! Escape sequences and control characters are removed; a line that was overwritten (`\r`) shows
 //! its last frame; a line that is too long is cut. A sequence ends with its line at the latest, so
-//! that each line stands for itself: the result is the same however the bytes arrived, and a window
-//! may begin at any line.
+//! each line stands alone: the result is the same however the bytes arrived, and a window may begin
+//! at any line.
 
 use super::text::split_incomplete;
 
-/// Stands at the end of a line that was cut; three bytes.
+/// Ends a line that was cut; three bytes.
 pub(super) const ELLIPSIS: char = '…';
 
-/// Bytes of a line that are looked at for its first characters. A line of nothing but control
-/// characters must not cost more than that.
+/// Bytes of a line that are searched for its first characters. A line of control characters alone
+/// must not cost more than that.
 pub(super) const LOOKED_AT: usize = 1024 * 1024;
 
-/// The most that is shown of a line, in bytes of text; none: all of it.
+/// The most that is shown of a line, in bytes of text; `None`: all of it.
 pub(crate) type Cap = Option<usize>;
 
 /// A line as text.
@@ -22,11 +22,11 @@ pub(crate) type Cap = Option<usize>;
 pub(super) struct Line {
     /// Without its newline.
     pub(super) text: String,
-    /// Bytes of the line behind what is shown; 0 unless it was cut.
+    /// Bytes of the line after what is shown; 0 unless it was cut.
     pub(super) cut: u64,
 }
 
-/// Renders a line, which is all there: without its newline.
+/// Renders a complete line, given without its newline.
 pub(super) fn line(raw: &[u8], cap: Cap) -> Line {
     let mut end = raw.len();
     loop {
@@ -41,7 +41,7 @@ pub(super) fn line(raw: &[u8], cap: Cap) -> Line {
     }
 }
 
-/// Renders a frame of which the first bytes are there, and which has `length` in all.
+/// Renders a frame of which only the first bytes are there, and which has `length` bytes in all.
 pub(super) fn frame_of(start: &[u8], length: u64, cap: Cap) -> Line {
     let start = start.get(..start.len().min(LOOKED_AT)).unwrap_or(start);
     let start = if (start.len() as u64) < length {
@@ -54,7 +54,7 @@ pub(super) fn frame_of(start: &[u8], length: u64, cap: Cap) -> Line {
     let mut cleaner = Cleaner::default();
     let mut text = String::new();
     let mut raw = 0;
-    // The end of what stays if the line turns out too long, as text and in the raw bytes.
+    // The end of what stays if the line turns out too long, in the text and in the raw bytes.
     let mut fitting = (0, 0);
     for chunk in start.utf8_chunks() {
         let invalid = (!chunk.invalid().is_empty()).then_some(('\u{FFFD}', chunk.invalid().len()));
@@ -92,9 +92,9 @@ fn cut(mut text: String, (end, raw): (usize, u64), length: u64) -> Line {
 enum Cleaner {
     #[default]
     Text,
-    /// Behind ESC.
+    /// After ESC.
     Escape,
-    /// Behind ESC and an intermediate byte: one more character.
+    /// After ESC and an intermediate byte: one more character.
     Designation,
     /// In a control sequence: parameters, then a final character.
     Control,
@@ -103,7 +103,7 @@ enum Cleaner {
 }
 
 impl Cleaner {
-    /// Takes the next character; gives it back if it is to be seen.
+    /// Takes the next character; returns it if it is visible.
     fn take(&mut self, character: char) -> Option<char> {
         let (next, seen) = self.step(character);
         *self = next;
@@ -125,7 +125,7 @@ impl Cleaner {
             (Self::Escape | Self::Designation, '0'..='~') => (Self::Text, false),
             (Self::Control, ' '..='?') => (Self::Control, false),
             (Self::Control, '@'..='~') => (Self::Text, false),
-            // Anything else ends a sequence that is none, and stands for itself.
+            // Anything else ends a sequence that is not one, and stands for itself.
             (_, '\u{9b}') => (Self::Control, false),
             (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => (Self::String, false),
             (_, '\t') => (Self::Text, true),

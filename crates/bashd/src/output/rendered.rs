@@ -54,7 +54,7 @@ impl TextEnds for RenderedText<'_> {
     }
 }
 
-/// The last `limit` bytes of rendered text of a stream that may still grow behind `length`.
+/// The last `limit` bytes of rendered text of a stream that may still grow beyond `length`.
 pub(crate) fn tail(source: &dyn Source, length: u64, limit: usize) -> io::Result<String> {
     let end = ends::last_lines(source, length, None, limit)?;
     Ok(suffix(&end, limit).text)
@@ -70,7 +70,7 @@ impl ShownPart {
         self.cut_lines += u64::from(shown.cut > 0);
     }
 
-    /// A line of which only this much is shown: its bytes count as they are shown.
+    /// A partly shown line: its bytes count as they are shown.
     fn count_piece(&mut self, text: &str) {
         self.raw += text.len() as u64;
         self.span += text.len() as u64;
@@ -78,7 +78,7 @@ impl ShownPart {
         self.newlines += u64::from(text.ends_with('\n'));
     }
 
-    /// The same of a line's end, where it may be seen that it is cut.
+    /// Likewise for the end of a line, where the cut may be visible.
     fn count_end(&mut self, text: &str, shown: &Shown) {
         self.count_piece(text);
         if shown.cut > 0 && text.trim_end_matches('\n').ends_with(ELLIPSIS) {
@@ -100,7 +100,7 @@ fn joined(end: &End) -> ShownPart {
     part
 }
 
-/// The first `limit` bytes, or a little less where a character would be cut.
+/// The first `limit` bytes, or a little less to keep a character whole.
 fn prefix(end: &End, limit: usize) -> ShownPart {
     let mut part = ShownPart::default();
     for shown in &end.lines {
@@ -119,7 +119,7 @@ fn prefix(end: &End, limit: usize) -> ShownPart {
     part
 }
 
-/// The last `limit` bytes, or a little less where a character would be cut.
+/// The last `limit` bytes, or a little less to keep a character whole.
 fn suffix(end: &End, limit: usize) -> ShownPart {
     let mut part = ShownPart::default();
     let mut pieces: Vec<&str> = Vec::new();

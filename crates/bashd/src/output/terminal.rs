@@ -1,9 +1,9 @@
-//! What a terminal's bytes say as text: lines, or the last picture of a program that drew.
+//! A terminal's bytes as text: lines, or the last picture of a program that drew.
 //!
-//! The spool keeps what the command wrote, byte by byte. Here it becomes text: carriage returns before
-//! newlines and escape sequences go. A program that drew (moved the cursor, used the alternate screen) wrote frames; of
-//! those only what a person would have seen in the end is text. What is long is not held: like the
-//! spool, this keeps the beginning and the end.
+//! The spool keeps what the command wrote, byte by byte. Here it becomes text: carriage returns
+//! before newlines and escape sequences are removed. A program that drew (moved the cursor, used
+//! the alternate screen) wrote frames; only what a person would have seen in the end becomes text.
+//! Long output is not held in full: like the spool, this keeps the beginning and the end.
 
 use super::{Piece, Source};
 use crate::profile::rules::CarriageReturn;
@@ -18,16 +18,16 @@ const CHUNK: u64 = 256 * 1024;
 /// Bytes of text that are held from the beginning, and from the end.
 const HELD: usize = 1024 * 1024;
 
-/// Characters of a line that can still be written over; what is before them stays.
+/// Characters of a line that can still be overwritten; those before them stay.
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// A terminal's output as text.
 pub(crate) struct TerminalText {
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    /// Bytes that came after the head.
+    /// Bytes after the head.
     after_head: u64,
-    /// Whether the head is complete: it is full, or bytes are missing behind it.
+    /// Whether the head is complete: it is full, or bytes are missing after it.
     is_past_head: bool,
     lines: u64,
 }
@@ -58,7 +58,7 @@ impl TerminalText {
         let mut decoder = super::text::Decoder::default();
         let mut lines = Lines::new(text, carriage_return);
         for_each(source, |piece| match piece {
-            // The parser loses characters behind one that is split: it gets whole ones.
+            // The parser loses characters after one that is split, so it gets whole ones.
             Piece::Kept(bytes) => parser.advance(&mut lines, decoder.push(&bytes).as_bytes()),
             Piece::Dropped(count) => lines.text.skip(count),
         })?;
@@ -103,7 +103,7 @@ impl TerminalText {
         self.tail.drain(..excess);
     }
 
-    /// Bytes that are gone: what is before them is the beginning, what comes is the end.
+    /// Missing bytes: what precedes them is the beginning, what follows is the end.
     fn skip(&mut self, count: u64) {
         self.is_past_head = true;
         self.after_head += count;
@@ -167,7 +167,7 @@ fn for_each(source: &dyn Source, mut take: impl FnMut(Piece)) -> io::Result<()> 
     Ok(())
 }
 
-/// Lines as they are written, and written over.
+/// Lines as they are written and overwritten.
 struct Lines {
     text: TerminalText,
     carriage_return: CarriageReturn,
@@ -200,7 +200,7 @@ impl Lines {
         }
     }
 
-    /// Does what a carriage return does that was not followed by a newline.
+    /// Handles a carriage return that was not followed by a newline.
     fn take_return(&mut self) {
         if std::mem::take(&mut self.returned) {
             match self.carriage_return {

@@ -1,39 +1,41 @@
 //! Reading a [`Source`] from either end until there is enough to show.
 //!
-//! The pieces of a source may be split anywhere; here they become segments: neighbours of a kind
-//! are joined, and a gap is known in its whole length, however far it reaches. A character that a
-//! gap cut in two is left out at both edges, because nobody can say what it was.
+//! The pieces of a source may be split anywhere; here they become segments: neighbours of the same
+//! kind are joined, and a gap is known in its whole length, however long. A character that a gap
+//! cut in two is left out at both edges, because nobody can say what it was.
 
 use super::text::{is_continuation, split_incomplete};
 use super::{Piece, Source};
 use std::io;
 use std::ops::Range;
 
-/// Bytes of the first read behind a gap; doubled while the gap goes on.
+/// Bytes of the first read after a gap; doubled while the gap continues.
 const FIRST_PROBE: u64 = 64 * 1024;
 
-/// Bytes of the largest read behind a gap. It bounds what a walk holds beyond what is shown.
+/// Bytes of the largest read after a gap. It bounds what a walk holds beyond what is shown.
 const LARGEST_PROBE: u64 = 1024 * 1024;
 
-/// Bytes that [`trim_edges`] takes at most from both sides of a gap together.
+/// Most bytes that [`trim_edges`] takes from both sides of a gap together.
 const TRIMMED_AROUND_GAP: usize = 6;
 
-/// A part of a stream, as long as it goes.
+/// A maximal part of a stream that is kept or lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Segment {
     /// Bytes that are there.
     Kept(Vec<u8>),
-    /// So many bytes are gone here.
+    /// This many bytes are gone here.
     Lost(u64),
 }
 
 impl Segment {
     /// The line that stands in for lost bytes.
     pub(super) fn lost_line(bytes: u64) -> String {
-        format!("[bashd: {bytes} bytes of output were lost]\n")
+        let lost =
+            bashd_keeper::counted::counted(bytes, "byte of output was", "bytes of output were");
+        format!("[bashd: {lost} lost]\n")
     }
 
-    /// Bytes that a text needs at most for the line, with a newline before it.
+    /// Most bytes that the line takes in a text, with a newline before it.
     pub(super) fn lost_cost(bytes: u64) -> usize {
         Self::lost_line(bytes).len() + 1
     }
@@ -54,12 +56,13 @@ enum From {
     End,
 }
 
-/// Reads the first `length` bytes' stream from its start until more than `enough` can be shown.
+/// Reads the stream's first `length` bytes from their start until more than `enough` can be shown.
 pub(super) fn forward(source: &dyn Source, length: u64, enough: usize) -> io::Result<Walk> {
     walk(source, length, enough, From::Start)
 }
 
-/// Reads the first `length` bytes' stream from its end back until more than `enough` can be shown.
+/// Reads the stream's first `length` bytes from their end backward until more than `enough` can be
+/// shown.
 pub(super) fn backward(source: &dyn Source, length: u64, enough: usize) -> io::Result<Walk> {
     walk(source, length, enough, From::End)
 }
@@ -119,7 +122,7 @@ fn take(unread: &mut Range<u64>, step: u64, from: From) -> Range<u64> {
     }
 }
 
-/// Bytes of text that the segments will have at least: decoding never shortens.
+/// Least bytes of text that the segments will have: decoding never shortens.
 fn least_shown(segments: &[Segment]) -> usize {
     segments
         .iter()
@@ -140,7 +143,7 @@ fn segments_of(pieces: Vec<Piece>) -> Vec<Segment> {
         .fold(Vec::new(), |segments, next| joined(segments, vec![next]))
 }
 
-/// One list after the other; neighbours of a kind become one segment, empty ones disappear.
+/// One list after the other; neighbours of the same kind become one segment, empty ones disappear.
 fn joined(mut segments: Vec<Segment>, next: Vec<Segment>) -> Vec<Segment> {
     for segment in next {
         match (segments.last_mut(), segment) {

@@ -14,32 +14,34 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::io;
 
-/// How much of a text is shown, and what stands in for the rest.
+/// How much of a text is shown, and what replaces the rest.
 ///
 /// Every strategy of every profile is a value of this: keep the head (`tail = 0`), keep both ends,
 /// keep a middle snip. A text of at most `max` bytes is shown as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// A decoded text of at most so many bytes is shown whole.
+    /// A decoded text of at most this many bytes is shown in full.
     pub max: usize,
-    /// Of a longer one, at most the first so many bytes,
+    /// Of a longer one, at most this many first bytes,
     pub head: usize,
-    /// and at most the last so many bytes. `head + tail` is at most `max`.
+    /// and at most this many last bytes. `head + tail` is at most `max`.
     pub tail: usize,
-    /// Their arrangement. Placeholders: `{head}`, `{head_lines}` (the same with a newline at its end),
-    /// `{tail}`, `{got}` and `{max}` (sizes for people, `195kB`), `{omitted_bytes}`, `{omitted_lines}`,
-    /// `{elided_lines}` and `{elided_size}` (the same as `1,234 lines` and `11.7KB`), `{artifact}`.
+    /// How they are arranged. Placeholders: `{head}`, `{head_lines}` (with a newline at its end),
+    /// `{tail}`, `{got}` and `{max}` (sizes for people, `195kB`), `{omitted_bytes}`,
+    /// `{omitted_lines}`, `{elided_lines}` and `{elided_size}` (the same as `1,234 lines` and
+    /// `11.7KB`), `{artifact}`.
     pub template: String,
-    /// What `{artifact}` is when all of the output was stored: `{address}`. Else it is empty.
+    /// The value of `{artifact}` when all of the output was stored: `{address}`. Empty otherwise.
     #[serde(default)]
     pub artifact: String,
-    /// What holds where a setting says how much of the start is shown; none where no setting may.
+    /// What applies if a setting says how much of the start is shown; `None` if no setting may.
     #[serde(default)]
     pub settable_head: Option<SettableHead>,
 }
 
-/// The arrangements of a window whose head is set, in place of its template and with the same placeholders.
+/// The arrangements of a window whose head is set: they replace its template and have the same
+/// placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettableHead {
@@ -50,8 +52,8 @@ pub struct SettableHead {
 }
 
 impl Window {
-    /// Shows at most so many bytes of the start, where the profile lets that be set. The end keeps at least
-    /// half of the room: that is where a command says how it went.
+    /// Shows at most this many bytes of the start, if the profile lets that be set. The end keeps
+    /// at least half of the room: that is where a command says how it went.
     pub(crate) fn set_head(&mut self, bytes: u64) {
         if let Some(settable) = &self.settable_head {
             let most = self.max / 2;
@@ -261,7 +263,7 @@ pub(crate) fn counted_lines(count: u64) -> String {
     format!("{} {noun}", grouped(count))
 }
 
-/// A number with its digits in groups of three.
+/// A number with its digits grouped by three.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();

@@ -1,23 +1,24 @@
 //! What a client is told about the environment of a command that it runs itself.
 //!
-//! It has an environment of its own, which is like ours, since it started us. So it hears only what
-//! a plan changes, and where a guard is on, the variables that slip code past it are blank there.
+//! The client has its own environment, which is like ours, since it started us. So it is told only
+//! what a plan changes; if a guard is on, the variables that could smuggle code past it are
+//! blanked.
 
 use super::Variables;
 use std::ffi::{OsStr, OsString};
 
-/// Variables that bash obeys before the script, which a client may have though we have not.
+/// Variables that bash obeys before the script, which a client may have even if we do not.
 const OBEYED_BEFORE_THE_SCRIPT: [&str; 3] = ["BASH_ENV", "ENV", "SHELLOPTS"];
 
-/// What every shell sets anew for itself.
+/// What every shell sets for itself.
 const SHELLS_OWN: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 
 /// A plan's environment as changes to a client's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientEnvironment {
-    /// To be set over the client's own.
+    /// To be set on top of the client's own.
     pub set: Vec<(OsString, OsString)>,
-    /// Not to be there at all.
+    /// To be removed.
     pub unset: Vec<OsString>,
 }
 
@@ -29,7 +30,7 @@ pub(super) enum Guarded {
 }
 
 impl ClientEnvironment {
-    /// What leads from `ours` to `planned`.
+    /// The changes from `ours` to `planned`.
     pub(super) fn between(
         ours: &[(OsString, OsString)],
         planned: &Variables,
@@ -48,7 +49,8 @@ impl ClientEnvironment {
             known.any(|known| name == *known)
         };
         if guarded == Guarded::Yes {
-            // Blank is as good as unset to bash, and needs no program in between.
+            // To bash a blank variable is as good as unset, and blanking needs no program in
+            // between.
             let blank = OBEYED_BEFORE_THE_SCRIPT
                 .into_iter()
                 .filter(|name| !is_planned(OsStr::new(name)));

@@ -1,4 +1,4 @@
-//! The working directory of a run: as it was given, as a leading `cd` has it, or the engine's own.
+//! The working directory of a run: as given, from a leading `cd`, or the engine's own.
 
 use super::Directory;
 use crate::config::Surroundings;
@@ -47,8 +47,8 @@ pub(super) fn wanted(
     }
 }
 
-/// A directory as people write it. In a session the shell goes there by `cd`; outside of one it looks the
-/// same.
+/// A directory as people write it. In a session the shell goes there by `cd`; outside a session it
+/// looks the same.
 fn shorthand(cwd: &Path, here: &Path, home: Option<&Path>) -> Wanted {
     let is_root = |part| part == Component::RootDir;
     let is_slashes = cwd.has_root() && cwd.components().all(is_root);
@@ -89,7 +89,7 @@ fn as_cd_goes(path: &Path) -> PathBuf {
 pub(super) fn open(wanted: &Wanted) -> Result<Directory> {
     let path = wanted.path.clone();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // A descriptor can be had of a directory that nobody may enter: the shell would be blamed.
+    // A directory that nobody may enter can still be opened: the shell would be blamed.
     let enterable = |fd: OwnedFd| {
         rustix::fs::accessat(&fd, ".", Access::EXEC_OK, AtFlags::EACCESS).map(|()| fd)
     };

@@ -16,8 +16,8 @@ pub(crate) use bashd_keeper::variables::RUN_VARIABLE;
 /// The variable that names the shell, in profiles that say so.
 const SHELL_VARIABLE: &str = "SHELL";
 
-/// For how long what calls inherit is believed to be the same. What of it can change are programs that
-/// variables name, and those are believed for as long.
+/// How long inherited variables are assumed to stay the same. Only programs that variables name can
+/// change, and those are assumed to stay for as long.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// What the calls of each profile inherit, which is the same for all of them.
@@ -28,12 +28,12 @@ struct Inherited {
     profile: Arc<Profile>,
     at: Instant,
     by_calls: Arc<Variables>,
-    /// The same for a session's shell, which is this program.
+    /// Likewise for the shell of a session, which is this program.
     by_sessions: Option<(PathBuf, Arc<Variables>)>,
 }
 
 impl Inheritance {
-    /// The surroundings' variables, the profile's over them.
+    /// The surroundings' variables, overridden by the profile's.
     fn by_calls(&self, origin: Origin<'_>) -> Arc<Variables> {
         self.of(origin, |inherited| Arc::clone(&inherited.by_calls))
     }
@@ -79,7 +79,7 @@ impl Inheritance {
     }
 }
 
-/// Where variables come from that calls inherit.
+/// Where inherited variables come from.
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'a> {
     pub(super) profile: &'a Arc<Profile>,
@@ -110,7 +110,7 @@ impl Origin<'_> {
     }
 }
 
-/// What a call inherits, and its own over that.
+/// What a call inherits, overridden by its own variables.
 pub(super) fn of(
     inheritance: &Inheritance,
     origin: Origin<'_>,
@@ -137,7 +137,7 @@ pub(super) fn tell_shell(env: &mut Variables, request: &Request, shell: &Shell) 
     }
 }
 
-/// Has `PWD` and `OLDPWD` say what they would after a `cd` in the shell. Bash believes them if they fit.
+/// Sets `PWD` and `OLDPWD` as after a `cd` in the shell. Bash trusts them if they fit.
 pub(super) fn tell_directories(env: &mut Variables, now: &Path, before: &Path) {
     env.set("PWD", now);
     env.set("OLDPWD", before);

@@ -1,5 +1,5 @@
-//! Matching a word's patterns against files, as bash does without options: sorted, no hidden names
-//! unless the pattern begins with a dot, and the word itself where nothing matches.
+//! Matches a word's patterns against files, as bash does without options: sorted, no hidden names
+//! unless the pattern begins with a dot, and the word itself if nothing matches.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::script::Part;
@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Directory entries that one word may look at. What looks at more would not fit an argument list.
+/// Most directory entries that one word may look at. More would not fit an argument list.
 const MOST_ENTRIES: usize = 200_000;
 
 /// A component of a path in a word.
@@ -22,7 +22,7 @@ enum Component {
 
 /// The files that a word matches, in byte order; the word itself if there are none.
 ///
-/// A match that begins with `-` gets `./`, so that no file is taken for an option.
+/// A match that begins with `-` gets `./`, so no file is taken for an option.
 pub(super) fn expand(parts: &[Part], cwd: &Path) -> Result<Vec<OsString>> {
     let literal: String = parts.iter().map(text_of).collect();
     let Some(components) = components(parts) else {
@@ -38,7 +38,7 @@ pub(super) fn expand(parts: &[Part], cwd: &Path) -> Result<Vec<OsString>> {
             extend(&mut next, directory, component, cwd, &mut seen);
         }
         if seen > MOST_ENTRIES {
-            let message = format!("the pattern {literal} matches too much");
+            let message = format!("the pattern {literal} matches too many files");
             return Err(Error::new(ErrorKind::Io, message).about(&literal));
         }
         if at < last {
@@ -111,7 +111,7 @@ fn extend(
     }
 }
 
-/// The components of a word with patterns; none where a pattern is not one (an open bracket).
+/// The components of a word with patterns; `None` if a pattern is invalid (an open bracket).
 fn components(parts: &[Part]) -> Option<Vec<Component>> {
     let mut characters: Vec<(char, bool)> = Vec::new();
     for part in parts {
@@ -125,7 +125,7 @@ fn components(parts: &[Part]) -> Option<Vec<Component>> {
     let mut names: Vec<&[(char, bool)]> = characters
         .split(|(character, _)| *character == '/')
         .collect();
-    // A leading slash is the root, and repeated ones are one.
+    // A leading slash is the root, and repeated ones count as one.
     let last = names.len().saturating_sub(1);
     let mut at = 0;
     names.retain(|name| {

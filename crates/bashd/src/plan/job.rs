@@ -16,9 +16,9 @@ const LONGEST_COMMAND: usize = 64 * 1024;
 pub struct JobPlan {
     /// What its directory will say.
     pub(crate) spec: Spec,
-    /// Bytes of output that its file takes.
+    /// Bytes of output that go to its file.
     pub(crate) head_bytes: u64,
-    /// What its output file says at its end.
+    /// The last line of its output file.
     pub(crate) end_lines: Option<EndLines>,
     /// How many jobs there may be.
     pub(crate) limits: JobLimits,

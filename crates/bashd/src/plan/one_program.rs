@@ -1,4 +1,4 @@
-//! A script that is the call of one program, and a shell that may become it.
+//! A script that calls a single program, and a shell that may become it.
 //!
 //! `bash -c /bin/true` does not start the program, it becomes it. A shell that has sourced an rc script evaluates its script,
 //! and would fork first, which takes a third of a millisecond and shows in `SHLVL`, and when a signal ends the program. So
@@ -10,16 +10,17 @@ use crate::rewrite::Command;
 use crate::script::Shape;
 use rustix::fs::{Access, Mode, OFlags};
 
-/// How a program begins that the kernel starts itself, without an interpreter that may be missing.
+/// The first bytes of a program that the kernel starts itself, without an interpreter that may be
+/// missing.
 const ELF: &[u8] = b"\x7fELF";
 
-/// Options of a shell that shows what it evaluates.
+/// Options with which a shell shows what it evaluates.
 const TELLING: [&str; 2] = ["set -o xtrace", "set -o verbose"];
 
 impl Plan {
     /// Has a shell that sources this rc script become its program, if the script leaves that alone.
     pub(super) fn become_program(&mut self, rc_script: &[u8]) {
-        // What else a shell sources may have set a trap.
+        // Anything else that a shell sources may have set a trap.
         let is_sourced_alone = self.env.get("BASH_ENV").is_none();
         if let Some(program) = &mut self.program {
             let path = &program.path;
@@ -29,7 +30,7 @@ impl Plan {
     }
 }
 
-/// The program that a script is a call of, where the script is just the command that was judged.
+/// The program that a script calls, if the script is just the command that was judged.
 pub(super) fn of(
     setting: Setting<'_>,
     command: &Command,
@@ -45,7 +46,8 @@ pub(super) fn of(
     })
 }
 
-/// The program that a simple command calls by its whole path, in letters that mean nothing to a shell.
+/// The program that a simple command calls by its full path, spelled in characters that mean
+/// nothing to a shell.
 fn program_of(script: &str) -> Option<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-".contains(&byte);
     let length = script.bytes().take_while(|&byte| is_plain(byte)).count();
@@ -54,7 +56,8 @@ fn program_of(script: &str) -> Option<&str> {
     (ends && program.starts_with('/')).then_some(program)
 }
 
-/// Whether neither a function nor an alias can have this name, and nobody would see how it was called.
+/// Whether neither a function nor an alias can have this name, and nobody could see how it was
+/// called.
 fn leaves_alone(rc_script: &[u8], program: &str) -> bool {
     let mut troubling = TELLING.into_iter().chain([program]);
     !troubling.any(|text| memchr::memmem::find(rc_script, text.as_bytes()).is_some())

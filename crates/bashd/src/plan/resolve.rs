@@ -22,7 +22,7 @@ use bashd_keeper::resources;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a plan is made within: the engine's own state, and the run's name.
+/// The context of a plan: the engine's own state, and the run's name.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub(crate) config: &'a Config,
@@ -95,7 +95,7 @@ pub(crate) fn draft(
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
-    // A shell that lives on has no terminal: what asks for one runs in a shell of its own.
+    // A shell that lives on has no terminal: a command that asks for one runs in its own shell.
     let text = text.filter(|_| terminal.is_none());
     let (session, notes) = session_plan::or_notes(wish, text, &shell, &cwd);
     let session = session.and_then(|plan| plan.settled(accepted, lifted));
@@ -146,7 +146,7 @@ fn client_terminal(wish: Wish<'_>, env: &Variables) -> Option<Vessel> {
     })
 }
 
-/// Whether anything judges the command, so that a client's shell must not be told more than it.
+/// Whether anything judges the command, so a client's shell must not be told more than was judged.
 fn guarded(wish: Wish<'_>) -> Guarded {
     let gate = wish.setting.config.gate(wish.profile, wish.request);
     if gate.is_on() {
@@ -156,7 +156,7 @@ fn guarded(wish: Wish<'_>) -> Guarded {
     }
 }
 
-/// The shell, and what it gets; or the program, where a command runs without one.
+/// The shell and its script; or the program, if a command runs without a shell.
 fn shell_and_script(
     wish: Wish<'_>,
     text: String,
@@ -200,7 +200,7 @@ fn shell_and_script(
     })
 }
 
-/// Whether the shell is one that could take over what the rc sets up, and should.
+/// Whether the shell can and should load what the rc sets up.
 fn wants_rc_script(wish: Wish<'_>, shell: &Shell) -> bool {
     let Wish {
         profile, setting, ..
@@ -211,7 +211,7 @@ fn wants_rc_script(wish: Wish<'_>, shell: &Shell) -> bool {
     is_wanted && may_choose && is_as_written && session::is_possible(shell)
 }
 
-/// Whether a shell that waits could run this as a new one would.
+/// Whether a waiting shell could run this as a new one would.
 fn started_shell_use(wish: Wish<'_>, shell: &Shell) -> StartedShellUse {
     let Wish {
         profile,
@@ -231,7 +231,7 @@ fn started_shell_use(wish: Wish<'_>, shell: &Shell) -> StartedShellUse {
     }
 }
 
-/// The command behind the configured words, in profiles that leave the shell to the configuration.
+/// The command after the configured words, in profiles that leave the shell to the configuration.
 fn with_prefix(profile: &Profile, config: &Config, command: &str) -> String {
     match (profile.shell.choice, &config.prefix) {
         (ShellChoice::Configurable, Some(prefix)) => format!("{prefix} {command}"),
@@ -239,8 +239,8 @@ fn with_prefix(profile: &Profile, config: &Config, command: &str) -> String {
     }
 }
 
-/// The `cd` that was lifted off a command and that only a shell that lives on can follow: it knows where
-/// it is.
+/// The `cd` that was removed from a command and that only a shell that lives on can follow: it
+/// knows where it is.
 fn cd_of_the_shell<'a>(
     profile: &Profile,
     config: &Config,
@@ -257,7 +257,7 @@ fn cd_of_the_shell<'a>(
     }
 }
 
-/// What was asked for, by whom, and within what.
+/// A request with its profile and its context.
 #[derive(Clone, Copy)]
 pub(super) struct Wish<'a> {
     pub(super) profile: &'a Arc<Profile>,
@@ -268,7 +268,7 @@ pub(super) struct Wish<'a> {
 }
 
 impl<'a> Wish<'a> {
-    /// Where its variables come from that are not its own.
+    /// Where the variables come from that are not its own.
     pub(super) fn origin(self) -> Origin<'a> {
         Origin {
             profile: self.profile,

@@ -1,4 +1,5 @@
-//! What a call in a session needs beside its plan: whose shell, and the text that it evaluates. Pure.
+//! What a call in a session needs besides its plan: whose shell, and the text that it evaluates.
+//! Pure.
 
 use super::{Shell, Variables, quote};
 use crate::request::Accepted;
@@ -10,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Variables of bash that nobody else can set: assigning one is an error.
+/// Read-only variables of bash: assigning one is an error.
 const READ_ONLY: [&str; 6] = [
     "BASHOPTS",
     "BASH_VERSINFO",
@@ -20,16 +21,16 @@ const READ_ONLY: [&str; 6] = [
     "UID",
 ];
 
-/// Variables by which a shell would run code, or read its script differently, before the first call;
-/// and those that it sets itself.
+/// Variables that would make a shell run code, or read its script differently, before the first
+/// call; and those that it sets itself.
 const PRIVATE: [&str; 6] = ["BASH_ENV", "BASHOPTS", "ENV", "OLDPWD", "PWD", "SHELLOPTS"];
 
-/// Whether a session's shell is kept from a variable.
+/// Whether a variable is kept from a session's shell.
 pub(super) fn is_private(name: &OsStr) -> bool {
     PRIVATE.iter().any(|private| name == *private)
 }
 
-/// Where the shell is after a call: an explicit directory holds for its call only.
+/// Where the shell is after a call: an explicit directory applies to its call only.
 pub(super) fn directory_after(explicit: Option<&Path>) -> Directory {
     match explicit {
         Some(_) => Directory::Returns,
@@ -50,17 +51,17 @@ pub struct SessionPlan {
     pub(crate) directory: Directory,
     /// What happens to a call while another one of the same session runs.
     pub overlap: Overlap,
-    /// Whether the caller named it, and so should hear when it can't have it.
+    /// Whether the caller named it, and so should hear if it cannot be used.
     pub is_asked_for: bool,
-    /// Whether the command runs wherever the shell is, and not in a directory of the plan's.
+    /// Whether the command runs wherever the shell is, and not in a directory of the plan.
     pub runs_where_it_is: bool,
     /// Whether a call that must do without its session may use a shell that was started ahead.
     pub(super) may_be_started: bool,
 }
 
 impl SessionPlan {
-    /// The session in which a call runs after all, whose text begins with this `cd`. What is a job from its
-    /// beginning has a shell of its own.
+    /// The session in which a call runs after all, whose text begins with this `cd`. A call that is
+    /// a job from its beginning has its own shell.
     pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
         let is_job = accepted.handover.is_some_and(|handover| !handover.waits);
         (!is_job).then_some(Self {
@@ -70,10 +71,10 @@ impl SessionPlan {
     }
 }
 
-/// What a session is known by. The call's own variables are not part of it.
+/// What identifies a session. The call's own variables are not part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionKey {
-    /// The caller's name for it; empty for the one of calls that name none.
+    /// The caller's name for it; empty for the session of calls that name none.
     pub name: String,
     /// The shell.
     pub program: PathBuf,
@@ -86,7 +87,7 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// Whether this is the same session, with a shell that was set up in another way.
+    /// Whether this is the same session, with a shell that was set up differently.
     pub(crate) fn differs_by_rc_script(&self, other: &Self) -> bool {
         let rc_script = other.rc_script.clone();
         self.name == other.name
@@ -100,7 +101,8 @@ impl SessionKey {
 }
 
 impl Hash for SessionKey {
-    /// By its name: sessions that differ in something else only are rare, and an environment is long.
+    /// By its name: sessions that differ only in something else are rare, and an environment is
+    /// long.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name.hash(state);
     }
@@ -112,17 +114,17 @@ impl Hash for SessionKey {
 pub enum Overlap {
     /// It waits.
     Wait,
-    /// It runs in a shell of its own.
+    /// It runs in its own shell.
     #[default]
     OneShot,
 }
 
-/// Whether a shell can keep a session: its script must be readable from a pipe as bash does it.
+/// Whether a shell can keep a session: it must read its script from a pipe as bash does.
 pub(super) fn is_possible(shell: &Shell) -> bool {
     shell.program.file_name() == Some(OsStr::new("bash"))
 }
 
-/// The text for a shell that lives on: the call's variables hold for the command only.
+/// The text for a shell that lives on: the call's variables apply to the command only.
 pub(super) fn text(command: &str, own: &[(OsString, OsString)], cwd: Option<&Path>) -> Vec<u8> {
     let mut text = Vec::new();
     if let Some(cwd) = cwd {
@@ -140,7 +142,7 @@ pub(super) fn text(command: &str, own: &[(OsString, OsString)], cwd: Option<&Pat
     if text.is_empty() {
         return command.into();
     }
-    // Behind `builtin eval` alone the variables would hold for the first command only.
+    // After `builtin eval` alone the variables would apply to the first command only.
     text.extend(br"\builtin command eval ");
     quote(&mut text, command.as_bytes());
     text

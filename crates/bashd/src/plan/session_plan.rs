@@ -5,7 +5,7 @@ use super::{Directory, SessionKey, SessionPlan, Shell, Stdin, environment, sessi
 use crate::guard::safe_mode::Form;
 use std::ffi::OsStr;
 
-/// The session of a call, or what is to be said if it should have one and can't.
+/// The session of a call, or what to say if it should have one and cannot.
 pub(super) fn or_notes(
     wish: Wish<'_>,
     text: Option<String>,
@@ -22,7 +22,7 @@ pub(super) fn or_notes(
     }
 }
 
-/// The session of a call that has one; what is to be said if it can't have one.
+/// The session of a call that has one; what to say if it cannot have one.
 fn plan_session(
     wish: Wish<'_>,
     text: &str,
@@ -49,14 +49,17 @@ fn plan_session(
         return Ok(None);
     }
     if !request.resources.or(config.resources).eq(&config.resources) {
-        return Err("limits of its own hold in a shell of its own, not in the session".to_owned());
+        return Err(
+            "a call with its own limits runs in a shell of its own, not in the session".to_owned(),
+        );
     }
     let reads_a_file = matches!(request.stdin, Stdin::Open(_));
     if request.background || request.stdin_open || reads_a_file {
         return match &request.session {
             None => Ok(None),
             Some(_) if reads_a_file => Err(
-                "what reads an open file runs in a shell of its own, not in the session".to_owned(),
+                "a call that reads an open file runs in a shell of its own, not in the session"
+                    .to_owned(),
             ),
             Some(_) => Err("a job runs in a shell of its own, not in the session".to_owned()),
         };
@@ -64,7 +67,7 @@ fn plan_session(
     if !session::is_possible(shell) {
         let shell = shell.program.display();
         return Err(format!(
-            "sessions need bash, and the shell is {shell}: the command ran in a shell of its own"
+            "sessions need bash, but the shell is {shell}: the command ran in a shell of its own"
         ));
     }
     let is_kept_out = |name: &OsStr| {

@@ -1,4 +1,5 @@
-//! Which program reads the script: the configured one, the user's own, or the first of the profile's list.
+//! Which program reads the script: the configured one, the user's own, or the first of the
+//! profile's list.
 
 use super::Variables;
 use crate::config::{Config, Surroundings};
@@ -21,18 +22,18 @@ pub struct Shell {
     pub program: PathBuf,
     /// What the shell sees as `$0`'s origin: `argv[0]`.
     pub name: OsString,
-    /// Arguments before the script, the last of which takes it (`-c`, `-lc`), or all there are.
+    /// Arguments before the script, the last of which takes it (`-c`, `-lc`); or all arguments.
     pub args: Vec<OsString>,
 }
 
-/// For how long a program is believed to be the first of its name in `PATH`. A shell that lives on believes it for
-/// ever; many calls in a row need not look through the same directories each.
+/// How long a program is assumed to be the first of its name in `PATH`. A shell that lives on
+/// assumes it for ever; many calls in a row need not each search the same directories.
 const BELIEVED: Duration = Duration::from_secs(1);
 
-/// Programs that are remembered at most.
+/// Most programs that are remembered.
 const REMEMBERED: usize = 8;
 
-/// Programs that were found a moment ago. That they are still there is looked at each time.
+/// Programs that were found a moment ago. Whether they still exist is checked each time.
 #[derive(Default)]
 pub(crate) struct Programs(Mutex<Vec<Found>>);
 
@@ -86,7 +87,7 @@ impl ProgramSearch<'_> {
     }
 }
 
-/// The shell that calls of a profile get which say nothing else.
+/// The shell for calls of a profile that do not choose one.
 pub fn shell_for(profile: &Profile, config: &Config, surroundings: &Surroundings) -> Result<Shell> {
     let place = ProgramSearch {
         programs: &Programs::default(),
@@ -140,7 +141,7 @@ fn find_listed(
     })
 }
 
-/// The shell that the user's `SHELL` names, if it reads scripts as bash does, or nearly so.
+/// The shell that the user's `SHELL` names, if it reads scripts as bash does, or nearly.
 fn own_shell(surroundings: &Surroundings) -> Option<PathBuf> {
     let mut variables = surroundings.env.iter();
     let (_, shell) = variables.rfind(|(name, _)| name == "SHELL")?;
@@ -150,7 +151,7 @@ fn own_shell(surroundings: &Surroundings) -> Option<PathBuf> {
     (is_kin && shell.is_absolute() && is_executable(shell)).then(|| shell.to_owned())
 }
 
-/// The program itself, where a command runs without a shell.
+/// The program itself, if a command runs without a shell.
 pub(super) fn none(name: &str, arguments: &[String], place: ProgramSearch<'_>) -> Result<Shell> {
     let program = place.find(name).ok_or_else(|| {
         Error::new(ErrorKind::Shell, format!("no such program: {name}")).about(name)
@@ -162,7 +163,7 @@ pub(super) fn none(name: &str, arguments: &[String], place: ProgramSearch<'_>) -
     })
 }
 
-/// A bash that reads no file of its own before the script.
+/// A bash that reads no startup file before the script.
 pub(super) fn plain_bash(place: ProgramSearch<'_>) -> Result<Shell> {
     let found = place.find("bash");
     let program =

@@ -1,4 +1,4 @@
-//! A script from the steps that strict safe mode allows: every word is quoted, so that the shell has
+//! A script from the steps that strict safe mode allows: every word is quoted, so the shell has
 //! nothing left to expand.
 
 use super::globs;
@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Before git: drivers that the repository's own configuration names start no program. Their names are
-/// known only there, so they are asked for; asking starts nothing.
+/// Before git: makes sure that drivers named by the repository's own configuration start no
+/// program. Their names are known only there, so git is asked for them; asking starts nothing.
 const WITHOUT_DRIVERS: &str = r#"while IFS= read -r -d '' scope && IFS= read -r -d '' key; do
 case $scope in local|worktree) ;; *) continue ;; esac
 case $key in
@@ -83,7 +83,7 @@ fn write_step(script: &mut String, step: &Step, cwd: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Quotes a word so that it stays what it is, also where it is not UTF-8.
+/// Quotes a word so that it stays as it is, even if it is not UTF-8.
 fn quote(script: &mut String, word: &OsStr) {
     if let Some(text) = word.to_str() {
         script.push('\'');

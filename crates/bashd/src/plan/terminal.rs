@@ -1,4 +1,4 @@
-//! Whether a command gets a terminal, and what its environment says of it.
+//! Whether a command gets a terminal, and what its environment says about it.
 
 use super::Variables;
 use crate::config::{Config, Surroundings};
@@ -9,13 +9,13 @@ use crate::request::Request;
 use crate::screen::Size;
 use std::ffi::{OsStr, OsString};
 
-/// The kind of terminal that we are.
+/// The kind of terminal that we emulate.
 const KIND: (&str, &str) = ("TERM", "xterm-256color");
 
-/// By this variable people switch terminals off.
+/// The variable with which people disable terminals.
 const OFF_VARIABLE: &str = "PI_NO_PTY";
 
-/// The size of the command's terminal, if it gets one; and what to say if it asked in vain.
+/// The size of the command's terminal, if it gets one; and a notice if it asked and gets none.
 pub(super) fn decide(
     profile: &Profile,
     request: &Request,
@@ -31,11 +31,11 @@ pub(super) fn decide(
     } else if !config.virtual_terminal {
         "bash.virtualTerminal is off"
     } else if profile.terminal.when == TerminalWhen::WithUi && !request.ui {
-        "nobody watches"
+        "no user interface is attached"
     } else {
         return (Some(request.terminal_size.unwrap_or_default()), None);
     };
-    let text = format!("a terminal was asked for, and there is none here: {reason}");
+    let text = format!("a terminal was requested, but none is available: {reason}");
     let notice = match profile.terminal.fallback {
         Fallback::Told => Notice::request(text),
         Fallback::Silent => Notice::no_terminal(reason),
@@ -43,7 +43,8 @@ pub(super) fn decide(
     (None, Some(notice))
 }
 
-/// Tells of the terminal, unless the call says otherwise; a size that was inherited is another's.
+/// Describes the terminal, unless the call says otherwise; an inherited size belongs to another
+/// terminal.
 pub(super) fn tell(env: &mut Variables, request: &Request) {
     let is_said = |name: &OsStr| request.env.iter().any(|(said, _)| said == name);
     env.retain(|name| {

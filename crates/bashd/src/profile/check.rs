@@ -1,4 +1,5 @@
-//! What a profile file must hold beyond its types: parts that fit each other, texts that fill.
+//! What a profile file must satisfy beyond its types: parts that fit together, texts whose
+//! placeholders can be filled.
 
 use super::Profile;
 use super::parameters::Sets;
@@ -10,7 +11,7 @@ use crate::output::window::Window;
 use crate::urls;
 use bashd_keeper::template::unknown_placeholder;
 
-/// Says what is wrong with a profile, if something is.
+/// Describes what is wrong with a profile, if anything.
 pub(super) fn check(profile: &Profile) -> Result<(), String> {
     check_parameters(profile)?;
     check_limits(profile)?;
@@ -27,7 +28,7 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
     for parameter in &profile.parameters {
         for name in parameter.names() {
             if names.contains(&name) {
-                return Err(format!("parameter name `{name}` is there twice"));
+                return Err(format!("parameter name `{name}` is used twice"));
             }
             names.push(name);
         }
@@ -73,12 +74,13 @@ fn check_limits(profile: &Profile) -> Result<(), String> {
         .chain([profile.limits.timeout_s])
         .any(|timeout| timeout == 0)
     {
-        return Err("a timeout of 0 would end every command at once".to_owned());
+        return Err("a timeout of 0 would end every command immediately".to_owned());
     }
     match profile.limits.timeout_range_s {
-        Some([least, most]) if least == 0 || least > most => {
-            Err("limits.timeout_range_s must be [least, most], least above 0".to_owned())
-        }
+        Some([least, most]) if least == 0 || least > most => Err(
+            "limits.timeout_range_s must be [minimum, maximum], with the minimum above 0"
+                .to_owned(),
+        ),
         Some(_) | None => Ok(()),
     }
 }
@@ -104,7 +106,7 @@ fn check_minimize(output: &OutputRules) -> Result<(), String> {
     let is_stored = output.artifacts != Artifacts::Never && output.show == Show::Together;
     if output.minimize == Minimize::On && !is_stored {
         return Err(
-            "output.minimize needs artifacts, and output that is shown together".to_owned(),
+            "output.minimize needs output.artifacts, and output.show = \"together\"".to_owned(),
         );
     }
     Ok(())
@@ -112,7 +114,7 @@ fn check_minimize(output: &OutputRules) -> Result<(), String> {
 
 fn check_window(window: &Window) -> Result<(), String> {
     if window.head.saturating_add(window.tail) > window.max {
-        return Err("output.window: head + tail must not be more than max".to_owned());
+        return Err("output.window: head + tail must not exceed max".to_owned());
     }
     placeholders("output.window.artifact", &window.artifact, &["address"])?;
     if let Some(settable) = &window.settable_head {
@@ -240,14 +242,14 @@ mod tests {
             (
                 "required = true",
                 "aliases = [\"command\"]",
-                "`command` is there twice",
+                "`command` is used twice",
             ),
             (
                 "[limits]",
                 "[guard]\nrules = [\"no_fun\"]\n[limits]",
                 "no rule `no_fun`",
             ),
-            ("grace_ms", "timeout_range_s = [5, 1]\ngrace_ms", "least"),
+            ("grace_ms", "timeout_range_s = [5, 1]\ngrace_ms", "minimum"),
             (
                 "[limits]",
                 "[rewrite]\nurls = [\"ftp\"]\n[limits]",

@@ -1,4 +1,5 @@
-//! The detailed shape: output, notices about it in an order, the outcome last; everything also as data.
+//! The detailed shape: output, notices about it in an order, the outcome last; everything also as
+//! data.
 //!
 //! ```text
 //! [Command timed out after 30 seconds]       only if it was ended, and then without the notices
@@ -97,7 +98,7 @@ struct Cut<'a> {
     bytes: u64,
     /// Bytes and newlines that are not shown, if any are not.
     omitted: Option<(u64, u64)>,
-    /// The same of what the window left out, and not limits that the caller asked for.
+    /// Likewise for what the window left out, without the limits that the caller asked for.
     by_window: Option<(u64, u64)>,
     total_lines: u64,
     shown: Ranges,

@@ -62,12 +62,13 @@ pub(crate) fn finished(
 fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
     let mut notices = accepted.notices.clone();
     notices.extend(plan.notes.iter().chain(&run.notes).map(Notice::request));
-    // Where nobody asked for a session by name, its end is data only: the document's texts stay as they are.
+    // If nobody asked for a session by name, its end is data only: the document's texts stay as
+    // they are.
     let session = plan.vessel.session();
     let is_asked_for = session.is_some_and(|session| session.is_asked_for);
     notices.extend(run.session_reset.filter(|_| is_asked_for).map(|reset| {
         let loss = reset.loss();
-        Notice::request(format!("the session begins anew, since {reset}: {loss}"))
+        Notice::request(format!("the session was restarted because {reset}: {loss}"))
     }));
     notices.extend(plan.notices.iter().cloned());
     let limits = run.limits.as_ref();
@@ -90,7 +91,7 @@ fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
 /// What a call returns whose command goes on, and the run as far as it is now. Its output is stored already: the
 /// job's file.
 pub(crate) fn handed(plan: &Plan, job: HandedOver) -> (Run, impl FnOnce(Finished) -> Handed) {
-    // The same end for everything that is said about the output: it goes on growing.
+    // The same end for everything that is said about the output: it keeps growing.
     let fixed = |spool: SpoolReader| {
         let (bytes, lines) = (spool.readable_end(), spool.lines());
         spool.ending_at(bytes, lines)
@@ -182,15 +183,17 @@ fn of_output(
 fn out_of_memory(limits: &LimitsInForce) -> Option<String> {
     let bytes = limits.memory_bytes.filter(|_| limits.out_of_memory)?;
     Some(format!(
-        "out of memory: the kernel ended a process of the command, which may use {bytes} bytes"
+        "out of memory: the kernel killed a process of the command (limit: {bytes} bytes)"
     ))
 }
 
-/// What the disk did not take. What a quota dropped is as configured, and told by the counts.
+/// What the disk did not store. What a quota dropped is as configured, and shows in the counts.
 fn lost(spool: &SpoolReader) -> Option<String> {
     let error = spool.storage_error()?;
-    let count = spool.lost();
-    Some(format!(
-        "{count} bytes of output were lost, because they could not be stored: {error}"
-    ))
+    let lost = bashd_keeper::counted::counted(
+        spool.lost(),
+        "byte of output was lost because it",
+        "bytes of output were lost because they",
+    );
+    Some(format!("{lost} could not be stored: {error}"))
 }

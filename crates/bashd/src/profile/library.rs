@@ -1,4 +1,4 @@
-//! The profiles an engine knows: compiled-in ones, and files of the user's own.
+//! The profiles an engine knows: compiled-in ones, and the user's own files.
 
 use super::reply::Ending;
 use super::{DEFAULT, Profile};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Library {
     /// Where the user's own profiles are, `NAME.toml` each.
     directory: Option<PathBuf>,
-    /// How much of the start of a long output is shown, where profiles let that be set.
+    /// How much of the start of a long output is shown, if profiles let that be set.
     head_bytes: Option<u64>,
     read: Mutex<HashMap<String, Arc<Profile>>>,
 }
@@ -22,9 +22,9 @@ pub struct Library {
 /// Why there is no profile of a name.
 #[derive(Debug)]
 pub enum Missing {
-    /// Nobody ever wrote one.
+    /// It does not exist.
     Unknown(Refusal),
-    /// Its file can't be used.
+    /// Its file cannot be used.
     Broken(Error),
 }
 
@@ -59,7 +59,7 @@ impl Library {
         }
     }
 
-    /// The same, with what the configuration says about what is shown.
+    /// Also applies what the configuration says about what is shown.
     #[must_use]
     pub fn showing_of_the_start(mut self, head_bytes: Option<u64>) -> Self {
         self.head_bytes = head_bytes;
@@ -94,7 +94,7 @@ impl Library {
         }
     }
 
-    /// The compiled-in profile in whose form a reply says that another is missing.
+    /// The compiled-in profile used for a reply that says that another is missing.
     #[expect(
         clippy::expect_used,
         reason = "compiled in; a test loads every one of them"

@@ -1,4 +1,5 @@
-//! What is shown of a run where its profile minimizes: the digest of its output, once the raw output is stored.
+//! What is shown of a run if its profile minimizes: the digest of its output, once the raw output
+//! is stored.
 
 use super::Profile;
 use super::rules::Minimize;
@@ -26,7 +27,7 @@ pub(crate) fn digest(
     let (Some(settings), Some(script)) = (settings, plan.script.as_deref()) else {
         return Ok(None);
     };
-    // Whoever asks for certain lines wants those.
+    // A caller that asks for certain lines wants exactly those.
     let is_wanted = profile.output.minimize == Minimize::On
         && plan.lines.is_none()
         && plan.vessel.terminal().is_none()

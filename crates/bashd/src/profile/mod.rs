@@ -1,7 +1,7 @@
-//! A profile: one document's contract as data, and the shaping of replies by it.
+//! A profile: one document's contract as data, and how it shapes replies.
 //!
-//! `profiles/*.toml` hold the values and literal texts; what differs in kind is a small enum here.
-//! No code asks for a profile's name: a new one is a file, and users write theirs in the same form
+//! `profiles/*.toml` hold the values and literal texts; differences in kind are small enums here.
+//! No code checks a profile's name: a new one is a file, and users write theirs in the same form
 //! (`docs/profiles.md`).
 
 mod check;
@@ -26,11 +26,11 @@ use rules::{
 use serde::Deserialize;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
 
-/// The profile that holds when a request names none.
+/// The profile for requests that name none.
 pub const DEFAULT: &str = "default";
 
-/// The compiled-in profiles by name, in the order in which lists show them; as JSON, which the build
-/// makes of `profiles/NAME.toml`.
+/// The compiled-in profiles by name, in the order in which lists show them; as JSON, which the
+/// build generates from `profiles/NAME.toml`.
 const BUILTIN: [(&str, &str); 5] = [
     (
         DEFAULT,
@@ -66,7 +66,7 @@ pub struct Profile {
     pub input: InputRules,
     /// The parameters of the tool, in the order in which its schema lists them.
     pub parameters: Vec<Parameter>,
-    /// Named ways to run; the first is that of a call that names none.
+    /// Named ways to run; the first applies to calls that name none.
     #[serde(default)]
     pub modes: Vec<Mode>,
     /// Which shell runs the command.
@@ -88,10 +88,10 @@ pub struct Profile {
     pub session: SessionRules,
     /// When and how runs are ended.
     pub limits: LimitRules,
-    /// How a call answers whose command goes on as a job.
+    /// How a call answers whose command continues as a job.
     #[serde(default)]
     pub background: BackgroundRules,
-    /// The tool by which a model looks after its jobs, if it has one.
+    /// The tool with which a model manages its jobs, if it has one.
     #[serde(default)]
     pub job_tool: Option<JobToolRules>,
     /// How the output is captured and shown.
@@ -105,8 +105,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The compiled-in profile of that name (empty: the default one), or `None`. That it holds together
-    /// is known from the tests.
+    /// The compiled-in profile of that name (empty: the default one), or `None`. Tests make sure
+    /// that it is consistent.
     pub fn builtin(name: &str) -> Result<Option<Self>> {
         let name = if name.is_empty() { DEFAULT } else { name };
         BUILTIN
@@ -129,7 +129,7 @@ impl Profile {
         BUILTIN.iter().map(|(name, _)| *name)
     }
 
-    /// Reads a profile file and checks that it holds together.
+    /// Reads a profile file and checks that it is consistent.
     pub fn from_toml(toml: &str) -> Result<Self> {
         let profile: Self = toml::from_str(toml)
             .map_err(|error| Error::new(ErrorKind::Config, format!("profile: {error}")))?;

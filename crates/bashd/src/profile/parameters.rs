@@ -32,12 +32,12 @@ pub enum AdditionalProperties {
 pub struct InputRules {
     /// What happens to a value of the wrong type.
     pub types: Types,
-    /// What a bare JSON string in place of an object means.
+    /// What a bare JSON string instead of an object means.
     pub bare_string: BareString,
     /// What a given directory may be besides a path.
     #[serde(default)]
     pub cwd: CwdSpelling,
-    /// Parameters that will exist: they are refused as not available rather than as unknown.
+    /// Future parameters: they are refused as not available rather than as unknown.
     #[serde(default)]
     pub reserved: Vec<String>,
 }
@@ -46,7 +46,7 @@ pub struct InputRules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CwdSpelling {
-    /// Nothing: it is a path, absolute or from the directory in which calls run.
+    /// Nothing: it is a path, absolute or relative to the directory in which calls run.
     #[default]
     Path,
     /// `~` stands for the home directory, and `/` alone for the directory in which calls run.
@@ -63,7 +63,7 @@ pub enum Types {
     Strict,
 }
 
-/// What a bare JSON string in place of an object means.
+/// What a bare JSON string instead of an object means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BareString {
@@ -80,7 +80,7 @@ pub enum BareString {
 pub struct Parameter {
     /// Its name in schema and input.
     pub name: String,
-    /// What of the request it sets; its type follows from that.
+    /// Which part of the request it sets; its type follows from that.
     pub sets: Sets,
     /// Other names under which it is accepted, in order; the schema does not show them.
     #[serde(default)]
@@ -90,8 +90,8 @@ pub struct Parameter {
     pub required: bool,
     /// Its description in the schema.
     pub description: String,
-    /// What must be switched on for the schema to show it. It is read in any case, so that a call that
-    /// has it all the same is told what is off, not that it does not exist.
+    /// What must be enabled for the schema to show it. It is always read, so a call that uses it
+    /// anyway is told what is disabled, not that it does not exist.
     #[serde(default)]
     pub needs: Option<Needs>,
 }
@@ -104,7 +104,7 @@ pub enum Needs {
     Async,
 }
 
-/// What of the request a parameter sets.
+/// Which part of the request a parameter sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sets {
@@ -114,7 +114,7 @@ pub enum Sets {
     Cwd,
     /// Added variables: an object of strings.
     Env,
-    /// The limit in seconds: a number.
+    /// The timeout in seconds: a number.
     Timeout,
     /// What the command reads: a string.
     Stdin,
@@ -124,7 +124,7 @@ pub enum Sets {
     Session,
     /// Whether the call returns at once: a boolean.
     Background,
-    /// What happens when the limit comes: `background` or `kill`.
+    /// What happens at the timeout: `background` or `kill`.
     OnTimeout,
     /// Longest wait in seconds: a number.
     WaitMax,
@@ -132,9 +132,9 @@ pub enum Sets {
     StdinOpen,
     /// Whether the command gets a terminal: a boolean.
     Pty,
-    /// Of the whole output, only the first so many lines: a number.
+    /// Only this many first lines of the whole output: a number.
     Head,
-    /// Of the whole output, or of its head, only the last so many lines: a number.
+    /// Only this many last lines of the whole output, or of its head: a number.
     Tail,
 }
 

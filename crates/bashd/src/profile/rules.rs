@@ -1,4 +1,4 @@
-//! How a profile runs things: environment, limits, modes; `shell` and `output` for those.
+//! How a profile runs things: environment, limits, modes; `shell` and `output` for those two.
 
 mod output;
 mod shell;
@@ -26,13 +26,13 @@ pub struct EnvironmentRules {
     /// Whether `SHELL` is the program that runs the command.
     #[serde(default)]
     pub shell_variable: bool,
-    /// Variables that are not inherited; a name that ends in `*` stands for all that begin so.
+    /// Variables that are not inherited; a name that ends in `*` stands for all with that prefix.
     #[serde(default)]
     pub not_inherited: Vec<String>,
-    /// Variables that are set for every command, over what is inherited and under what the call sets.
+    /// Variables set for every command: they override inherited ones, and the call overrides them.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// The same, where the value is the first of these programs that exists.
+    /// Variables whose value is the first of these programs that exists.
     #[serde(default)]
     pub set_to_program: BTreeMap<String, Vec<String>>,
 }
@@ -72,7 +72,7 @@ impl SessionRules {
         }
     }
 
-    /// The name of a call's session, if it has one. Calls that name none share that of their owner, whose
+    /// The name of a call's session, if it has one. Calls that name none share their owner's, whose
     /// name may be empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
         match &request.session {
@@ -103,11 +103,11 @@ pub struct RewriteRules {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeadingCdRule {
-    /// It stays: a directory that does not exist is bash's to tell.
+    /// It stays: bash reports a directory that does not exist.
     #[default]
     Keep,
-    /// Where no directory is given it becomes the working directory, and one that does not exist is an
-    /// error before anything runs.
+    /// If no directory is given it becomes the working directory, and a missing one is an error
+    /// before anything runs.
     Lift,
 }
 
@@ -129,17 +129,17 @@ pub enum TrailingLimitsRule {
 pub struct TerminalRules {
     /// When there is one.
     pub when: TerminalWhen,
-    /// What happens where there is none.
+    /// What happens if there is none.
     pub fallback: Fallback,
     /// What a carriage return inside a line does.
     pub carriage_return: CarriageReturn,
-    /// What a command comes to whose terminal or shell could not be started.
+    /// The ending of a command whose terminal or shell could not be started.
     pub start_failure: StartFailure,
-    /// Which key ends a command at whose terminal somebody types.
+    /// Which key ends a command while somebody types at its terminal.
     pub end_key: EndKey,
 }
 
-/// What a command comes to whose terminal or shell could not be started.
+/// The ending of a command whose terminal or shell could not be started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartFailure {
@@ -150,11 +150,11 @@ pub enum StartFailure {
     Written,
 }
 
-/// Which key ends a command at whose terminal somebody types.
+/// Which key ends a command while somebody types at its terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndKey {
-    /// Esc twice within half a second: a single one is the program's.
+    /// Esc twice within half a second: a single one is for the program.
     #[default]
     EscapeTwice,
     /// A single Esc.
@@ -168,18 +168,18 @@ pub enum TerminalWhen {
     /// Always: a program that needs one works for a model, too.
     #[default]
     Always,
-    /// Only where somebody watches who could type.
+    /// Only if somebody watches who could type.
     WithUi,
 }
 
-/// What happens where there is no terminal for a command that asks for one: it runs without.
+/// What happens to a command that asks for a terminal when there is none: it runs without.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallback {
     /// The reply says so.
     #[default]
     Told,
-    /// No word is said; it is data, where the profile's reply has room for that.
+    /// Nothing is said in the text; it is data, if the profile's reply has room for that.
     Silent,
 }
 
@@ -187,7 +187,7 @@ pub enum Fallback {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CarriageReturn {
-    /// What follows is written over the line, as on a screen: of a progress bar its last form stays.
+    /// What follows overwrites the line, as on a screen: a progress bar keeps its last form.
     #[default]
     Rewrites,
     /// It ends the line.
@@ -202,10 +202,10 @@ pub struct GuardRules {
     /// Names of compiled-in rules (`docs/guard.md`).
     #[serde(default)]
     pub rules: Vec<String>,
-    /// Whether only commands that read may run (`docs/safe-mode.md`).
+    /// Whether only read-only commands may run (`docs/safe-mode.md`).
     #[serde(default)]
     pub safe_mode: SafeMode,
-    /// Whether commands are turned back for which the caller has a better tool.
+    /// Whether commands are refused for which the caller has a better tool.
     #[serde(default)]
     pub interceptor: bool,
 }
@@ -233,44 +233,45 @@ pub enum Runs {
     Background,
 }
 
-/// How a call answers whose command goes on as a job.
+/// How a call answers whose command continues as a job.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct BackgroundRules {
-    /// A command that ends within so many milliseconds is reported as ended, not as started.
+    /// A command that ends within this many milliseconds is reported as ended, not as started.
     pub early_exit_ms: u64,
     /// The call did not wait: `{job}` (the short name), `{id}`, `{pid}`, `{output_file}`, `{label}`
     /// (the command, shortened), `{command}`.
     pub started: String,
-    /// The wait came to its end: the same, and `{seconds}`. The output so far stands before it.
+    /// The wait is over: the same placeholders, and `{seconds}`. The output so far comes before it.
     pub handed_over: String,
-    /// What the output file says at its end.
+    /// The last line of the output file.
     pub file_ends: Option<EndLines>,
-    /// How the parts of the text stand.
+    /// How the parts of the text are arranged.
     pub layout: JobLayout,
-    /// Whether a call's timeout holds for its job as well; else only one that was asked for does.
+    /// Whether a call's timeout also applies to its job; otherwise only a requested one does.
     pub keeps_timeout: bool,
-    /// Whether long-running calls become jobs by themselves, where that is switched on.
+    /// Whether long-running calls become jobs automatically, if that is enabled.
     pub auto: bool,
-    /// What a model is told, unasked, when jobs of its have ended.
+    /// What a model is told, unasked, when its jobs have ended.
     pub notices: NoticeRules,
 }
 
-/// What a model is told when jobs of its have ended.
+/// What a model is told when its jobs have ended.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct NoticeRules {
-    /// How it begins where one has ended: `{job}`.
+    /// The beginning if one has ended: `{job}`.
     pub one: String,
-    /// What follows then: `{job}`, `{label}`, `{ending}`, `{result}` (what its call would have answered).
+    /// What follows then: `{job}`, `{label}`, `{ending}`, `{result}` (what its call would have
+    /// answered).
     pub one_block: String,
-    /// How it begins where several have: `{count}`.
+    /// The beginning if several have: `{count}`.
     pub many: String,
-    /// What follows for each of them: the same as for one.
+    /// What follows for each of them: the same placeholders as for one.
     pub block: String,
-    /// What stands around it: `{text}`.
+    /// What surrounds it: `{text}`.
     pub around: String,
 }
 
@@ -286,14 +287,14 @@ impl Default for NoticeRules {
     }
 }
 
-/// How output, notices and job stand in a text.
+/// How output, notices and job are arranged in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobLayout {
     /// A line each.
     #[default]
     Lines,
-    /// A blank line between them, the output without blanks at its end.
+    /// A blank line between them, the output without trailing blanks.
     Paragraphs,
 }
 
@@ -313,12 +314,12 @@ impl Default for BackgroundRules {
     }
 }
 
-/// The tool by which a model looks after its jobs.
+/// The tool with which a model manages its jobs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct JobToolRules {
-    /// What it can be asked.
+    /// Its form.
     pub kind: JobToolKind,
     /// The tool's name.
     pub name: String,
@@ -326,11 +327,11 @@ pub struct JobToolRules {
     pub description: String,
 }
 
-/// What a job tool can be asked.
+/// The forms of a job tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobToolKind {
-    /// One action a call: list, output, screen, wait, send, signal, kill, rename.
+    /// One action per call: list, output, screen, wait, send, signal, kill, rename.
     Actions,
     /// `list`, `poll` and `cancel`, in the words of their document.
     Poll,
@@ -343,18 +344,19 @@ pub enum JobToolKind {
 pub struct LimitRules {
     /// Default limit in seconds.
     pub timeout_s: u64,
-    /// The least and the most that a call may ask for, in seconds; what is outside is moved inside
-    /// and the reply says so. Without it, any limit above zero holds.
+    /// The least and the most that a call may ask for, in seconds; what is outside is clamped and
+    /// the reply says so. Without it, any timeout above zero is accepted.
     #[serde(default)]
     pub timeout_range_s: Option<[u64; 2]>,
-    /// Whether the schema states that range. A client that checks the schema would otherwise turn into
-    /// an error what is only moved inside.
+    /// Whether the schema states that range. A client that checks the schema would otherwise turn a
+    /// value that is only clamped into an error.
     #[serde(default)]
     pub timeout_range_in_schema: RangeInSchema,
-    /// What is said when too short a limit was asked for: `{seconds}`, `{requested}`, `{least}`, `{most}`.
+    /// The notice about a timeout that was too short: `{seconds}`, `{requested}`, `{least}`,
+    /// `{most}`.
     #[serde(default = "raised")]
     pub raised: String,
-    /// What is said when too long a limit was asked for: the same.
+    /// The notice about a timeout that was too long: the same placeholders.
     #[serde(default = "lowered")]
     pub lowered: String,
     /// From TERM to KILL, in milliseconds.
@@ -374,20 +376,20 @@ pub enum RangeInSchema {
     /// As `minimum` and `maximum`.
     #[default]
     Stated,
-    /// Only the description tells it.
+    /// Only the description states it.
     Unstated,
 }
 
 fn raised() -> String {
-    "timeout raised to {least} s, the least allowed".to_owned()
+    "timeout raised to {least} s, the minimum".to_owned()
 }
 
 fn lowered() -> String {
-    "timeout lowered to {most} s, the most allowed".to_owned()
+    "timeout lowered to {most} s, the maximum".to_owned()
 }
 
 impl LimitRules {
-    /// The placeholders of the two texts about a moved limit.
+    /// The placeholders of the two texts about a clamped timeout.
     pub(super) const PLACEHOLDERS: [&str; 4] = ["seconds", "requested", "least", "most"];
 
     /// The limits of a run that may take `timeout`.

@@ -9,7 +9,7 @@ use crate::request::OnTimeout;
 use bashd_keeper::template::fill;
 use serde_json::{Map, Value, json};
 
-/// The tool definition of a profile for calls that run in `pwd`, with what is switched on.
+/// The tool definition of a profile for calls that run in `pwd`, with what is enabled.
 pub fn definition(profile: &Profile, pwd: &str, config: &Config) -> Value {
     json!({
         "name": profile.tool.name,
@@ -18,8 +18,8 @@ pub fn definition(profile: &Profile, pwd: &str, config: &Config) -> Value {
     })
 }
 
-/// The definition of the tool by which a model looks after its jobs, if the profile has one and what it
-/// needs is switched on.
+/// The definition of the tool with which a model manages its jobs, if the profile has one and what
+/// it needs is enabled.
 pub fn job_definition(profile: &Profile, config: &Config) -> Option<Value> {
     tool::definition(profile, config)
 }
@@ -206,7 +206,7 @@ For complex scripts, write them to a file first and then execute the file.
         assert!(!validator.is_valid(&json!({"job": "bg_1"})));
         let harness = Profile::builtin("harness").unwrap().unwrap();
         assert!(job_definition(&harness, &config).is_none());
-        // There is nothing to look after where nothing becomes a job.
+        // There is nothing to manage if nothing becomes a job.
         let pi = Profile::builtin("pi").unwrap().unwrap();
         assert!(job_definition(&pi, &config).is_none());
         config.async_enabled = true;

@@ -297,9 +297,9 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
 
 fn left_text(texts: &OutcomeTexts, process: &LeftBehind) -> String {
     let (template, reason) = match process.reason {
-        LeftReason::Survivor => (&texts.left_running, "left on purpose"),
+        LeftReason::Survivor => (&texts.left_running, "left deliberately"),
         LeftReason::NotPermitted => (&texts.left_unended, "it belongs to another user"),
-        LeftReason::Unkillable => (&texts.left_unended, "it does not react to SIGKILL"),
+        LeftReason::Unkillable => (&texts.left_unended, "it does not respond to SIGKILL"),
     };
     let command: String = process
         .command
@@ -359,7 +359,8 @@ fn full_result(finished: &Finished) -> Value {
         ("left_behind", json!(finished.left_behind)),
         ("notices", json!(notices)),
     ];
-    // `json!` would let the map grow four times, which costs more than everything else in a short reply.
+    // `json!` would let the map grow four times, which costs more than everything else in a short
+    // reply.
     let mut result = Map::with_capacity(fields.len());
     result.extend(fields.map(|(name, value)| (name.to_owned(), value)));
     result.into()

@@ -1,4 +1,4 @@
-//! The literal words of a profile: for outcomes, for bad requests, for our own failures.
+//! The literal texts of a profile: for outcomes, for bad requests, for our own failures.
 
 use crate::error::{Error, ErrorKind};
 use crate::request::{Refusal, RefusalKind};
@@ -12,13 +12,13 @@ use serde::Deserialize;
 pub struct ReplyRules {
     /// How text and result are put together.
     pub shape: Shape,
-    /// What stands before a text that says that nothing ran, or that we failed.
+    /// The prefix of a text that says that nothing ran, or that we failed.
     pub error_prefix: String,
     /// Which outcomes of a run count as tool errors. Refused, denied and failed calls always do.
     pub error_when: Vec<ErrorWhen>,
-    /// The words.
+    /// The texts.
     pub texts: OutcomeTexts,
-    /// The words for what is not shown, in the detailed shape.
+    /// The texts about what is not shown, in the detailed shape.
     #[serde(default)]
     pub truncation: TruncationTexts,
 }
@@ -35,8 +35,8 @@ pub enum Shape {
     FailureThenOutput,
     /// Text: the output, then a line in brackets for each thing worth saying.
     Annotated,
-    /// Text: the output, notices, how it ended, what is not shown; or what ended it, then the output.
-    /// All of that also as data.
+    /// Text: the output, notices, how it ended, what is not shown; or what ended it, then the
+    /// output. All of that also as data.
     Detailed,
 }
 
@@ -51,11 +51,11 @@ pub enum ErrorWhen {
     /// Its exit status is not 0, or a signal ended it.
     Failed,
     /// The shell found nothing it could run: status 126 or 127, nothing on stdout, something on
-    /// stderr. Only known where the streams are shown apart.
+    /// stderr. Only known if the streams are shown separately.
     NotRunnable,
 }
 
-/// The words for outcomes. The optional ones are not told when they are empty.
+/// The texts for outcomes. Optional ones are left out when empty.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -73,14 +73,14 @@ pub struct OutcomeTexts {
     pub cancelled: String,
     /// The caller cancelled before anything ran.
     pub cancelled_before_start: String,
-    /// A guard said no: `{rule}`, `{message}`.
+    /// A guard denied it: `{rule}`, `{message}`.
     pub denied: String,
     /// Output was lost: `{notice}`.
     pub output_lost: String,
     /// Something about the request (a clamp): `{notice}`.
     #[serde(default)]
     pub notice: String,
-    /// A process was left running on purpose: `{pid}`, `{command}`.
+    /// A process was deliberately left running: `{pid}`, `{command}`.
     #[serde(default)]
     pub left_running: String,
     /// A process could not be ended: `{pid}`, `{command}`, `{reason}`.
@@ -100,7 +100,7 @@ pub struct OutcomeTexts {
     pub missing_status: String,
 }
 
-/// The words for what is not shown, put together with periods. Empty ones are not told.
+/// The texts about what is not shown, joined with periods. Empty ones are left out.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -109,9 +109,10 @@ pub struct TruncationTexts {
     pub range: String,
     /// No line fits: `{shown}`, `{total}`.
     pub count: String,
-    /// What follows where the window's size is the reason: `{limit}`.
+    /// What follows if the window's size is the reason: `{limit}`.
     pub by_bytes: String,
-    /// Only both ends: `{head}`, `{first}`, `{last}`, `{total}`, `{omitted_lines}`, `{omitted_size}`.
+    /// Only both ends: `{head}`, `{first}`, `{last}`, `{total}`, `{omitted_lines}`,
+    /// `{omitted_size}`.
     pub middle: String,
     /// Lines are cut: `{max}`.
     pub lines_cut: String,
@@ -121,7 +122,7 @@ pub struct TruncationTexts {
     pub stored_partly: String,
 }
 
-/// The words for bad requests: `{detail}`.
+/// The texts for bad requests: `{detail}`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -151,7 +152,7 @@ pub struct RefusalTexts {
 }
 
 impl RefusalTexts {
-    /// The profile's words for a refusal.
+    /// The profile's text for a refusal.
     pub fn text(&self, refusal: &Refusal) -> String {
         let detail = &refusal.detail;
         let own = match refusal.kind {
@@ -184,7 +185,7 @@ impl RefusalTexts {
     }
 }
 
-/// The words for our own failures: `{detail}`, `{subject}` (the path or program, where known).
+/// The texts for our own failures: `{detail}`, `{subject}` (the path or program, if known).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -212,7 +213,7 @@ pub struct ErrorTexts {
 }
 
 impl ErrorTexts {
-    /// The profile's words for a failure of ours.
+    /// The profile's text for a failure of ours.
     pub fn text(&self, error: &Error) -> String {
         let template = match error.kind() {
             ErrorKind::CwdMissing if !self.cwd_missing.is_empty() => &self.cwd_missing,

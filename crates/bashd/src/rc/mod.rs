@@ -1,9 +1,11 @@
-//! What the user's rc file sets up (aliases, functions, options, `PATH`), for shells that never read it.
+//! What the user's rc file sets up (aliases, functions, options, `PATH`), for shells that never
+//! read it.
 //!
-//! An rc costs up to half a second and may ask questions. So it is read once, by a bash of its own with
-//! nothing to read and little time, and what it set is written to a script that other shells source. The
-//! script's name follows from the state of the rc files: another state is another snapshot. A failure
-//! is remembered for a while, and means that there is none; `bashd doctor` tells it.
+//! An rc file takes up to half a second and may ask questions. So it is read once, by a separate
+//! bash with no input and little time, and what it set up is written to a script that other shells
+//! source. The script's name depends on the state of the rc files: another state is another
+//! snapshot. A failure is remembered for a while, and means that there is none; `bashd doctor`
+//! reports it.
 
 use crate::exec::{self, Exit, Keepers, Outcome};
 use crate::output::line_limits::LineLimits;
@@ -38,20 +40,20 @@ const FAILURE_HOLDS: Duration = Duration::from_mins(5);
 /// The largest snapshot that is kept; every new shell reads it.
 const LARGEST: u64 = 4 << 20;
 
-/// Variables by which the shell that reads the rc would read or write more than that.
+/// Variables that would make the shell that reads the rc read or write more than that.
 const PRIVATE: [&str; 3] = ["BASH_ENV", "ENV", "HISTFILE"];
 
 /// Files in the home directory that a snapshot depends on.
 const RC_FILES: [&str; 2] = [".bashrc", ".bash_aliases"];
 
-/// By which one file is told from another, and from what it was: inode, size, and when it was written.
+/// What identifies a file and its state: inode, size, and modification time.
 type FileState = (u64, u64, i64, i64);
 
-/// How it stands with the snapshot for a shell.
+/// The state of the snapshot for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
-    /// There is no rc file to take anything over from.
+    /// There is no rc file to read.
     NoRc,
     /// It is here.
     Ready(PathBuf),
@@ -73,7 +75,7 @@ pub(crate) struct RcScript {
 pub(crate) struct RcScripts {
     directory: PathBuf,
     making: tokio::sync::Mutex<()>,
-    /// The one that was looked into last, by its file's state.
+    /// The one that was read last, by its file's state.
     read: Mutex<Option<(FileState, Arc<[u8]>)>>,
 }
 
@@ -84,7 +86,7 @@ struct Origin<'a> {
     home: PathBuf,
 }
 
-/// Looks how it stands with the snapshot for a shell with this environment. Starts nothing.
+/// Finds the state of the snapshot for a shell with this environment. Starts nothing.
 pub fn standing(directory: &Path, program: &Path, env: &Variables) -> Standing {
     let origin = Origin::new(program, env);
     let Some(origin) = origin.filter(Origin::has_rc) else {
@@ -128,7 +130,7 @@ impl RcScripts {
         keepers: &Keepers,
     ) -> Option<PathBuf> {
         let _alone = self.making.lock().await;
-        // Whoever was before us may have made it.
+        // An earlier holder of the lock may have made it.
         match source.standing(&self.directory) {
             Standing::Ready(path) => return Some(path),
             Standing::Failed(_) => return None,
@@ -206,7 +208,7 @@ impl<'a> Origin<'a> {
         }
     }
 
-    /// The snapshot's path: another state of the rc files, another name.
+    /// The snapshot's path: another state of the rc files gets another name.
     fn path(&self, directory: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         (self.program, &self.home, self.env.get("PATH"), SCRIPT).hash(&mut hasher);
@@ -216,7 +218,7 @@ impl<'a> Origin<'a> {
         directory.join(format!("snapshot-bash-{:016x}.sh", hasher.finish()))
     }
 
-    /// Has a shell read the rc and tell what it set up.
+    /// Has a shell read the rc and report what it set up.
     async fn make(&self, like: &Plan, keepers: &Keepers) -> Result<Vec<u8>, String> {
         let plan = self.plan(like).map_err(|error| error.to_string())?;
         let never = CancellationToken::new();
@@ -300,7 +302,7 @@ fn age(path: &Path) -> Option<Duration> {
     fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
 }
 
-/// Writes a file for its owner alone, whole or not at all.
+/// Writes a file for its owner only, completely or not at all.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     prepare_runs_directory(path.parent().unwrap_or(Path::new("/")))?;
     let unfinished = path.with_extension(format!("{}.new", std::process::id()));

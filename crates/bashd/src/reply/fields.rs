@@ -4,8 +4,8 @@
 //! first line of a field's doc comment is what programs are told about it.
 
 use super::Denied;
-use bashd_keeper::left_behind::{LeftBehind, LeftReason};
 use crate::plan::{LimitKind, LimitsInForce};
+use bashd_keeper::left_behind::{LeftBehind, LeftReason};
 use serde_json::Value;
 
 /// One field: its name and what it holds.

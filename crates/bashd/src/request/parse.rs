@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Reads the JSON input of a call in the profile's spelling.
 ///
-/// What comes back has also passed [`validate`]. `null` counts as not given.
+/// The result has also passed [`validate`]. `null` counts as not given.
 pub fn parse(profile: &Profile, input: &str) -> Result<Request, Refusal> {
     let value: Value = serde_json::from_str(input)
         .map_err(|error| Refusal::new(RefusalKind::InvalidJson, error.to_string()))?;
@@ -61,8 +61,8 @@ fn refuse_unknown(profile: &Profile, values: &Map<String, Value>) -> Result<(), 
     })
 }
 
-/// The value that counts among a parameter's names: the first that is given, or, where types are
-/// lenient, the first that can be used.
+/// The value that counts among a parameter's names: the first that is given, or, if types are
+/// lenient, the first usable one.
 fn chosen<'a>(
     types: Types,
     parameter: &'a Parameter,
@@ -81,7 +81,7 @@ fn chosen<'a>(
     }
 }
 
-/// Sets what a parameter sets, if the value has the right type.
+/// Sets the parameter's field, if the value has the right type.
 fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(), Refusal> {
     let text = || match value {
         Value::String(text) => Ok(text.clone()),
@@ -139,7 +139,7 @@ fn truth(name: &str, value: &Value) -> Result<bool, Refusal> {
         .ok_or_else(|| wrong_type(name, "a boolean", value))
 }
 
-/// A count of lines. JSON knows only numbers: `5.0` is five.
+/// A count of lines. JSON has only numbers: `5.0` is five.
 fn lines(name: &str, value: &Value) -> Result<u64, Refusal> {
     let number = value.as_f64();
     let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
@@ -150,7 +150,7 @@ fn lines(name: &str, value: &Value) -> Result<u64, Refusal> {
     Ok(value.as_u64().unwrap_or(number as u64))
 }
 
-/// Seconds as a duration; what no duration can be becomes the nearest that can, for the clamp.
+/// Seconds as a duration; what no duration can express becomes the nearest one, for the clamp.
 fn duration(seconds: f64) -> Duration {
     if seconds <= 0.0 {
         return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Whether a request can be carried out as the profile understands it, and within which limit.
+//! Whether a request can be carried out as the profile understands it, and with which timeout.
 
 use super::{OnTimeout, Refusal, RefusalKind, Request};
 use crate::config::Config;
@@ -15,28 +15,28 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Accepted {
-    /// The limit: asked for, the mode's, or the profile's, within its range.
+    /// The timeout: requested, the mode's, or the profile's, within its range.
     pub timeout: Duration,
-    /// The limit that was asked for, in seconds, where it is not the one that holds.
+    /// The requested timeout in seconds, if it is not the one in force.
     pub requested_timeout: Option<f64>,
     /// What ends the command at the latest.
     pub ends: Ends,
-    /// When the command goes on as a job, if it does.
+    /// When the command continues as a job, if it does.
     pub handover: Option<Handover>,
-    /// Where the request was not taken to the letter.
+    /// Where the request was not followed to the letter.
     pub notices: Vec<Notice>,
 }
 
 impl Accepted {
-    /// Lets a long-running command go on as a job by itself, where profile and configuration say so. Its
-    /// limit holds all the same, and where there can be no job the call goes on waiting.
+    /// Lets a long-running command continue as a job automatically, if profile and configuration
+    /// say so. Its timeout still applies, and if there can be no job the call keeps waiting.
     pub(crate) fn with_auto_background(
         mut self,
         profile: &Profile,
         request: &Request,
         config: &Config,
     ) -> Self {
-        /// How long before its limit a command goes on as a job at the latest.
+        /// How long before its timeout a command becomes a job at the latest.
         const BEFORE_LIMIT: Duration = Duration::from_secs(1);
         let threshold = config
             .auto_background
@@ -51,7 +51,7 @@ impl Accepted {
         self
     }
 
-    /// What is accepted without any profile's opinion: a limit.
+    /// What is accepted without a profile: a timeout.
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
             timeout,
@@ -72,32 +72,32 @@ pub enum Ends {
     AtJobLimit,
 }
 
-/// When a command goes on as a job.
+/// When a command continues as a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handover {
-    /// So long after the shell's start.
+    /// This long after the shell's start.
     pub after: Duration,
-    /// Whether that is the wait for an ending, or just the time that an early ending is given.
+    /// Whether that is the wait for an ending, or just the time given to an early ending.
     pub waits: bool,
-    /// What happens where there can be no job.
+    /// What happens if there can be no job.
     pub otherwise: Otherwise,
 }
 
-/// What happens to a command that can't go on as a job.
+/// What happens to a command that cannot continue as a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Otherwise {
     /// The call fails, and the command is ended.
     Fail,
-    /// It is ended as by its limit.
+    /// It is ended as by its timeout.
     End,
-    /// The call goes on waiting.
+    /// The call keeps waiting.
     Wait,
 }
 
-/// Checks a request, however it was made, and settles its limit.
+/// Checks a request, however it was created, and settles its timeout.
 ///
-/// A typed request may carry what the profile's JSON input has no parameter for (a directory, a
-/// shorter limit): that is the host's word, not the model's.
+/// A typed request may contain what the profile's JSON input has no parameter for (a directory, a
+/// shorter timeout): that comes from the host, not from the model.
 pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusal> {
     if request.command.trim().is_empty() {
         return Err(Refusal::new(RefusalKind::MissingCommand, "command"));
@@ -115,7 +115,7 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
         refuse_bad_session(name)?;
     }
     if request.stdin_open && matches!(request.stdin, Stdin::Open(_)) {
-        let detail = "`stdin_open` follows a text, not an open file";
+        let detail = "`stdin_open` cannot be combined with an open file as stdin";
         return Err(Refusal::new(RefusalKind::InvalidValue, detail));
     }
     let mode = mode_of(profile, request.mode.as_deref())?;
@@ -165,9 +165,9 @@ fn settle_handover(
     }
 }
 
-/// A name must be one that people can read in a list.
+/// A name must be readable in a list.
 fn refuse_bad_session(name: &str) -> Result<(), Refusal> {
-    /// Longer than anybody's name or id.
+    /// Longer than any real name or id.
     const LONGEST: usize = 128;
     if name.trim().is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
         let detail = format!("`session` must be a name of 1 to {LONGEST} bytes on one line");
@@ -253,7 +253,7 @@ fn settle_timeout(
     })
 }
 
-/// Refuses what the profile offers only if the configuration switches it on.
+/// Refuses what the profile offers only if the configuration enables it.
 pub(crate) fn refuse_switched_off(
     profile: &Profile,
     request: &Request,

@@ -1,4 +1,4 @@
-//! The texts of a call that is over: what was shown, and what would have been without the minimizer.
+//! The texts of a past call: what was shown, and what would have been shown without the minimizer.
 
 use crate::artifact::{Kept, Selection, Store};
 use crate::config::Config;
@@ -11,7 +11,7 @@ use crate::profile::library::Library;
 use crate::profile::minimized::with_footer;
 use std::ops::ControlFlow;
 
-/// What is needed to make texts again.
+/// What is needed to recreate the texts.
 pub(super) struct Again<'a> {
     store: &'a Store,
     library: &'a Library,
@@ -33,13 +33,14 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Bytes that a profile shows of an output at most.
+    /// Most bytes that a profile shows of an output.
     pub(super) fn window(&self, profile: &str) -> u64 {
         let profile = self.library.get(profile);
         profile.map_or(u64::MAX, |profile| profile.output.window.max as u64)
     }
 
-    /// The texts; nothing if the raw output is gone, or if another text was shown than would be today.
+    /// The texts; `None` if the raw output is gone, or if the shown text differs from what would be
+    /// shown today.
     pub(super) fn texts(&self, record: &Record, minimized: &Minimized) -> Option<Texts> {
         let id = minimized.artifact?;
         let profile = self.library.get(&record.profile).ok()?;

@@ -1,10 +1,12 @@
-//! What the minimizer saved and cost, by command: the ledger's records, and the stored outputs that still exist.
+//! What the minimizer saved and cost, by command: from the ledger's records, and the stored outputs
+//! that still exist.
 //!
-//! Compared is with what the call would have shown without it: the raw output within the profile's window. Where the raw
-//! output is still stored, both texts are made again and their tokens counted; for the rest the bytes of the record are
-//! weighed by what a token of the others has. What was read of the raw output afterwards is a cost. A row may be negative.
+//! The comparison is with what the call would have shown without it: the raw output within the
+//! profile's window. If the raw output is still stored, both texts are recreated and their tokens
+//! counted; for the rest, tokens are estimated from the recorded bytes at the same ratio. Reading
+//! the raw output afterwards is a cost. A row may be negative.
 //!
-//! Tokens are counted by whoever asks: the library has no tokenizer.
+//! The caller counts tokens: the library has no tokenizer.
 
 mod again;
 
@@ -18,18 +20,18 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Bytes of a token where nothing could be counted: what recorded outputs of common tools have.
+/// Bytes per token if nothing could be counted: the ratio in recorded outputs of common tools.
 const BYTES_PER_TOKEN: f64 = 3.0;
 
 /// What was saved for one command, or for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Row {
-    /// The command: its program, and its subcommand where it has some.
+    /// The command: its program, and its subcommand if it has one.
     pub command: String,
     /// Calls whose output was minimized.
     pub calls: u64,
-    /// Those of them whose figures are estimated, since their raw output is gone.
+    /// Those whose figures are estimated, since their raw output is gone.
     pub estimated_calls: u64,
     /// Bytes that the commands wrote.
     pub raw_bytes: u64,
@@ -39,11 +41,11 @@ pub struct Row {
     pub without_tokens: i64,
     /// Tokens that were shown.
     pub shown_tokens: i64,
-    /// Times that raw output was read afterwards.
+    /// How often raw output was read afterwards.
     pub rereads: u64,
-    /// Tokens that this took.
+    /// Tokens that this cost.
     pub reread_tokens: i64,
-    /// What is left: without, less shown, less read again.
+    /// The net saving: without, minus shown, minus read again.
     pub saved_tokens: i64,
 }
 
@@ -78,7 +80,7 @@ struct Tokens {
     shown: u64,
 }
 
-/// Adds up what the ledger knows. `count` counts the tokens of a text.
+/// Adds up what the ledger has. `count` counts the tokens of a text.
 pub fn savings(
     config: &Config,
     filter: Filter,
@@ -117,7 +119,7 @@ pub fn savings(
     Ok(summed_up(&calls, records.damaged()))
 }
 
-/// What is known of a record's call, if it was minimized.
+/// What is known about a record's call, if it was minimized.
 fn call(
     record: Record,
     window: u64,
@@ -186,7 +188,7 @@ fn summed_up(calls: &[Call], damaged: u64) -> Savings {
     }
 }
 
-/// Bytes of a token.
+/// Bytes per token.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     without: f64,
@@ -194,7 +196,7 @@ struct Weight {
 }
 
 impl Weight {
-    /// What the counted calls have.
+    /// The ratio of the counted calls.
     fn of(calls: &[Call]) -> Self {
         let ratio = |bytes: fn(&Call) -> u64, tokens: fn(Tokens) -> u64| {
             let counted = || calls.iter().filter_map(|call| Some((call, call.tokens?)));

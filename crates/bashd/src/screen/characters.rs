@@ -1,6 +1,6 @@
-//! Where characters begin and end in bytes that need not be text.
+//! Where characters begin and end in bytes that may not be text.
 
-/// Bytes of the character that begins with this one; 1 for what begins none.
+/// Bytes of the character that begins with this one; 1 for a byte that begins none.
 fn length(lead: u8) -> usize {
     match lead {
         0xc2..=0xdf => 2,

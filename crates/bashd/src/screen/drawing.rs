@@ -1,4 +1,4 @@
-//! The line drawing characters that old programs ask for by letters (DEC special graphics).
+//! The line drawing characters that old programs request by letters (DEC special graphics).
 
 /// What a letter stands for while the set is in use.
 const CHARACTERS: [char; 31] = [
@@ -6,7 +6,7 @@ const CHARACTERS: [char; 31] = [
     '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
 ];
 
-/// The character that a letter stands for, if it stands for one.
+/// The character that a letter stands for, if any.
 pub(super) fn character(letter: char) -> Option<char> {
     let at = u32::from(letter).checked_sub(u32::from('`'))?;
     CHARACTERS.get(at as usize).copied()

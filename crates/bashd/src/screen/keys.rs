@@ -1,10 +1,10 @@
 //! Keys by name, and the bytes that a program expects for them.
 //!
 //! Names are those of tmux and emacs: `Up`, `F5`, `Enter`, `C-c`, `M-x`, `S-Tab`, `C-M-Left`. The
-//! bytes are xterm's, with the application cursor mode where the program asked for it, or those of the
-//! Kitty keyboard protocol where it asked for that.
+//! bytes are xterm's, in application cursor mode if the program asked for it, or those of the Kitty
+//! keyboard protocol if it asked for that.
 
-/// A key with what is held down beside it.
+/// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The key.
@@ -13,7 +13,7 @@ pub struct Key {
     pub modifiers: Modifiers,
 }
 
-/// A key by itself.
+/// A key without modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "keys are called what they are called")]
 pub enum Code {
@@ -37,7 +37,7 @@ pub enum Code {
     Escape,
 }
 
-/// What is held down beside a key.
+/// The modifiers of a key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "keys are called what they are called")]
 pub struct Modifiers {
@@ -46,14 +46,14 @@ pub struct Modifiers {
     pub control: bool,
 }
 
-/// How a program wants its keys.
+/// How a program wants its keys encoded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeyModes {
     /// Arrows, `Home` and `End` in their application form.
     pub application_cursor: bool,
-    /// A paste between marks.
+    /// A paste between markers.
     pub bracketed_paste: bool,
-    /// Flags of the Kitty keyboard protocol; 0 is xterm's old way.
+    /// Flags of the Kitty keyboard protocol; 0 is xterm's encoding.
     pub kitty: u8,
 }
 
@@ -83,11 +83,11 @@ const NAMES: &[(&str, Code)] = &[
     ("Space", Code::Character(' ')),
 ];
 
-/// Flags of the Kitty protocol: keys that write text come as escape codes, too.
+/// Flags of the Kitty protocol: keys that write text are sent as escape codes, too.
 const KITTY_ALL_KEYS: u8 = 8;
 
 impl Key {
-    /// The key of that name, in whatever case; a single character is its own name.
+    /// The key of that name, ignoring case; a single character is its own name.
     pub fn named(name: &str) -> Option<Self> {
         let mut modifiers = Modifiers::default();
         let mut rest = name;
@@ -136,7 +136,7 @@ impl Key {
         }
     }
 
-    /// The bytes of the Kitty protocol, where they differ from the old ones.
+    /// The bytes of the Kitty protocol, if they differ from xterm's.
     fn kitty_bytes(self, flags: u8) -> Option<Vec<u8>> {
         let modified = self.modifiers.number();
         let number = match self.code {
@@ -156,7 +156,7 @@ impl Key {
                 }
                 u32::from(character.to_lowercase().next().unwrap_or(character))
             }
-            // The old letter of F3 is also the answer to where the cursor is.
+            // The old letter of F3 is also the answer to a cursor position query.
             Code::Function(3) => return Some(tilde(13, modified)),
             Code::Function(number @ 1..=4) if modified == 1 => {
                 let letter = char::from(b'O' + number);
@@ -179,7 +179,7 @@ impl Key {
     }
 }
 
-/// How a key without a character is written.
+/// How a key without a character is encoded.
 enum Form {
     Letter(char),
     Number(u8),
@@ -227,7 +227,7 @@ impl Code {
 }
 
 impl Modifiers {
-    /// The number by which escape sequences tell modifiers.
+    /// The number that encodes modifiers in escape sequences.
     fn number(self) -> u8 {
         1 + u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.control)
     }
@@ -260,7 +260,7 @@ fn character_bytes(character: char, modifiers: Modifiers) -> Vec<u8> {
     }
 }
 
-/// A text as a paste: between marks where the program asked for them, and never able to end the paste
+/// A text as a paste: between markers if the program asked for them, and unable to end the paste
 /// early. Lines end as the key `Enter` ends them.
 pub fn paste(text: &str, modes: KeyModes) -> Vec<u8> {
     let text = text.replace("\r\n", "\n").replace('\n', "\r");

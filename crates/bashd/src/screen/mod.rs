@@ -1,14 +1,14 @@
 //! A terminal without a window: bytes in, a screen out.
 //!
 //! [`Screen`] takes what a program wrote to its terminal, in pieces of any size, and knows what a
-//! person would see: rows of text, the cursor, the title, what scrolled away, and the alternate
-//! screen that full-screen programs draw on. It also tells whether a program *drew* at all (moved the
-//! cursor, used the alternate screen): the output of one that did not is just lines, and better read
-//! as such. [`keys`] is the other direction: named keys to the bytes that a program expects.
+//! person would see: rows of text, the cursor, the title, what scrolled off, and the alternate
+//! screen that full-screen programs draw on. It also knows whether a program *drew* at all (moved
+//! the cursor, used the alternate screen): the output of one that did not is just lines, and better
+//! read as such. [`keys`] is the other direction: named keys to the bytes that a program expects.
 //!
-//! Neither knows a pseudoterminal or a process. The emulation itself is the `vt100` crate's; here is
-//! what it does not tell or know: who moved the cursor, line drawing characters, the Kitty keyboard
-//! protocol, and the last picture of an alternate screen that was left.
+//! Neither knows about pseudoterminals or processes. The emulation itself is the `vt100` crate's;
+//! this module adds what that crate does not report: who moved the cursor, line drawing characters,
+//! the Kitty keyboard protocol, and the last picture of an alternate screen that was left.
 
 mod characters;
 mod drawing;
@@ -22,7 +22,7 @@ use keys::KeyModes;
 use observer::{Observer, Stop};
 use std::num::NonZeroU16;
 
-/// Rows that scrolled away and are still known, at most.
+/// Most rows that are remembered after scrolling off.
 const SCROLLBACK: usize = 10_000;
 
 /// Longest title that is kept, in characters.
@@ -73,11 +73,11 @@ pub enum Colour {
     reason = "a terminal's attributes are switches"
 )]
 pub struct Cell {
-    /// The character with its combining marks; a blank where nothing was written.
+    /// The character with its combining marks; a space if nothing was written.
     pub text: String,
-    /// Colour of the character.
+    /// Foreground colour.
     pub foreground: Colour,
-    /// Colour behind it.
+    /// Background colour.
     pub background: Colour,
     /// Bold.
     pub is_bold: bool,
@@ -87,7 +87,7 @@ pub struct Cell {
     pub is_italic: bool,
     /// Underlined.
     pub is_underlined: bool,
-    /// Foreground and background change places.
+    /// Foreground and background are swapped.
     pub is_inverse: bool,
 }
 
@@ -129,7 +129,7 @@ impl Screen {
             joined.extend(bytes);
             &joined
         };
-        // vte loses characters behind one that is split.
+        // vte loses characters after one that is split.
         let (whole, split) = whole.split_at(whole.len() - characters::unfinished(whole));
         self.held = split.to_vec();
         self.feed_whole(whole);
@@ -185,7 +185,7 @@ impl Screen {
         }
     }
 
-    /// Gives the screen another size.
+    /// Resizes the screen.
     pub fn resize(&mut self, size: Size) {
         let (rows, columns) = cells(size);
         self.emulator.set_size(rows, columns);
@@ -197,7 +197,7 @@ impl Screen {
         Size::new(columns.get(), rows.get())
     }
 
-    /// The rows of the screen, without blanks at their ends.
+    /// The rows of the screen, without trailing spaces.
     pub fn rows(&self) -> Vec<String> {
         let screen = self.emulator.screen();
         let (_, columns) = screen.size();
@@ -205,7 +205,7 @@ impl Screen {
         rows.map(|row| row.trim_end().to_owned()).collect()
     }
 
-    /// The screen as text: its rows without the empty ones at the end.
+    /// The screen as text: its rows without trailing empty ones.
     pub fn text(&self) -> String {
         without_empty_end(self.rows()).join("\n")
     }
@@ -229,8 +229,8 @@ impl Screen {
         lines
     }
 
-    /// What a person would have seen in the end: what scrolled away and the screen; where that is empty
-    /// because a full-screen program took its picture with it, that picture.
+    /// What a person would have seen in the end: what scrolled off, and the screen; if that is
+    /// empty because a full-screen program removed its picture, that picture.
     pub fn final_text(&mut self) -> String {
         let mut lines = self.scrollback();
         lines.extend(self.rows());
@@ -252,7 +252,7 @@ impl Screen {
             .collect()
     }
 
-    /// Scrolls back by so many rows, as far as there are any; 0 is the present.
+    /// Scrolls back by this many rows, as far as there are any; 0 is the present.
     pub fn look_back(&mut self, rows: usize) {
         self.emulator.screen_mut().set_scrollback(rows);
     }
@@ -298,7 +298,7 @@ impl Screen {
         self.used_alternate() || self.moved_cursor()
     }
 
-    /// How the program wants its keys.
+    /// How the program wants its keys encoded.
     pub fn key_modes(&self) -> KeyModes {
         let screen = self.emulator.screen();
         KeyModes {
@@ -309,7 +309,7 @@ impl Screen {
     }
 }
 
-/// Whether output is a picture: the same question as [`Screen::drew`], without keeping a screen.
+/// Whether output is a picture: like [`Screen::drew`], without keeping a screen.
 #[derive(Default)]
 pub(crate) struct Sight {
     parser: vte::Parser,
@@ -317,7 +317,7 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    /// Takes output; says whether any of it so far was a picture.
+    /// Takes output; returns whether any of it so far was a picture.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
         self.parser.advance(&mut self.observer, bytes);
         self.observer.used_alternate || self.observer.moved_cursor

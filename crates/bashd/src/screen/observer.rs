@@ -1,21 +1,21 @@
-//! What the emulator does not tell: that the cursor was moved, which character set holds, which keyboard
-//! protocol the program asked for.
+//! What the emulator does not report: that the cursor was moved, which character set is active,
+//! which keyboard protocol the program asked for.
 
 use vte::{Params, Perform};
 
-/// Depth of the stack of keyboard flags; what is below is forgotten, as terminals do.
+/// Depth of the stack of keyboard flags; lower entries are forgotten, as terminals do.
 const DEEPEST: usize = 16;
 
 /// Why the observer wants the emulator to catch up before it sees more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Letters begin or cease to stand for line drawing characters.
+    /// Letters begin or stop standing for line drawing characters.
     CharacterSet,
-    /// The alternate screen is about to go, and its picture with it.
+    /// The alternate screen is about to disappear, and its picture with it.
     LeavesAlternate,
 }
 
-/// Looks at everything that goes to a screen.
+/// Sees everything that goes to a screen.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
     pub(super) used_alternate: bool,
@@ -36,7 +36,7 @@ impl Observer {
         self.drawing.get(self.shifted).copied().unwrap_or_default()
     }
 
-    /// The flags of the Kitty keyboard protocol; 0 where the program did not ask for it.
+    /// The flags of the Kitty keyboard protocol; 0 if the program did not ask for it.
     pub(super) fn kitty(&self) -> u8 {
         self.kitty.last().copied().unwrap_or_default()
     }
@@ -106,7 +106,7 @@ impl Perform for Observer {
 
     fn csi_dispatch(&mut self, parameters: &Params, intermediates: &[u8], _: bool, action: char) {
         match (intermediates.first(), action) {
-            // Erasing to the end of a line is what coloured line output does as well.
+            // Coloured line output also erases to the end of a line.
             (None, 'A'..='J' | 'L' | 'M' | 'P' | 'S' | 'T' | 'd' | 'e' | 'f' | 'r' | '@' | '`') => {
                 self.moved_cursor = true;
             }

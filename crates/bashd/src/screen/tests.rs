@@ -1,4 +1,4 @@
-//! The screen in its corners, and every key. Recorded programs are in `tests/it/screens.rs`.
+//! Edge cases of the screen, and every key. Recorded programs are in `tests/it/screens.rs`.
 
 use super::keys::{Key, KeyModes, paste};
 use super::*;
@@ -137,7 +137,8 @@ fn the_keyboard_protocol_is_followed() {
     assert!(modes.application_cursor && modes.bracketed_paste);
 }
 
-/// Name; xterm's bytes; in application cursor mode; in Kitty's protocol (flag 1); with all keys (9).
+/// Name; xterm's bytes; in application cursor mode; in Kitty's protocol (flag 1); with all keys
+/// (9).
 #[rustfmt::skip]
 const KEYS: &[(&str, &str, &str, &str, &str)] = &[
     ("a", "a", "a", "a", "\x1b[97u"),

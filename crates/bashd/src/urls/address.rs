@@ -10,7 +10,7 @@ pub struct Address {
     pub scheme: String,
     /// The whole address.
     pub url: String,
-    /// What stands between `//` and the next `/`, `?` or `#`, as written.
+    /// What is between `//` and the next `/`, `?` or `#`, as written.
     pub host: String,
     /// What follows, with its slash, up to `?` or `#`, as written.
     pub path: String,
@@ -27,7 +27,7 @@ pub(super) enum BadPath {
 }
 
 impl Address {
-    /// Takes an address apart.
+    /// Splits an address into its parts.
     pub fn new(scheme: &str, url: &str) -> Self {
         let rest = url.strip_prefix(scheme).unwrap_or(url);
         let rest = rest.strip_prefix("://").unwrap_or(rest);
@@ -48,7 +48,7 @@ impl Address {
         }
     }
 
-    /// A relative path that does not leave its root, from a text that may be percent-encoded.
+    /// A relative path that stays below its root, from a text that may be percent-encoded.
     pub(super) fn relative(text: &str) -> Result<PathBuf, BadPath> {
         let decoded = decoded(text).ok_or(BadPath::Encoding)?.replace('\\', "/");
         if decoded.starts_with('/') || is_drive(&decoded) {
@@ -63,7 +63,7 @@ impl Address {
         Ok(parts.collect())
     }
 
-    /// The words for a bad path, as every scheme says them.
+    /// The message about a bad path, the same for every scheme.
     pub(super) fn bad_path(&self, problem: BadPath) -> String {
         let (scheme, url) = (&self.scheme, &self.url);
         match problem {
@@ -85,7 +85,7 @@ fn is_drive(path: &str) -> bool {
         && matches!(bytes.next(), None | Some(b'/'))
 }
 
-/// The text without its percent signs, if they are right and it has no NUL.
+/// The percent-decoded text, if it is valid and has no NUL.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -104,7 +104,8 @@ pub(super) fn decoded(text: &str) -> Option<String> {
         .filter(|text| !text.contains('\0'))
 }
 
-/// Whether a path stays below its root when links are followed; of what does not exist, as far as it does.
+/// Whether a path stays below its root when links are followed; for a missing path, as far as it
+/// exists.
 pub(super) fn stays_below(root: &Path, path: &Path) -> bool {
     let Ok(real_root) = existing(root) else {
         return false;
@@ -112,7 +113,7 @@ pub(super) fn stays_below(root: &Path, path: &Path) -> bool {
     existing(path).is_ok_and(|real| real.starts_with(&real_root))
 }
 
-/// The path without links; what is missing at its end stays as it is.
+/// The path without links; a missing end stays as it is.
 fn existing(path: &Path) -> std::io::Result<PathBuf> {
     let mut missing = Vec::new();
     let mut present = path;
@@ -124,7 +125,7 @@ fn existing(path: &Path) -> std::io::Result<PathBuf> {
                     .rev()
                     .fold(real, |path, name| path.join(name)));
             }
-            // A link that leads nowhere would be followed by whoever makes what it names.
+            // A dangling link would be followed by the program that creates its target.
             Err(error) if present.is_symlink() => return Err(error),
             Err(error) => {
                 let (Some(parent), Some(name)) = (present.parent(), present.file_name()) else {
@@ -137,7 +138,7 @@ fn existing(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// The names of a directory's entries that end so, without that end, sorted.
+/// The names of a directory's entries with this ending, without the ending, sorted.
 pub(super) fn names(directory: &Path, end: &str) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

@@ -1,4 +1,4 @@
-//! `agent://id`: what an agent wrote. A path or a query into it means the whole file here.
+//! `agent://id`: what an agent wrote. A path or query within it refers to the whole file here.
 
 use super::address::{decoded, listed, names, stays_below};
 use super::{Address, Places, Problem, Resolved, Resolver};

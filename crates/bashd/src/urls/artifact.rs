@@ -6,12 +6,13 @@ use crate::artifact::Store;
 use std::io;
 use std::path::PathBuf;
 
-/// Where stored outputs are found by number.
+/// Finds stored outputs by number.
 pub trait Artifacts {
     /// The numbers that are in use, lowest first.
     fn ids(&self) -> io::Result<Vec<u64>>;
 
-    /// The path of a plain file with all that is kept of one. It is not read here, however large it is.
+    /// The path of a plain file with everything that is kept of one. It is not read here, however
+    /// large it is.
     fn path(&self, id: u64) -> io::Result<PathBuf>;
 }
 

@@ -1,4 +1,4 @@
-//! `local://path`: a place of the agent's own, for files that need not exist yet.
+//! `local://path`: the agent's own place, for files that need not exist yet.
 
 use super::address::stays_below;
 use super::{Address, Places, Problem, Resolved, Resolver};

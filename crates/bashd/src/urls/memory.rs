@@ -1,4 +1,4 @@
-//! `memory://root/path`: a file of what is remembered, or its summary.
+//! `memory://root/path`: a remembered file, or the summary.
 
 use super::address::stays_below;
 use super::{Address, Places, Problem, Resolved, Resolver};

@@ -1,7 +1,7 @@
 //! Internal URLs (`local://notes.md`) become paths: in the command, in variables, in the directory.
 //!
-//! The scan is pure (`scan`); what an address stands for is a resolver's to say, one a scheme, in the
-//! table `RESOLVERS`. Resolving looks at files but makes none: directories for `local://` are made
+//! The scan is pure (`scan`); a resolver per scheme, in the table `RESOLVERS`, says what an address
+//! stands for. Resolving looks at files but creates none: directories for `local://` are created
 //! when the plan is carried out. A new scheme is a file here and a line in the table.
 
 mod address;
@@ -22,7 +22,7 @@ use bashd_script::addresses::{Found, Spelling, addresses};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Every scheme that is looked for, in any profile. One without a resolver can't be used yet.
+/// Every scheme that is looked for, in any profile. One without a resolver cannot be used yet.
 const RESOLVERS: [(&str, Option<&dyn Resolver>); 7] = [
     ("artifact", Some(&artifact::ArtifactResolver)),
     ("local", Some(&local::LocalResolver)),
@@ -33,7 +33,7 @@ const RESOLVERS: [(&str, Option<&dyn Resolver>); 7] = [
     ("plan", None),
 ];
 
-/// Says what the addresses of one scheme stand for.
+/// Resolves the addresses of one scheme.
 pub trait Resolver: Sync {
     /// Finds the path of an address.
     fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem>;
@@ -44,15 +44,15 @@ pub trait Resolver: Sync {
 pub enum Resolved {
     /// A file or directory.
     Path(PathBuf),
-    /// A file that need not exist yet; its directory is made before the command runs.
+    /// A file that need not exist yet; its directory is created before the command runs.
     PathToMake(PathBuf),
-    /// The text as it stands: nothing is set up for the scheme, so it is no address.
+    /// The text as it is: nothing is set up for the scheme, so it is not an address.
     AsWritten,
     /// Something without a path.
     WithoutPath,
 }
 
-/// Why an address can't be used.
+/// Why an address cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// This is the whole reply.
@@ -63,20 +63,20 @@ pub enum Problem {
     NotSetUp,
 }
 
-/// Where the things live that addresses name.
+/// Where the things that addresses name are stored.
 #[derive(Clone, Copy)]
 pub struct Places<'a> {
     /// What is configured.
     pub directories: &'a UrlPlaces,
-    /// Stored outputs, where there are any.
+    /// Stored outputs, if any.
     pub artifacts: Option<&'a dyn Artifacts>,
 }
 
-/// A call whose addresses are paths.
+/// A call in which addresses have become paths.
 pub struct Expanded {
-    /// The request, with the variables and the directory that hold now.
+    /// The request, with its final variables and directory.
     pub request: Request,
-    /// The command, with the text that is run now.
+    /// The command, with the text to run.
     pub command: Command,
     /// Directories that must exist before the command runs.
     pub parents: Vec<PathBuf>,
@@ -126,7 +126,7 @@ pub fn expand(
     expanded
 }
 
-/// What takes the place of what a call said; `None` where it said no address.
+/// What replaces a value of the call; `None` if it contains no address.
 struct Paths {
     to_run: Option<String>,
     leading_cd: Option<LeadingCd>,
@@ -269,7 +269,7 @@ impl Expansion<'_> {
     }
 }
 
-/// Whether the directory of a file that need not exist is made.
+/// Whether the directory of a file that need not exist is created.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parents {
     Make,

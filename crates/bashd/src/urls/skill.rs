@@ -54,8 +54,8 @@ fn known(skills: &Path) -> Vec<String> {
     known
 }
 
-/// The skill of that name, or of what is left of it when colons and what follows them are taken off its
-/// end; with what was taken off (`1-5` of `name:1-5`).
+/// The skill of that name, or of what is left of the name when colons and what follows them are
+/// removed from its end; with what was removed (`1-5` of `name:1-5`).
 fn find<'a>(known: &[String], name: &'a str) -> Option<(&'a str, Option<&'a str>)> {
     let is_known = |name: &str| known.iter().any(|skill| skill == name);
     if is_known(name) {

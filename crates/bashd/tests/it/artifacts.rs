@@ -1,4 +1,5 @@
-//! Stored output of real runs: every byte up to the quota, exact counts beyond it, and replies that never depend on it.
+//! Stored output of real runs: every byte up to the quota, exact counts beyond it, and replies that
+//! never depend on it.
 
 use crate::profile_under_test::{Contract, end, running};
 use bashd::artifact::{Range, Selection, parse_id};
@@ -200,7 +201,7 @@ fn where_nothing_can_be_stored_the_reply_is_the_same_but_for_the_address() {
         let reply = runtime.block_on(contract.run("seq -w 1 10000; exit 3"));
         assert_eq!((reply.exit_code, reply.artifact), (Some(3), None));
         assert!(
-            reply.text.contains("line ends left out here]\n"),
+            reply.text.contains("lines) left out here]\n"),
             "{}",
             reply.text
         );

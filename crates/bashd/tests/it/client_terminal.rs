@@ -1,4 +1,5 @@
-//! Commands in terminals of a client: a client that runs real processes, and is well, slow, deaf or gone.
+//! Commands in terminals of a client: a client that runs real processes, and is well, slow, deaf or
+//! gone.
 
 use crate::client_under_test::{Client, Fault};
 use crate::engine_under_test::engine;

@@ -1,4 +1,5 @@
-//! A client with terminals, for tests: runs real processes, and can be deaf, late, forgetful or gone. No tests here.
+//! A client with terminals, for tests: runs real processes, and can be deaf, late, forgetful or
+//! gone. No tests here.
 
 use bashd::{ClientAnswer, ClientTerminal, NewTerminal, Patience, TerminalExit, TerminalOutput};
 use bashd_testkit::Home;

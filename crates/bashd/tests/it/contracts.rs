@@ -1,4 +1,5 @@
-//! `docs/contracts.md` and `docs/decisions.md` tell the truth: every row names tests, and these exist.
+//! `docs/contracts.md` and `docs/decisions.md` tell the truth: every row names tests, and these
+//! exist.
 
 use bashd_testkit::sources;
 use std::collections::{BTreeMap, BTreeSet};

@@ -39,7 +39,8 @@ pub(crate) fn engine_without_sessions(home: &Home) -> Engine {
 
 /// Runs `script` with separate streams in `cwd`, before any reply mapping.
 ///
-/// The profile is `phoenix` because its document says `bash -c` and it adds nothing to the environment.
+/// The profile is `phoenix` because its document says `bash -c` and it adds nothing to the
+/// environment.
 pub(crate) async fn run_apart(
     engine: &Engine,
     script: String,

@@ -1,7 +1,7 @@
 //! The guard in front of a real engine: what it denies never runs, and the reply says which rule.
 //!
-//! `rm`, `git` and `sudo` are fakes here that leave a sentinel: a guard that fails fails this test, not
-//! the machine.
+//! `rm`, `git` and `sudo` are fakes here that leave a sentinel: a guard that fails fails this test,
+//! not the machine.
 
 use crate::documented::{denied_by, documented, documented_rows};
 use bashd::KeeperSource;

@@ -1,4 +1,5 @@
-//! `harness`, end to end: the cases of its document that speak about processes, streams and the log.
+//! `harness`, end to end: the cases of its document that speak about processes, streams and the
+//! log.
 
 use crate::profile_under_test::{Contract, copy_profile, engine_with_own_profiles, running};
 use bashd::{Call, CancellationToken, Config, Engine, KeeperSource, Reply, Surroundings};

@@ -1,4 +1,5 @@
-//! Strict safe mode in a repository whose own configuration wants to run programs: none of them runs.
+//! Strict safe mode in a repository whose own configuration wants to run programs: none of them
+//! runs.
 
 use bashd::Request;
 use bashd::guard::safe_mode::SafeMode;

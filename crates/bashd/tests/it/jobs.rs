@@ -5,7 +5,7 @@
 //! | `asking` | whether a job waits for input, as far as the kernel tells |
 //! | `crowds` | many jobs and hostile trees: none is lost, none survives its end |
 //! | `delivery` | the end of a job on its way to its owner: once, and again where that failed |
-//! | `faults` | bad directories, lost keepers, clocks, no descriptors: a clear state, nothing hangs |
+//! | `faults` | bad directories, lost keepers, clocks, no descriptors: a clear state, no hang |
 //! | `life` | from start to end: handing over, states, early endings, limits, names |
 //! | `pi_async` | `pi`: async, auto-background, list, poll, cancel |
 //! | `phoenix_background` | the background mode of `phoenix`'s document |

@@ -2,10 +2,10 @@
 //!
 //! | file | shows |
 //! |---|---|
-//! | `artifacts` | stored output: every byte up to the quota, exact counts beyond it, failures that change no reply |
-//! | `client_terminal` | commands in terminals of a client, which may be slow, deaf, forgetful or gone |
+//! | `artifacts` | stored output: every byte within the quota, exact counts beyond it |
+//! | `client_terminal` | commands in terminals of a client that may be slow, deaf or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
-//! | `contracts` | every case id of the profiles' documents has a test that exists; so has every decision |
+//! | `contracts` | every case id of the profiles' documents has a test, and every decision |
 //! | `default_profile` | our own profile: directory, environment, stdin, limits, window |
 //! | `engine_under_test` | (no tests) an engine in a hermetic home, and a run of it with its bytes |
 //! | `faults` | bad input, hostile commands, killed processes, full disks: a clear reply in bounded time, nothing left |
@@ -21,9 +21,9 @@
 //! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
-//! | `pi_urls` | internal URLs on the real engine: paths that bash reads, directories made, refusals |
-//! | `profile_under_test` | (no tests) a profile on the real engine, and what a contract asks of it |
-//! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods, many at once |
+//! | `pi_urls` | internal URLs on the real engine: paths, created directories, refusals |
+//! | `profile_under_test` | (no tests) a profile on the real engine, for contract tests |
+//! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
 //! | `rewriting` | a lifted `cd`, line limits taken over: on data, and against plain bash |
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
@@ -34,7 +34,7 @@
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
 //! | `voice` | `voice`'s document on the real engine, with each shell of its order |
-//! | `warm` | shells that were started ahead: same as new ones, used once, passed over when they don't suit |
+//! | `warm` | shells started ahead: same as new ones, used once, skipped if unsuitable |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(

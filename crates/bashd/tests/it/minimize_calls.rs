@@ -45,7 +45,7 @@ async fn default_and_pi_show_less_and_say_where_the_rest_is() {
             "{profile}: {}",
             reply.text
         );
-        let ends = "[minimized: common beginnings said once]\n[raw output: artifact://0]\n";
+        let ends = "[minimized: common prefixes shown once]\n[raw output: artifact://0]\n";
         assert!(reply.output.ends_with(ends), "{profile}: {}", reply.text);
         assert_eq!(reply.artifact.as_deref(), Some("artifact://0"));
         assert_eq!(reply.output_bytes, raw().len() as u64);

@@ -1,8 +1,9 @@
 //! Real bash is the oracle: stdout, stderr, status and files are those of plain `bash -c`.
 //!
-//! The cases are data, in `tests/cases/oracle/`. Each is run by plain bash and by the library, in the same
-//! directory with the same environment, on separate streams and before any reply mapping. The second test does the
-//! same with a comment at the end that makes the command too long for one argument of `execve`.
+//! The cases are data, in `tests/cases/oracle/`. Each is run by plain bash and by the library, in
+//! the same directory with the same environment, on separate streams and before any reply mapping.
+//! The second test does the same with a comment at the end that makes the command too long for one
+//! argument of `execve`.
 
 use crate::engine_under_test::{Ran, engine, run_apart};
 use bashd::exec::Exit;
@@ -45,7 +46,8 @@ fn corpus() -> Vec<(String, OracleCase)> {
     cases::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/oracle"))
 }
 
-/// Runs each case by plain bash, and what `script_of` makes of it by the library; all must be equal.
+/// Runs each case by plain bash, and what `script_of` makes of it by the library; all must be
+/// equal.
 fn compare_all(cases: &[(String, OracleCase)], script_of: impl Fn(&OracleCase) -> String) {
     let home = Home::new();
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,5 @@
-//! `phoenix`, end to end: the cases of its document that speak about processes. Background has a file of its own.
+//! `phoenix`, end to end: the cases of its document that speak about processes. Background has a
+//! file of its own.
 
 use crate::profile_under_test::{
     Contract, copy_profile, engine_with_own_profiles, process, running,

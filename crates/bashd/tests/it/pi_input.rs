@@ -344,7 +344,10 @@ async fn pi_pty_falls_back_silently() {
     assert_eq!((reply.output.as_str(), reply.exit_code), ("hi\n", Some(0)));
     assert!(!reply.text.contains("pty"), "{}", reply.text);
     // Only as data.
-    assert_eq!(reply.result["details"]["ptyFallback"], "nobody watches");
+    assert_eq!(
+        reply.result["details"]["ptyFallback"],
+        "no user interface is attached"
+    );
     let plain = pi(&home).run("echo hi").await;
     assert_eq!(plain.result["details"].get("ptyFallback"), None);
 }

@@ -1,4 +1,5 @@
-//! `pi`, end to end: what of the output is shown, what is said about the rest, how calls end, live snapshots.
+//! `pi`, end to end: what of the output is shown, what is said about the rest, how calls end, live
+//! snapshots.
 
 use crate::profile_under_test::{Contract, running};
 use bashd::plan::Quota;
@@ -212,7 +213,9 @@ async fn streaming_output_a_head_is_a_setting_with_a_marker_between_the_ends() {
     let engine = showing_of_the_start(&home, 0);
     let reply = Contract::on(&engine, "default").run("seq -w 1 20000").await;
     assert!(
-        reply.output.starts_with("[bashd: 87232 bytes with "),
+        reply
+            .output
+            .starts_with("[bashd: 87232 bytes (14,538 lines) left out"),
         "{}",
         reply.output
     );

@@ -1,4 +1,5 @@
-//! A profile on the real engine in a hermetic home, and what a contract needs to ask of it. No tests here.
+//! A profile on the real engine in a hermetic home, and what a contract needs to ask of it. No
+//! tests here.
 
 use crate::engine_under_test;
 use bashd::KeeperSource;
@@ -136,7 +137,8 @@ pub(crate) fn process(pid: i32) -> Option<Process> {
     all.find(|process| process.pid == pid && process.state != 'Z')
 }
 
-/// Waits until nothing of the test's commands runs. What was in the middle of its exec is seen at a later look.
+/// Waits until nothing of the test's commands runs. What was in the middle of its exec is seen at a
+/// later look.
 pub(crate) fn wait_until_nothing_runs(home: &Home) {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! Commands in a terminal: everything they wrote, hang-up, job control, keys, sizes, floods, many at once.
+//! Commands in a terminal: everything they wrote, hang-up, job control, keys, sizes, floods, many
+//! at once.
 
 use crate::profile_under_test::{Contract, end, running, wait_until_nothing_runs};
 use bashd::KeeperSource;
@@ -280,7 +281,7 @@ async fn a_terminal_that_is_switched_off_is_told() {
     let mut off = Config::new(home.state());
     off.virtual_terminal = false;
     let text = reply_with(off, home.env()).await;
-    let notice = "[bashd: a terminal was asked for, and there is none here: ";
+    let notice = "[bashd: a terminal was requested, but none is available: ";
     assert_eq!(text, format!("none\n{notice}bash.virtualTerminal is off]"));
     let mut env = home.env();
     env.push(("PI_NO_PTY".into(), "1".into()));
@@ -298,7 +299,7 @@ async fn pi_has_a_terminal_only_where_somebody_watches() {
     assert!(!alone.output.contains("terminal"), "{}", alone.output);
     assert!(!alone.text.contains("asked for"), "{}", alone.text);
     let told = |reply: &Reply| reply.result["details"]["ptyFallback"].clone();
-    assert_eq!(told(&alone), "nobody watches");
+    assert_eq!(told(&alone), "no user interface is attached");
     request.ui = true;
     let watched = pi.engine.run(request).await;
     assert!(told(&watched).is_null(), "{watched:?}");

@@ -1,4 +1,5 @@
-//! Rewriting: which commands are touched, on data, and that they still mean what was written, against bash.
+//! Rewriting: which commands are touched, on data, and that they still mean what was written,
+//! against bash.
 
 use crate::engine_under_test::engine_without_sessions as engine;
 use bashd::output::line_limits::LineLimits;
@@ -320,8 +321,9 @@ async fn check_same(home: &Home, engine: &Engine, command: &str) {
     );
 }
 
-/// Commands with and without what is rewritten, none of which writes to stderr past its pipe, or goes on writing,
-/// line by line, to a `head` that has seen enough: whether SIGPIPE meets that is a matter of luck.
+/// Commands with and without what is rewritten, none of which writes to stderr past its pipe, or
+/// goes on writing, line by line, to a `head` that has seen enough: whether SIGPIPE meets that is a
+/// matter of luck.
 fn commands() -> impl Strategy<Value = String> {
     let directory = prop_oneof![
         Just(""),

@@ -1,4 +1,5 @@
-//! Safe mode end to end: the document's cases, and that strict runs what it allows and nothing else.
+//! Safe mode end to end: the document's cases, and that strict runs what it allows and nothing
+//! else.
 //!
 //! Programs are stubs in a search path of their own, which record how they were started.
 

@@ -1,4 +1,5 @@
-//! What the user's rc file sets up is there in shells that never read it; bad rc files harm nothing.
+//! What the user's rc file sets up is there in shells that never read it; bad rc files harm
+//! nothing.
 
 use crate::engine_under_test::{engine, engine_without_sessions};
 use bashd::rc::{Standing, standing};
@@ -155,7 +156,7 @@ async fn a_session_that_begins_anew_since_the_rc_changed_says_so() {
     let reply = pi(&engine, "echo \"[$x]\"; two").await;
     assert_eq!(reply.output, "[]\n2\n");
     let told = reply.session_reset.as_deref();
-    assert_eq!(told, Some("the rc file of its shell changed"));
+    assert_eq!(told, Some("its rc file changed"));
     assert_eq!(pi(&engine, "two").await.session_reset, None);
 }
 

@@ -1,4 +1,5 @@
-//! Cancelling a call at every stage, and dropping its future: whatever the command did, its tree ends.
+//! Cancelling a call at every stage, and dropping its future: whatever the command did, its tree
+//! ends.
 
 use crate::engine_under_test::engine;
 use crate::profile_under_test::{

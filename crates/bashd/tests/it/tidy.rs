@@ -1,4 +1,5 @@
-//! The house rules that a machine can check. Each test names the offenders, and what to do about them.
+//! The house rules that a machine can check. Each test names the offenders, and what to do about
+//! them.
 
 use bashd_testkit::sources::{self, Source};
 use std::collections::BTreeSet;
@@ -266,7 +267,8 @@ fn looks_like_a_path(text: &str) -> bool {
             || places.iter().any(|place| text.starts_with(place)))
 }
 
-/// Whether a path exists from the root, or from one of the crates, as documents of that crate write it.
+/// Whether a path exists from the root, or from one of the crates, as documents of that crate write
+/// it.
 fn exists(path: &str) -> bool {
     let root = sources::root();
     let places = [

@@ -1,6 +1,8 @@
-//! `voice`, end to end: the cases of its document that speak about processes, with each shell of its order.
+//! `voice`, end to end: the cases of its document that speak about processes, with each shell of
+//! its order.
 //!
-//! What is only about texts is held beside the code that writes them. Safe mode comes with the guards.
+//! What is only about texts is held beside the code that writes them. Safe mode comes with the
+//! guards.
 
 use crate::profile_under_test::{
     Contract, copy_profile, end, engine_with_own_profiles, process, running,

@@ -326,7 +326,8 @@ fn long_scripts_of_many_lines_run_in_a_started_shell() {
     assert_eq!(warm, names);
 }
 
-/// Scripts with more bytes or more operators than the parsers are asked about, and what comes at their ends.
+/// Scripts with more bytes or more operators than the parsers are asked about, and what comes at
+/// their ends.
 fn many_lines() -> Vec<(&'static str, String)> {
     let lines =
         |count, line: fn(usize) -> String| (0..count).map(line).collect::<Vec<_>>().concat();
@@ -401,7 +402,8 @@ fn oracle_cases(filter: impl Fn(&OracleCase) -> bool) -> Vec<(String, OracleCase
         .collect()
 }
 
-/// Runs scripts, each with a shell that waits, and compares them with plain bash. Tells which of them used that shell.
+/// Runs scripts, each with a shell that waits, and compares them with plain bash. Tells which of
+/// them used that shell.
 fn run_as_under_plain_bash(cases: &[(String, OracleCase)]) -> Vec<&str> {
     let home = Home::new();
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,5 @@
-//! Every way to leave: the terminal is as it was. (A panic is shown beside `Taken`, which answers it.)
+//! Every way to leave: the terminal is as it was. (A panic is shown beside `Taken`, which answers
+//! it.)
 
 use super::tmux::Tmux;
 use bashd_testkit::Home;

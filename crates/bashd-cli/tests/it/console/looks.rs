@@ -1,4 +1,5 @@
-//! How the console looks: at other sizes, without colours, through another terminal, and in its document.
+//! How the console looks: at other sizes, without colours, through another terminal, and in its
+//! document.
 
 use super::tmux::Tmux;
 use bashd_testkit::{Home, loudly};

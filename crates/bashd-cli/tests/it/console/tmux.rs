@@ -92,7 +92,8 @@ impl<'home> Tmux<'home> {
         self.keys(&["Enter"]);
     }
 
-    /// Gives the console a command once it takes one: what is seen of the last one's output is not yet its end.
+    /// Gives the console a command once it takes one: what is seen of the last one's output is not
+    /// yet its end.
     pub(super) fn command(&self, text: &str) {
         self.until("[ready]");
         self.line(text);
@@ -141,8 +142,8 @@ impl<'home> Tmux<'home> {
 
     /// The shell is back, on the normal screen, and shows what is typed.
     pub(super) fn is_given_back(&self) {
-        // What stood there before may be another prompt; and one that the shell wrote before the guardian of a killed
-        // console took the alternate screen away is gone with that.
+        // What stood there before may be another prompt; and one that the shell wrote before the
+        // guardian of a killed console took the alternate screen away is gone with that.
         self.until_that("a prompt", |shown| {
             let is_asking = shown.trim_end().ends_with("shell>");
             if !is_asking {

@@ -1,4 +1,5 @@
-//! The configurations of `docs/mcp.md`: each starts a server by exactly the command line that it holds.
+//! The configurations of `docs/mcp.md`: each starts a server by exactly the command line that it
+//! holds.
 
 use super::client::Client;
 use super::peers::{in_home, output, python};
@@ -20,7 +21,8 @@ const FILES: [(&str, &str); 6] = [
     ("Gemini CLI", "mcpServers"),
 ];
 
-/// The clients that add a server by themselves, and what stands between its name and its command line.
+/// The clients that add a server by themselves, and what stands between its name and its command
+/// line.
 const COMMANDS: [(&str, &str); 3] = [
     ("claude mcp add bashd", " -- "),
     ("codex mcp add bashd", " -- "),

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Memory that a server may have used at most, whatever its client did: its limit for what is in the
-/// works, and itself.
+/// Memory that a server may have used at most, whatever its client did: its limit for what is in
+/// the works, and itself.
 const MEMORY: u64 = 192 * 1024;
 
 /// The most memory that a process ever had, in KiB.

@@ -1,7 +1,7 @@
 //! Clients that nobody here wrote: the official SDKs, the inspector, the conformance suite.
 //!
-//! `tests/peers/install` puts them into the target directory; `./test` calls it. Without them these tests say
-//! so, and show nothing.
+//! `tests/peers/install` puts them into the target directory; `./test` calls it. Without them these
+//! tests say so, and show nothing.
 
 use super::http::Server;
 use bashd_testkit::{Home, loudly, repeat};

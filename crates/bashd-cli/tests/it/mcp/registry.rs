@@ -9,7 +9,8 @@ const README: &str = include_str!("../../../../../README.md");
 const REQUIRED: [&str; 3] = ["name", "description", "version"];
 const OF_PACKAGE: [&str; 3] = ["registryType", "identifier", "transport"];
 
-/// Everything that the schema of 2025-12-11 knows of a page and of a package; a package may have nothing else.
+/// Everything that the schema of 2025-12-11 knows of a page and of a package; a package may have
+/// nothing else.
 const KNOWN: [&str; 11] = [
     "$schema",
     "_meta",
@@ -60,8 +61,8 @@ fn the_registrys_page_says_what_is_true() {
         assert_eq!(package["transport"]["type"], "stdio");
         assert_eq!(package["packageArguments"][0]["value"], "mcp");
     }
-    // By this the registry knows that whoever publishes the package also wrote the page. It looks at what
-    // crates.io shows, which has no comments.
+    // By this the registry knows that whoever publishes the package also wrote the page. It looks
+    // at what crates.io shows, which has no comments.
     let mark = format!("mcp-name: {}", text(&page, "name"));
     let mut shown = README.split("<!--").enumerate().map(|(number, part)| {
         let after = part.split_once("-->").map(|(_, after)| after);

@@ -1,16 +1,17 @@
-//! What the next call of a session needs, made while nobody waits for it.
+//! What the next call of a session needs, prepared while nobody waits for it.
 //!
-//! bash reads its script byte by byte, and for the line of a call that takes longer than a short call
-//! itself. So the line of the next call is written when the last one is over, all but its end: the shell
-//! has read it when the call comes, and waits for the newline. It names descriptors whose numbers are
-//! known ahead: pipes that are there already, and a file into which the call's text is put. Until then the
-//! file is empty: a line that comes to its end without a call reads no text, and ends the shell.
+//! bash reads its script byte by byte, and for the line of a call that takes longer than a short
+//! call itself. So the line of the next call is written, all but its end, when the last one is
+//! over: when the call comes, the shell has read the line and waits for the newline. The line names
+//! descriptors whose numbers are known ahead: pipes that already exist, and a file into which the
+//! call's text is put. Until then the file is empty: a line that is completed without a call reads
+//! no text, and ends the shell.
 //!
-//! The engine is told as well, and has the spool's descriptors before it sends the call, which then begins
-//! without another word.
+//! The engine is told as well, and has the spool's descriptors before it sends the call, which then
+//! begins without another message.
 //!
-//! A call that is not like the last one can't use the line. It has it run with an empty text, into
-//! pipes that nobody reads, and comes with a line of its own.
+//! A call unlike the last one cannot use the line. It runs the line with an empty text, into pipes
+//! that nobody reads, and brings its own line.
 
 use super::driver::{self, Descriptors, Directory, Mark};
 use super::shell::SessionShell;
@@ -66,7 +67,7 @@ impl Pipes {
     }
 }
 
-/// A call for which everything but its text is there.
+/// A call for which everything but its text is ready.
 struct Ahead {
     form: Form,
     mark: Mark,
@@ -79,7 +80,7 @@ struct Ahead {
     is_told: bool,
 }
 
-/// A call that its shell has begun with.
+/// A call that the shell has begun.
 pub(super) struct Begun {
     pub(super) mark: Mark,
     pub(super) pipes: Pipes,
@@ -87,7 +88,8 @@ pub(super) struct Begun {
     pub(super) text: Text,
     /// What it does before that, where this is its first call.
     pub(super) opening: Option<OwnedFd>,
-    /// Text and pipes of a line that was passed over: the shell still opens them, and nobody reads them.
+    /// Text and pipes of a line that was skipped: the shell still opens them, and nobody reads
+    /// them.
     pub(super) unused: Option<(Text, Pipes)>,
     /// Where the shell was before.
     pub(super) directory: Option<Vec<u8>>,
@@ -95,7 +97,7 @@ pub(super) struct Begun {
     pub(super) is_told: bool,
 }
 
-/// The shell, and what is there for its next call.
+/// The shell, and what is ready for its next call.
 pub(super) struct Place {
     pub(super) shell: SessionShell,
     /// A spool that was opened for the first call.
@@ -114,8 +116,8 @@ impl Place {
         }
     }
 
-    /// Gets ready for a call like the last one, which is over, if it reads nothing, and has `tell` tell of it. Where that fails, the
-    /// call itself finds out why.
+    /// Prepares for a call like the last one, which is over, if it reads nothing, and calls `tell`
+    /// to announce it. If that fails, the call itself finds out why.
     pub(super) fn prepare(
         &mut self,
         last: Form,
@@ -157,7 +159,7 @@ impl Place {
         })
     }
 
-    /// Has the shell begin with a call.
+    /// Has the shell begin a call.
     pub(super) fn begin(
         &mut self,
         form: Form,

@@ -19,7 +19,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// When a call is looked at first to see whether its shell went back to its script unheard.
+/// When a call is first checked for a shell that went back to its script without a report.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 
 /// The longest time between two such looks.
@@ -48,29 +48,29 @@ pub(super) struct Current {
     heard: Vec<u8>,
     /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
     open: Vec<OwnedFd>,
-    /// The same, of a line that was passed over.
+    /// Likewise, for a line that was skipped.
     unused: Option<(Text, Pipes)>,
     /// Whether the engine knows that it has begun.
     pub(super) is_told: bool,
-    /// Whether the engine is to hear of what is prepared after it.
+    /// Whether the engine should hear of what is prepared after this call.
     pub(super) tells_ahead: bool,
     next_look: Instant,
     pause: Duration,
 }
 
 impl Current {
-    /// Has the shell begin with a call.
+    /// Has the shell begin a call.
     pub(super) fn begin(
         keeper: &mut Keeper,
         place: &mut Place,
         scope: Scope,
         frame: Frame,
     ) -> Result<Self, Failed> {
-        let message: Call = frame.body().map_err(failed("understand the call"))?;
+        let message: Call = frame.body().map_err(failed("decode the call"))?;
         let storage = keeper
             .storage
             .clone()
-            .ok_or_else(|| missing("where output is kept"))?;
+            .ok_or_else(|| missing("the output directory"))?;
         let form = message.form;
         let stdin = frame.fds.first().filter(|_| form.stdin);
         let begun = Instant::now();
@@ -84,7 +84,7 @@ impl Current {
             is_told,
         } = place
             .begin(form, &message.text, stdin, &storage.runs)
-            .map_err(failed("speak to the shell"))?;
+            .map_err(failed("write to the shell"))?;
         let (pumps, report, theirs) = pipes.into_parts();
         let shell = Shell {
             pid: place.shell.pid,
@@ -118,7 +118,7 @@ impl Current {
         self.mark.number
     }
 
-    /// The pipe on which the shell reports, while that is waited for.
+    /// The pipe on which the shell reports, while the report is awaited.
     pub(super) fn report(&self) -> Option<BorrowedFd<'_>> {
         self.is_waited_for().then(|| self.report.as_fd())
     }
@@ -127,7 +127,7 @@ impl Current {
         self.run.phase == Phase::Running && self.run.exit.is_none()
     }
 
-    /// When the shell is to be looked at.
+    /// When the shell should be checked.
     pub(super) fn next_moment(&self, now: Instant) -> Option<Instant> {
         let look = self.is_waited_for().then_some(self.next_look);
         [self.run.next_moment(now), look]
@@ -136,7 +136,7 @@ impl Current {
             .min()
     }
 
-    /// Hears what the shell says about the call.
+    /// Reads what the shell reports about the call.
     pub(super) fn hear(&mut self, shell: &mut SessionShell, now: Instant) {
         if !self.is_waited_for() {
             return;
@@ -154,7 +154,7 @@ impl Current {
         }
     }
 
-    /// Looks whether the shell went back to its script without a report, if it is time.
+    /// Checks, if it is time, whether the shell went back to its script without a report.
     pub(super) fn look(&mut self, shell: &mut SessionShell, now: Instant) {
         if !self.is_waited_for() || now < self.next_look {
             return;
@@ -174,16 +174,16 @@ impl Current {
         self.next_look = now + self.pause;
     }
 
-    /// Whether the shell never came to this call, so that another one may run it. Not for a shell's first call: whatever
-    /// kept it from that is likely to keep the next one from it.
+    /// Whether the shell never reached this call, so another shell may run it. Not for a shell's
+    /// first call: whatever stopped it is likely to stop the next one too.
     pub(super) fn is_unread(&self) -> bool {
         let is_free = self.run.phase == Phase::Running && self.run.custody != Custody::Detached;
         is_free && self.mark.number > 1 && !self.text.was_read()
     }
 
-    /// Why the session ends with a shell that ended so.
+    /// Why the session ends with a shell that ended this way.
     pub(super) fn reset_after(&self, exit: Exit) -> Reset {
-        // A shell that was ended with its call has its reason already.
+        // A shell that was ended with its call already has its reason.
         self.run.reset.unwrap_or(exit.into())
     }
 
@@ -193,7 +193,7 @@ impl Current {
         self.let_go();
     }
 
-    /// The command is over; the shell goes on.
+    /// The command is over; the shell lives on.
     fn is_done(&mut self, exit: Exit, shell: &SessionShell) {
         self.run.exit = Some(exit);
         self.run.scope.spared_shell = Some(shell.pid);
@@ -224,7 +224,7 @@ impl Current {
     }
 }
 
-/// Where a session is between two calls, for the shell that comes after this one.
+/// Where a session is between two calls, for the shell that replaces this one.
 pub(super) struct Whereabouts {
     /// Where it was before the last call, if it returns there.
     before: Option<PathBuf>,
@@ -251,7 +251,7 @@ impl Whereabouts {
                 let before = call.run.directory.clone().map(OsString::from_vec);
                 self.before = before.map(PathBuf::from);
             }
-            // The shell may have been on its way back: it was where it was before.
+            // The shell may have been on its way back: then it is where it was before.
             (Directory::Returns, Directory::Returns) => {}
         }
         self.directory = directory;

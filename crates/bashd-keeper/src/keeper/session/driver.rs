@@ -1,19 +1,19 @@
-//! The line by which a session's shell runs one call, and the frame by which it reports. Pure.
+//! The line with which a session's shell runs one call, and the frame with which it reports. Pure.
 //!
 //! bash reads a private pipe as its script, so that its own reader loop is the driver: `break`,
-//! `return`, syntax errors and unterminated quotes end a call and nothing else. The line is a *flat*
-//! list: inside `if … fi` an unterminated quote would end the reader as well. Nothing is inherited:
-//! text, input, output and report are opened by path, in this line only. The loader fails closed: what
-//! can't be read ends the shell, and since each call has a variable of its own, which must be set, an
-//! old text is never evaluated again; an empty `eval` goes before, so that a shell without that ends before it has read
-//! anything. The variables' names are nobody's guess: a script has names of its own. Backslashes keep aliases out,
-//! `builtin` functions.
+//! `return`, syntax errors and unterminated quotes end a call and nothing else. The line is a
+//! *flat* list: inside `if … fi` an unterminated quote would end the reader as well. Nothing is
+//! inherited: text, input, output and report are opened by path, in this line only. The loader
+//! fails closed: text that cannot be read ends the shell, and since each call has its own variable,
+//! which must be set, an old text is never evaluated again. An empty `eval` comes first, so a shell
+//! without `eval` ends before it has read anything. The variables' names cannot be guessed, so they
+//! never clash with a script's own. Backslashes keep aliases out, `builtin` functions.
 //!
 //! bash reads a pipe byte by byte: each character of the line costs a system call.
 
 use std::fmt::Write;
 
-/// Status with which a shell ends that can't read what it should run.
+/// Exit status of a shell that cannot read what it should run.
 pub(super) const UNREADABLE: i32 = 125;
 
 /// The descriptors of one call, by number in this keeper.
@@ -22,12 +22,12 @@ pub(super) struct Descriptors {
     pub(super) text: i32,
     pub(super) stdin: Option<i32>,
     pub(super) out: i32,
-    /// stderr, where it is apart.
+    /// stderr, if it is separate.
     pub(super) err: Option<i32>,
     pub(super) report: i32,
 }
 
-/// What tells the reports of two calls apart.
+/// Distinguishes the reports of two calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) number: u64,
@@ -54,7 +54,7 @@ fn path(keeper: i32, fd: i32) -> String {
     format!("/proc/{keeper}/fd/{fd}")
 }
 
-/// What the names of a call's variables end with.
+/// The suffix of the names of a call's variables.
 fn suffix(mark: Mark) -> String {
     format!("{:x}", mark.nonce & 0xffff_ffff)
 }
@@ -73,8 +73,8 @@ pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: Directo
     line_behind(&load, keeper, fds, mark, directory)
 }
 
-/// The line for a shell's first call, and the script that it begins with: what the shell does before, and the
-/// call's loading. bash reads a file at once.
+/// The line for a shell's first call, and the script that it begins with: the shell's setup, and
+/// the code that loads the call. bash reads a file in one go.
 pub(super) fn first_line(
     opening: &[u8],
     keeper: i32,
@@ -91,7 +91,7 @@ pub(super) fn first_line(
     (script, line)
 }
 
-/// The line for one call behind what loads its text.
+/// The line for one call, after the part that loads its text.
 fn line_behind(
     load: &str,
     keeper: i32,
@@ -134,13 +134,13 @@ pub(super) enum Report {
     Unfinished,
     /// The call ended with this status.
     Status(i32),
-    /// Not what this call's shell would say: nothing of it can be trusted.
+    /// Not what this call's shell would say: none of it can be trusted.
     Broken,
 }
 
 /// Reads a report: exactly one frame with this call's mark.
 pub(super) fn read_report(bytes: &[u8], mark: Mark) -> Report {
-    /// A status, a number and a nonce are shorter.
+    /// A status, a number and a nonce are shorter than this.
     const LONGEST: usize = 64;
     let Some(frame) = bytes.strip_suffix(b"\n") else {
         return if bytes.len() < LONGEST && !bytes.contains(&b'\n') {

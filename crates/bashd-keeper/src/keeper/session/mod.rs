@@ -1,15 +1,15 @@
 //! A session: one shell that lives from call to call, and its keeper.
 //!
-//! `shell` starts it, `driver` has the line by which it runs a call and the frame by which it reports,
-//! `call` is one call, `ahead` what the next one finds ready. Which bytes belong to which call is a fact
-//! of the kernel: every call has pipes of its own, and what a call left running keeps writing to *its*
-//! pipes, which this keeper goes on reading.
+//! `shell` starts it, `driver` has the line that runs a call and the frame that reports its end,
+//! `call` is one call, `ahead` prepares the next one. The kernel decides which bytes belong to
+//! which call: every call has its own pipes, and what a call left running keeps writing to *its*
+//! pipes, which this keeper keeps reading.
 //!
-//! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell and
-//! everything born since the call began; what earlier calls left running stays. A call may also become a
-//! job, and then takes the shell along: the engine opens another, and the shell ends with the call. A session whose shell
-//! is gone is over: the engine is told why, opens another, and this keeper stays for as long as anything
-//! of its tree lives.
+//! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell
+//! and everything born since the call began; what earlier calls left running stays. A call may also
+//! become a job, and then takes the shell along: the engine opens another, and the shell ends with
+//! the call. A session whose shell is gone is over: the engine is told why, opens another, and this
+//! keeper stays for as long as anything of its tree lives.
 
 mod ahead;
 mod call;
@@ -36,21 +36,21 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// How long a shell whose script came to its end may take to exit.
+/// How long a shell may take to exit after the end of its script.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// How long the shell's next call is not prepared: whoever waits for the report goes first, where there is one
-/// core for both.
+/// How long to wait before preparing the shell's next call: on a single core, whoever waits for the
+/// report goes first.
 const BEFORE_PREPARING: Duration = Duration::from_micros(200);
 
-/// Large spools that are held for an engine that still reads them.
+/// How many large spools are held for an engine that still reads them.
 const MOST_LINGERING: usize = 4;
 
 /// Opens a session, and lives until nothing of it is left.
 pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
     let message: Open = frame.body()?;
     let Some(storage) = &keeper.storage else {
-        return keeper.fail("learn where output is kept", None);
+        return keeper.fail("find the output directory in the message", None);
     };
     let Some(cwd) = frame.fds.first() else {
         return keeper.fail("find the working directory in the message", None);
@@ -94,7 +94,7 @@ struct Session {
     place: Place,
     life: Life,
     current: Option<Current>,
-    /// Calls that were reported, and whose output still grows or is still read.
+    /// Calls that were reported, and whose output still grows or is still being read.
     earlier: Vec<(u64, Run)>,
     /// The number of the last call.
     last: u64,
@@ -106,9 +106,9 @@ struct Session {
     /// Whether a call left something running.
     has_survivors: bool,
     tree_is_empty: bool,
-    /// What the next call will probably be like, and when to get ready for it.
+    /// What the next call will probably look like, and when to prepare for it.
     to_prepare: Option<(Form, Instant)>,
-    /// Whether the engine is to hear of it.
+    /// Whether the engine should hear of it.
     tells_ahead: bool,
 }
 
@@ -212,7 +212,7 @@ impl Session {
         })
     }
 
-    /// Collects dead children, and sees whether the shell is one of them.
+    /// Reaps dead children, and checks whether the shell is one of them.
     fn collect(&mut self, keeper: &mut Keeper, now: Instant) {
         if let Some(current) = &mut self.current {
             current.run.collect(now);
@@ -241,7 +241,7 @@ impl Session {
         }
     }
 
-    /// Tells the engine that no call will be run any more; what it has sent meanwhile is not read.
+    /// Tells the engine that no more calls will run; what it has sent meanwhile is not read.
     fn say_gone(keeper: &mut Keeper, reset: Reset) {
         if let Some(link) = keeper.link.take() {
             let _ = protocol::send(&link, &Gone { reset }, &[]);
@@ -259,7 +259,7 @@ impl Session {
         }
     }
 
-    /// Hears the engine, or that it is gone.
+    /// Reads the engine's messages, or learns that it is gone.
     fn listen(&mut self, keeper: &mut Keeper, engine_died: bool, now: Instant) {
         let mut is_gone = engine_died;
         while let Some(link) = &keeper.link {
@@ -303,7 +303,7 @@ impl Session {
                 current.run.announce(&frame);
             }
         } else if frame.is::<Release>() {
-            // Of the call that was reported last, if something still writes to its pipes.
+            // The call that was reported last, if something still writes to its pipes.
             let last = self.earlier.last_mut();
             if let (Some((number, run)), Ok(release)) = (last, frame.body())
                 && *number == self.last
@@ -351,7 +351,8 @@ impl Session {
                 }
                 self.current = Some(current);
             }
-            // The shell is about to end, and nothing ran: the engine hears so when it is collected.
+            // The shell is about to end, and nothing ran: the engine learns this when the shell is
+            // reaped.
             Err(Failed { errno, .. }) if errno == libc::EPIPE => self.place.shell.kill(),
             Err(failed) => {
                 let _ = keeper.tell_failure(&failed);
@@ -359,7 +360,7 @@ impl Session {
         }
     }
 
-    /// Ends the shell: its script is over.
+    /// Ends the shell by closing its script.
     fn close(&mut self, now: Instant) {
         if self.life == Life::Ready {
             self.place.shell.close();
@@ -427,7 +428,7 @@ impl Session {
         self.tells_ahead = tells_ahead;
     }
 
-    /// Gets ready for the next call, if it is time and none has come.
+    /// Prepares for the next call, if it is time and none has come.
     fn prepare_if_due(&mut self, keeper: &Keeper, now: Instant) {
         let due = self.to_prepare.take_if(|(_, due)| now >= *due);
         if let (Some((form, _)), Life::Ready, Some(storage)) = (due, self.life, &keeper.storage) {
@@ -442,7 +443,7 @@ impl Session {
         }
     }
 
-    /// Lets go of calls whose output has ended and is no longer read.
+    /// Drops calls whose output has ended and is no longer read.
     fn forget_what_is_over(&mut self, now: Instant) {
         let mut lingering = 0;
         let mut kept = Vec::new();

@@ -17,11 +17,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Where the shell finds its script at first: the one descriptor that it inherits.
+/// Where the shell first finds its script: the one descriptor that it inherits.
 const SCRIPT: &str = "/dev/fd/3";
 
-/// Directory, beside that of the runs, with a link by which the script has the name `bash`: that is then
-/// `$0`, and what error messages begin with.
+/// A directory beside the runs, with a link that names the script `bash`: this becomes `$0`, and
+/// begins error messages.
 const NAMES: &str = "shells";
 
 /// A session's shell.
@@ -31,13 +31,13 @@ pub(super) struct SessionShell {
     script: Option<OwnedFd>,
     /// What the pipe is called in `/proc`.
     link: String,
-    /// What it and its commands may use up, where that is limited.
+    /// Resource limits of the shell and its commands, if any.
     pub(super) restrained: Option<Rc<Restrained>>,
     /// Where it goes before its first call.
     home: Vec<u8>,
     /// What it does before its first call, until that comes.
     opening: Option<Vec<u8>>,
-    /// The children of this process, and those of the shell, where the kernel lists them.
+    /// The children of this process and of the shell, if the kernel lists them.
     children: Option<(ChildList, ChildList)>,
 }
 
@@ -48,7 +48,7 @@ impl SessionShell {
             .map_err(|e| failed("open a pipe")(e.into()))?;
         rustix::io::ioctl_fionbio(&write, true).map_err(|e| failed("open a pipe")(e.into()))?;
         let inode = rustix::fs::fstat(&write)
-            .map_err(|e| failed("look at a pipe")(e.into()))?
+            .map_err(|e| failed("inspect a pipe")(e.into()))?
             .st_ino;
         let null = open_null().map_err(failed("open /dev/null"))?;
         let program =
@@ -85,12 +85,12 @@ impl SessionShell {
         })
     }
 
-    /// What the shell does before its first call; nothing for the next.
+    /// What the shell does before its first call; nothing before later ones.
     pub(super) fn take_opening(&mut self) -> Option<Vec<u8>> {
         self.opening.take()
     }
 
-    /// Gives the shell a line. It waits for one, so that there is room for it.
+    /// Gives the shell a line. The shell waits for one, so there is room for it.
     pub(super) fn say(&self, line: &[u8]) -> io::Result<()> {
         let script = self.script.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
         match rustix::io::write(script, line)? {
@@ -99,7 +99,8 @@ impl SessionShell {
         }
     }
 
-    /// Where the shell is before the call of this number; it may not have gone to the first one's yet.
+    /// Where the shell is before the call of this number; before the first one it may not have
+    /// arrived yet.
     pub(super) fn directory_before(&self, call: u64) -> Option<Vec<u8>> {
         if call == 1 {
             return Some(self.home.clone());
@@ -109,10 +110,11 @@ impl SessionShell {
         Some(directory.into_os_string().into_vec())
     }
 
-    /// Whether the shell is all that lives below this process. `false` also where the kernel does not tell.
+    /// Whether the shell is the only process below this one. `false` also if the kernel does not
+    /// say.
     pub(super) fn is_alone(&self) -> bool {
         let lists = self.children.as_ref();
-        // In this order: what loses its parent moves from the shell's side to ours.
+        // In this order: an orphan moves from the shell's side to ours.
         lists.is_some_and(|(ours, its)| its.is(&[]) && ours.is(&[self.pid]))
     }
 
@@ -127,7 +129,7 @@ impl SessionShell {
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);
     }
 
-    /// Whether the shell waits for its next line. `false` also where the kernel does not tell.
+    /// Whether the shell waits for its next line. `false` also if the kernel does not say.
     pub(super) fn waits_for_a_line(&self) -> bool {
         let Some(script) = &self.script else {
             return false;
@@ -159,7 +161,7 @@ fn open_null() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
 }
 
-/// The directory in which the script is called `bash`, made anew if somebody removed it.
+/// The directory in which the script is called `bash`, recreated if somebody removed it.
 fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
     let names = runs.parent().unwrap_or(runs).join(NAMES);
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -175,8 +177,8 @@ fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(&names, flags, Mode::empty())?)
 }
 
-/// What the shell does before its first call: it lets go of the descriptor that it inherited, goes to
-/// the session's directory, and takes over the snapshot.
+/// What the shell does before its first call: it closes the descriptor that it inherited, changes
+/// to the session's directory, and loads the snapshot.
 fn opening(directory: &[u8], snapshot: Option<&Path>) -> Vec<u8> {
     let mut line = b"exec 3<&-;cd -- ".to_vec();
     quote(&mut line, directory);

@@ -1,18 +1,19 @@
 //! The text of a call, as its shell reads it, and whether it did.
 //!
-//! A shell may end, or go deaf, between two calls in a way that shows only when the next line has come: `exit` in
-//! a trap, `set -t`, a builtin of the driver's that was switched off. What it ends with is then no answer to the
-//! call, of which it has read nothing. Reading a file sets its time of access, which tells the two apart.
+//! A shell may end, or stop reading, between two calls in a way that shows only when the next line
+//! comes: `exit` in a trap, `set -t`, a disabled builtin that the driver needs. The status it ends
+//! with is then not an answer to the call, since it has read none of it. Reading a file sets its
+//! access time, which tells the two cases apart.
 
 use crate::keeper::protocol;
 use rustix::fs::{FallocateFlags, Timespec, Timestamps, UTIME_OMIT};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Bytes of a text for which memory is set aside.
+/// Bytes of text for which memory is reserved.
 const ROOM: u64 = 4096;
 
-/// A time of access that no reader leaves.
+/// An access time that no reader leaves.
 const NEVER: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
@@ -24,17 +25,17 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// One that is to be filled later.
+    /// A text to be filled later.
     pub(super) fn empty() -> io::Result<Self> {
         let file = protocol::empty_memory_file()?;
-        // Its memory is there when the text comes, and it is as empty as before.
+        // Its memory is there when the text comes, and it is empty again.
         let _ = rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, ROOM);
         let text = Self { file };
         text.forget_readers();
         Ok(text)
     }
 
-    /// One that is there at once.
+    /// A text that is there at once.
     pub(super) fn new(bytes: &[u8]) -> io::Result<Self> {
         let text = Self::empty()?;
         text.fill(bytes)?;
@@ -46,12 +47,12 @@ impl Text {
         protocol::fill_memory_file(&self.file, bytes)
     }
 
-    /// Whether somebody has read of it; `true` also where the kernel does not tell.
+    /// Whether somebody has read it; `true` also if the kernel does not say.
     pub(super) fn was_read(&self) -> bool {
         if !self.is_untouched() {
             return true;
         }
-        // Only where our own reading shows does it mean something that nobody else's did.
+        // That no reading shows means something only if our own reading would show.
         let _ = rustix::io::pread(&self.file, &mut [0; 1], 0);
         let is_told_by_the_kernel = !self.is_untouched();
         self.forget_readers();
@@ -63,7 +64,7 @@ impl Text {
             .is_ok_and(|stat| (stat.st_atime, stat.st_atime_nsec) == (0, 0))
     }
 
-    /// Sets the time of access. Where that fails, the text counts as read.
+    /// Sets the access time. If that fails, the text counts as read.
     fn forget_readers(&self) {
         let times = Timestamps {
             last_access: NEVER,

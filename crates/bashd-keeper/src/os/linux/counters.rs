@@ -1,8 +1,8 @@
 //! The counters of a spool: one page that keeper and readers share.
 //!
 //! One writer (the keeper), any number of readers. The memfd behind the page also holds, after it,
-//! the bytes kept in memory when the disk fails and the line index; both are reached by
-//! `pread`/`pwrite`, so that only this page is mapped.
+//! the bytes kept in memory when the disk fails and the line index; both are accessed by
+//! `pread`/`pwrite`, so only this page is mapped.
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -18,17 +18,17 @@ pub const PAGE_BYTES: usize = 4096;
 /// The counters, at fixed places in the page.
 #[repr(C)]
 pub struct Counters {
-    /// Bytes that the stream had so far; stored after the bytes themselves are.
+    /// Bytes in the stream so far; stored after the bytes themselves.
     pub total: AtomicU64,
     /// Newlines among them.
     pub lines: AtomicU64,
     /// Oldest stream offset that the ring still holds; moves before bytes are overwritten.
     pub tail_start: AtomicU64,
-    /// Stream offset from which on nothing was written to disk; `u64::MAX` while the disk is fine.
+    /// Stream offset from which nothing was written to disk; `u64::MAX` while the disk is fine.
     pub disk_end: AtomicU64,
     /// Oldest stream offset that the memory tail holds; moves before bytes are overwritten.
     pub memory_start: AtomicU64,
-    /// The error that stopped the writing, as errno; 0 when none did.
+    /// The error that stopped writing, as errno; 0 if none did.
     pub errno: AtomicU64,
     /// Capacity of the head file.
     pub head_capacity: AtomicU64,
@@ -36,7 +36,7 @@ pub struct Counters {
     pub ring_capacity: AtomicU64,
 }
 
-/// What a page says that can't be mapped: that nothing was stored.
+/// Stands in for a page that cannot be mapped: it says that nothing was stored.
 static NOTHING: Counters = Counters {
     total: AtomicU64::new(0),
     lines: AtomicU64::new(0),
@@ -48,8 +48,8 @@ static NOTHING: Counters = Counters {
     ring_capacity: AtomicU64::new(0),
 };
 
-/// The page and the memfd behind it. Most commands write little or nothing, so that a reader's is
-/// mapped when it is looked at.
+/// The page and the memfd behind it. Most commands write little or nothing, so a reader maps the
+/// page only when it looks at it.
 pub struct CounterPage {
     fd: OwnedFd,
     mapped: OnceLock<Mapped>,
@@ -61,7 +61,7 @@ impl CounterPage {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let fd = rustix::fs::memfd_create(c"bashd-spool", flags)?;
         rustix::fs::ftruncate(&fd, PAGE_BYTES as u64 + extra)?;
-        // Nobody may shrink it under a mapping: that would be SIGBUS.
+        // Nobody may shrink it under a mapping: that would cause SIGBUS.
         rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK)?;
         Self::open(fd)
     }
@@ -72,7 +72,7 @@ impl CounterPage {
         Ok(Self { fd, mapped })
     }
 
-    /// The same, once it is looked at.
+    /// Like `open`, but mapped at the first access.
     pub fn open_later(fd: OwnedFd) -> Self {
         let mapped = OnceLock::new();
         Self { fd, mapped }

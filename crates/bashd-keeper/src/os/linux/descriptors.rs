@@ -7,8 +7,8 @@ use std::os::fd::RawFd;
 
 /// Points 0 to 2 at `/dev/null` and closes everything else but `keep`.
 ///
-/// A keeper that outlives its engine must not hold the engine's pipes open, or whoever reads them
-/// waits for as long as a survivor lives.
+/// A keeper that outlives its engine must not hold the engine's pipes open, or their readers would
+/// wait for as long as a survivor lives.
 pub fn keep_only(keep: &[RawFd]) -> io::Result<()> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;

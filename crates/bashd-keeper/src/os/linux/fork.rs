@@ -12,10 +12,10 @@ pub enum Forked {
     Child,
 }
 
-/// Refuses a process with more than one thread: locks held by the others would stay locked in a
-/// forked child for ever.
+/// Refuses a process with more than one thread: locks held by the other threads would stay locked
+/// for ever in a forked child.
 pub fn check_single_thread() -> io::Result<()> {
-    /// Those of any directory, and one for a single thread: then there is no need to look into it.
+    /// A directory's usual links plus one for a single thread: then there is no need to read it.
     const LINKS: u64 = 3;
     let threads = "/proc/self/task";
     if fs::metadata(threads)?.nlink() != LINKS && fs::read_dir(threads)?.count() > 1 {
@@ -42,8 +42,8 @@ pub fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Lets a panic end this process where it happens. Unwinding would run the rest of the program that it was forked from:
-/// its destructors, its exit status, whatever it does next.
+/// Makes a panic end this process where it happens. Unwinding would run the rest of the program
+/// that it was forked from: destructors, exit status, and whatever comes next.
 fn abort_on_panic() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -80,7 +80,7 @@ mod tests {
     fn one_thread_is_told_by_the_links_of_its_directory() {
         let child = match fork().unwrap() {
             Forked::Parent(child) => child,
-            // Of all threads only the one that forks is there.
+            // Only the thread that forks exists in the child.
             Forked::Child => exit_now(i32::from(check_single_thread().is_err())),
         };
         let (_, status) = rustix::process::waitpid(Some(child), WaitOptions::empty())

@@ -1,8 +1,8 @@
 //! Starting the shell: clone like vfork, set up the child, exec.
 //!
-//! `posix_spawn` would do most of it, but knows neither a parent-death signal nor a place for the
-//! sandbox. The child shares the keeper's memory until it execs (the keeper is suspended meanwhile),
-//! so nothing is copied and an error is just a value left in a struct.
+//! `posix_spawn` would do most of this, but has neither a parent-death signal nor a place for the
+//! sandbox. The child shares the keeper's memory until it execs (the keeper is suspended
+//! meanwhile), so nothing is copied and an error is just a value left in a struct.
 
 use super::signals;
 use crate::variables::Variables;
@@ -30,22 +30,23 @@ pub struct Launch<'a> {
     pub cwd: BorrowedFd<'a>,
     /// stdin, stdout, stderr; each above 2.
     pub stdio: [BorrowedFd<'a>; 3],
-    /// More descriptors, which become 3 and so on: a script that is too long for an argument, what a shell waits for.
+    /// More descriptors, which become 3 and up: a script that is too long for an argument, or what
+    /// a shell waits on.
     pub extra: &'a [BorrowedFd<'a>],
-    /// The terminal of the program's session.
+    /// The controlling terminal of the program's session.
     pub controls: Controls,
     /// `cgroup.procs` of the control group that it enters.
     pub group: Option<BorrowedFd<'a>>,
-    /// Limits of each process: which, the soft one, the hard one. None is raised by them.
+    /// Limits of each process: which one, soft, hard. They never raise a limit.
     pub limits: &'a [(u32, u64, u64)],
 }
 
-/// Which terminal a session gets as its own.
+/// Which terminal becomes the session's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Controls {
-    /// None: nothing can ask a person.
+    /// None: nothing can prompt a person.
     Nothing,
-    /// The one that stdout is.
+    /// The one on stdout.
     Stdout,
 }
 
@@ -65,7 +66,7 @@ struct Child {
     errno: c_int,
 }
 
-/// Starts the program in a session of its own and returns its pid; the error is the child's own.
+/// Starts the program in its own session and returns its pid; the error is the child's own.
 pub fn launch(what: &Launch<'_>) -> io::Result<Pid> {
     let argv = pointers(what.argv.iter().map(CString::as_c_str));
     let env = pointers(what.env.c_strings());
@@ -84,12 +85,12 @@ pub fn launch(what: &Launch<'_>) -> io::Result<Pid> {
         limit_count: what.limits.len(),
         errno: 0,
     };
-    // Not filled with zeros: the child touches a page or two of it.
+    // Not zeroed: the child touches only a page or two of it.
     let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
     // SAFETY: the child runs `set_up_and_exec` on its own aligned stack while this thread is
-    // suspended (CLONE_VFORK); `child`, `argv`, `env`, `extra` and `stack` outlive that. The process has
-    // no other thread and no signal handler.
+    // suspended (CLONE_VFORK); `child`, `argv`, `env`, `extra` and `stack` outlive that. The
+    // process has no other thread and no signal handler.
     #[expect(unsafe_code, reason = "clone has no safe wrapper")]
     let pid = unsafe {
         libc::clone(
@@ -140,7 +141,8 @@ extern "C" fn set_up_and_exec(argument: *mut c_void) -> c_int {
     }
 }
 
-/// A session and process group of its own, and death with its keeper as a second line of defence.
+/// Gives the child its own session and process group, and makes it die with its keeper as a second
+/// line of defence.
 fn become_leader() -> Option<()> {
     // SAFETY: plain system calls.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
@@ -149,7 +151,7 @@ fn become_leader() -> Option<()> {
     done.then_some(())
 }
 
-/// Enters the control group, and lowers the limits of the process and of all that it will start.
+/// Enters the control group, and lowers the limits of this process and of everything it will start.
 fn restrain(child: &Child) -> Option<()> {
     // SAFETY: plain system calls; the limits are borrowed from the suspended keeper.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
@@ -178,7 +180,7 @@ fn restrain(child: &Child) -> Option<()> {
     Some(())
 }
 
-/// Makes the terminal that of the session, so that keys become signals and job control works.
+/// Makes the terminal the session's own, so that keys become signals and job control works.
 fn take_terminal(child: &Child) -> Option<()> {
     if child.controls == Controls::Nothing {
         return Some(());
@@ -190,8 +192,9 @@ fn take_terminal(child: &Child) -> Option<()> {
 }
 
 fn place_descriptors(child: &Child) -> Option<()> {
-    // SAFETY: plain system calls; the extra descriptors are borrowed from the suspended keeper. The sources
-    // of 0 to 2 are above 2, so that no dup2 overwrites a later one, and the extra ones come last.
+    // SAFETY: plain system calls; the extra descriptors are borrowed from the suspended keeper. The
+    // sources of 0 to 2 are above 2, so that no dup2 overwrites a later one, and the extra ones
+    // come last.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     unsafe {
         for (target, &source) in (0..).zip(&child.stdio) {
@@ -200,7 +203,7 @@ fn place_descriptors(child: &Child) -> Option<()> {
             }
         }
         let first_private = place_extra(child)?;
-        // A kernel without close_range is no loss: everything of ours is close-on-exec.
+        // A kernel without close_range does no harm: everything of ours is close-on-exec.
         libc::syscall(libc::SYS_close_range, first_private, c_int::MAX, 0);
     }
     Some(())
@@ -212,8 +215,8 @@ fn place_extra(child: &Child) -> Option<RawFd> {
     // SAFETY: plain system calls; the numbers are borrowed from the suspended keeper.
     #[expect(unsafe_code, reason = "runs between clone and exec")]
     unsafe {
-        // One that is in the place of another goes out of the way. So does one that is in its own: a dup2 onto
-        // itself would leave close-on-exec set.
+        // One that is in the place of another goes out of the way. So does one that is in its own:
+        // a dup2 onto itself would leave close-on-exec set.
         for index in 0..child.extra_count {
             let source = child.extra.add(index);
             if *source < end {

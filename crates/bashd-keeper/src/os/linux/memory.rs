@@ -1,9 +1,9 @@
-//! Memory of this process that nobody uses any more.
+//! Memory of this process that is no longer used.
 
-/// Hands free pages of the heap back to the system, also those between others that are in use.
+/// Returns free pages of the heap to the system, even those between pages in use.
 ///
-/// By itself the allocator gives back only what is free at the heap's end, so that one small thing that was made in a busy
-/// moment keeps everything below it.
+/// By itself the allocator returns only what is free at the heap's end, so one small allocation
+/// from a busy moment keeps everything below it.
 #[cfg(target_env = "gnu")]
 pub fn give_back() {
     // SAFETY: glibc guards its heap by its own locks; free memory has no owner who could miss it.
@@ -13,11 +13,11 @@ pub fn give_back() {
     }
 }
 
-/// Allocators of other C libraries do that by themselves, or not at all.
+/// Other C libraries' allocators do this by themselves, or not at all.
 #[cfg(not(target_env = "gnu"))]
 pub fn give_back() {}
 
-/// How many bytes of memory are this process's own: its heap and its stacks, and no files. Nothing where the
+/// How many bytes of memory this process uses itself: heap and stacks, not files. `None` if the
 /// system does not say.
 pub fn own_bytes() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
@@ -37,7 +37,7 @@ mod tests {
         const PIECE: usize = 4096;
         let mut pieces: Vec<Option<Vec<u8>>> = (0..4096).map(|_| Some(vec![1; PIECE])).collect();
         let busy = own_bytes().unwrap();
-        // One of sixty-four stays, so that nothing is free at the heap's end.
+        // One in sixty-four stays, so nothing is free at the heap's end.
         for (number, piece) in pieces.iter_mut().enumerate() {
             if number % 64 != 63 {
                 *piece = None;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 /// Ignored in the keeper, so that a full pipe or a file-size limit is an error code to it; the
-/// shell gets them back as defaults.
+/// shell gets the defaults back.
 pub(super) const IGNORED: [i32; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
 /// Blocked in the keeper and read from the descriptor instead.
@@ -15,8 +15,8 @@ const WATCHED: [i32; 4] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIG
 /// What a signalfd says about one signal.
 type Info = libc::signalfd_siginfo;
 
-/// Signals that are taken at once. Each of the watched ones is pending once at most, so that one read takes
-/// them all and shows by its length that there are no more.
+/// How many signals one read takes. Each watched signal is pending at most once, so one read takes
+/// them all, and its length shows that there are no more.
 const MOST_PENDING: usize = WATCHED.len() + 1;
 
 /// The signals of this process as a descriptor.
@@ -69,7 +69,7 @@ impl std::os::fd::AsFd for SignalFd {
 }
 
 impl SignalFd {
-    /// The same for a forked child: a signalfd tells each process its own signals.
+    /// A descriptor for a forked child: a signalfd reports each process its own signals.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
@@ -117,7 +117,8 @@ pub fn is_hang_up_ignored() -> bool {
     }
 }
 
-/// Lets the signals end this process by which people and systems end programs, whatever handled them until now.
+/// Restores the default for the signals with which people and systems end programs, whatever
+/// handled them until now.
 pub fn end_by_default() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         if signal == libc::SIGHUP && is_hang_up_ignored() {

@@ -1,8 +1,9 @@
 //! The process tree below a process, read from `/proc`.
 //!
-//! A pid that is read from a file may be somebody else's by the time it is used. Whoever signals
-//! therefore either knows that the pid is its own unreaped child (which can't be reused), or holds
-//! a pidfd and has checked *after opening it* that the process is still in the tree.
+//! A pid that is read from a file may be somebody else's by the time it is used. A caller that
+//! sends a signal therefore either knows that the pid is its own unreaped child (which can't be
+//! reused), or holds a pidfd and has checked *after opening it* that the process is still in the
+//! tree.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -21,17 +22,17 @@ pub struct Stat {
     pub state: char,
     /// Its parent.
     pub parent: i32,
-    /// Whether it is past its last instruction, and only the kernel still clears up after it.
+    /// Whether it has run its last instruction and only the kernel's cleanup remains.
     pub is_exiting: bool,
     /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
 }
 
-/// The kernel's mark (`PF_EXITING`) of what has begun to exit.
+/// The kernel's flag (`PF_EXITING`) for a process that has begun to exit.
 const EXITING: u32 = 0x4;
 
 impl Stat {
-    /// Whether nothing is left of it but its exit status.
+    /// Whether only its exit status is left.
     pub fn is_dead(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
@@ -46,7 +47,7 @@ fn stat_at(path: &str) -> Option<Stat> {
     parse_stat(&String::from_utf8_lossy(&fs::read(path).ok()?))
 }
 
-/// The same for each thread of a process; that of the first alone may be dead while others are not.
+/// `/proc/PID/task/TID/stat` of each thread; the first thread may be dead while others live.
 pub fn threads(pid: Pid) -> Vec<Stat> {
     let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
     let tasks = tasks.into_iter().flatten().flatten();
@@ -55,7 +56,7 @@ pub fn threads(pid: Pid) -> Vec<Stat> {
         .collect()
 }
 
-/// The name is in parentheses and may itself hold blanks and parentheses: the last one counts.
+/// The name is in parentheses and may itself contain spaces and parentheses: the last one counts.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (before, after) = text.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
@@ -78,12 +79,12 @@ pub fn children(pid: Pid) -> Vec<Pid> {
     })
 }
 
-/// The kernel's list of the children of a process with one thread, held open: to look again is one system
-/// call, and a pid that is used again is not taken for it.
+/// The kernel's list of the children of a single-threaded process, held open: looking again is one
+/// system call, and a reused pid is not mistaken for it.
 pub struct ChildList(OwnedFd);
 
 impl ChildList {
-    /// Opens it; `None` where the kernel was built without such lists.
+    /// Opens it; `None` if the kernel was built without such lists.
     pub fn open(pid: Pid) -> Option<Self> {
         let pid = pid.as_raw_nonzero();
         let path = format!("/proc/{pid}/task/{pid}/children");
@@ -92,7 +93,7 @@ impl ChildList {
         Some(Self(file))
     }
 
-    /// Whether these are all children, dead ones that nobody has collected among them.
+    /// Whether these are all its children, including dead ones that nobody has reaped.
     pub fn is(&self, pids: &[Pid]) -> bool {
         let mut buffer = [0; 64];
         let Ok(count) = rustix::io::pread(&self.0, &mut buffer, 0) else {
@@ -103,7 +104,7 @@ impl ChildList {
     }
 }
 
-/// By the kernel's own list, one file a thread; `None` where the kernel was built without it.
+/// From the kernel's own list, one file per thread; `None` if the kernel was built without it.
 fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
     let mut found = Vec::new();
     let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())) else {
@@ -124,7 +125,7 @@ fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
     Some(found)
 }
 
-/// By looking at every process: parent to children.
+/// By scanning every process: parent to children.
 fn scan_parents() -> HashMap<i32, Vec<Pid>> {
     let mut by_parent: HashMap<i32, Vec<Pid>> = HashMap::new();
     let Ok(entries) = fs::read_dir("/proc") else {
@@ -144,11 +145,11 @@ fn scan_parents() -> HashMap<i32, Vec<Pid>> {
     by_parent
 }
 
-/// A process of the tree, held so that its pid can't come to mean another.
+/// A process of the tree, held so that its pid cannot come to mean another.
 pub struct Member {
     /// Its pid.
     pub pid: Pid,
-    /// The hold on it.
+    /// The pidfd that holds it.
     pub fd: OwnedFd,
 }
 
@@ -159,19 +160,19 @@ impl Member {
     }
 }
 
-/// Whether a walk goes on below a process.
+/// Whether a walk continues below a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Descend {
-    /// What is below it is visited too.
+    /// Its descendants are visited too.
     Yes,
-    /// It is not.
+    /// They are not.
     No,
 }
 
 /// Visits every process below this one, parents first.
 ///
-/// A process that moves while we walk (its parent dies, it becomes our own child) may be missed;
-/// whoever needs all of them walks again.
+/// A process that moves while we walk (its parent dies, it becomes our own child) may be missed; a
+/// caller that needs all of them walks again.
 pub fn for_each_descendant(mut visit: impl FnMut(&Member) -> Descend) {
     let mut parents = vec![rustix::process::getpid()];
     while let Some(parent) = parents.pop() {
@@ -217,13 +218,13 @@ pub fn command_line(pid: Pid) -> String {
         .collect()
 }
 
-/// The arguments of a process. There is a moment in an exec in which it has none: that is waited out.
+/// The arguments of a process. During an exec there is a moment without any: that is waited out.
 fn arguments(pid: Pid) -> Vec<u8> {
     const LOOKS: usize = 5;
     const PAUSE: Duration = Duration::from_millis(1);
     for _ in 0..LOOKS {
         let raw = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
-        // One that exits has none any more, and gets none.
+        // An exiting process has none, and will not get any.
         let is_alive = || stat(pid).is_some_and(|stat| !stat.is_dead() && !stat.is_exiting);
         if !raw.is_empty() || !is_alive() {
             return raw;
@@ -233,7 +234,7 @@ fn arguments(pid: Pid) -> Vec<u8> {
     Vec::new()
 }
 
-/// How long a process has been there, in milliseconds.
+/// How long a process has existed, in milliseconds.
 pub fn age_ms(pid: Pid) -> u64 {
     let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

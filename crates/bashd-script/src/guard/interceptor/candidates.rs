@@ -1,10 +1,10 @@
-//! The texts that patterns are held against: the whole command, without its leading `cd`, and each
-//! command of a plain list, with and without its leading assignments.
+//! The texts that patterns are matched against: the whole command, the command without its leading
+//! `cd`, and each command of a plain list, with and without its leading assignments.
 
 use super::Scope;
 use crate::script::{Command, Joint, Origin, Readings, Redirect, RedirectOperator, Script, Span};
 
-/// Files whose writing changes nothing.
+/// Files that can be written without changing anything.
 const SINKS: [&str; 4] = ["/dev/null", "/dev/tty", "/dev/stdout", "/dev/stderr"];
 
 /// One text.
@@ -17,9 +17,9 @@ pub(super) struct Candidate<'a> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The whole text, and there are commands of a list as well.
+    /// The whole text, when there are also commands of a list.
     WholeOfList,
-    /// The whole text, of which no list can be made.
+    /// The whole text, when it is not a list.
     WholeOnly,
     /// One command of a list.
     Command,
@@ -82,7 +82,7 @@ pub(super) fn of<'a>(text: &'a str, script: &Script) -> Vec<Candidate<'a>> {
     candidates
 }
 
-/// Whether the text is commands and operators between them, and nothing else.
+/// Whether the text consists only of commands and operators between them.
 fn is_plain_list(script: &Script) -> bool {
     let is_here_doc = |redirect: &Redirect| redirect.operator == RedirectOperator::HereDoc;
     let mut redirects = script
@@ -95,12 +95,12 @@ fn is_plain_list(script: &Script) -> bool {
         && !redirects.any(is_here_doc)
 }
 
-/// What reads a pipe has no file that another tool could read instead.
+/// A command that reads a pipe has no file that another tool could read instead.
 fn is_candidate(command: &Command) -> bool {
     command.origin == Origin::Written && !command.place.reads_pipe
 }
 
-/// The command behind a leading `cd X &&`.
+/// The command after a leading `cd X &&`.
 fn after_leading_cd(script: &Script) -> Option<&Command> {
     let mut commands = script.commands.iter();
     let cd = commands

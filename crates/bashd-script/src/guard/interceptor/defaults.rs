@@ -1,4 +1,4 @@
-//! The seven rules that hold when none are configured.
+//! The seven rules that apply when none are configured.
 
 use super::{InterceptorRule, Scope};
 
@@ -48,7 +48,7 @@ const DEFAULTS: [(&str, &str, &str, Scope); 7] = [
     ),
 ];
 
-/// The rules that hold when none are configured.
+/// The rules that apply when none are configured.
 pub fn defaults() -> Vec<InterceptorRule> {
     let rules = DEFAULTS.iter();
     rules

@@ -1,7 +1,7 @@
-//! The interceptor: commands for which the caller has a better tool are turned back, with its name.
+//! The interceptor: refuses commands for which the caller has a better tool, and names the tool.
 //!
-//! Rules are data: a pattern, the tool, a message. A rule counts only if the caller has its tool. This
-//! is routing, not security: what a pattern does not see simply runs.
+//! Rules are data: a pattern, the tool, a message. A rule applies only if the caller has its tool.
+//! This is routing, not security: a command that no pattern matches simply runs.
 
 mod candidates;
 mod defaults;
@@ -27,7 +27,7 @@ pub struct InterceptorRule {
     /// Its flags: `i`, `m`, `s`, `u`, `g`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub flags: String,
-    /// The tool to use instead; without it the rule does not count.
+    /// The tool to use instead; without it the rule does not apply.
     pub tool: String,
     /// What the caller is told.
     pub message: String,
@@ -43,9 +43,9 @@ pub enum Scope {
     /// The whole text, and each command of a list.
     #[default]
     Text,
-    /// Each command of a list; the whole text only where it is no plain list.
+    /// Each command of a list; the whole text only if it is not a plain list.
     Command,
-    /// The same, and only if that command writes a file by a redirect.
+    /// Each command of a list, and only if it writes a file by a redirect.
     CommandThatWrites,
 }
 
@@ -59,7 +59,7 @@ impl Scope {
     }
 }
 
-/// A rule that does not count because it can't be read.
+/// A rule that is skipped because it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BadRule {
@@ -72,7 +72,8 @@ pub struct BadRule {
 /// The rules, each compiled once.
 #[derive(Debug, Clone)]
 pub struct Interceptor {
-    /// Those that were given; `None` for the defaults, which are not compiled before a caller with tools asks.
+    /// The given rules; `None` for the defaults, which are not compiled before a caller with tools
+    /// asks.
     given: Option<Arc<Compiled>>,
 }
 
@@ -82,7 +83,7 @@ struct Compiled {
     bad: Vec<BadRule>,
 }
 
-/// What the interceptor has against a command.
+/// The interceptor's objection to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interception {
     pub(crate) tool: String,
@@ -90,7 +91,8 @@ pub(crate) struct Interception {
 }
 
 impl Interceptor {
-    /// The given rules, or the defaults if there are none. Bad ones are skipped, and kept for a report.
+    /// The given rules, or the defaults if there are none. Bad ones are skipped and kept for a
+    /// report.
     pub fn new(rules: &[InterceptorRule]) -> Self {
         let are_given = !rules.is_empty();
         Self {
@@ -111,17 +113,17 @@ impl Interceptor {
         &self.compiled().bad
     }
 
-    /// How many rules count.
+    /// How many rules apply.
     pub fn len(&self) -> usize {
         self.compiled().rules.len()
     }
 
-    /// Whether no rule counts.
+    /// Whether no rule applies.
     pub fn is_empty(&self) -> bool {
         self.compiled().rules.is_empty()
     }
 
-    /// Whether one of the caller's tools does better. The first match wins.
+    /// Whether one of the caller's tools is better. The first match wins.
     pub(crate) fn check(&self, given: &str, tools: &[String]) -> Option<Interception> {
         if tools.is_empty() {
             return None;
@@ -144,8 +146,8 @@ impl Interceptor {
 }
 
 impl Compiled {
-    /// Those of the last call, if they are the same: a configuration's are the same in every call, and take longer to compile
-    /// than a short call to run.
+    /// The rules of the last call, if they are the same: those of a configuration are the same in
+    /// every call, and compiling them takes longer than a short call.
     fn shared(rules: &[InterceptorRule]) -> Arc<Self> {
         type Last = Option<(Vec<InterceptorRule>, Arc<Compiled>)>;
         static LAST: Mutex<Last> = Mutex::new(None);
@@ -187,7 +189,7 @@ fn interception(rule: &InterceptorRule, given: &str, candidate: &Candidate<'_>) 
     }
 }
 
-/// The flags are those of JavaScript, where these rules come from; some say nothing here.
+/// The flags are JavaScript's, where these rules come from; some have no effect here.
 fn compile(rule: &InterceptorRule) -> Result<Regex, String> {
     let mut builder = RegexBuilder::new(&rule.pattern);
     for flag in rule.flags.chars() {

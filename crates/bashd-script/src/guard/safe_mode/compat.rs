@@ -1,9 +1,9 @@
-//! `compat`: the document to the letter.
+//! `compat`: follows the document to the letter.
 
 use super::super::Objection;
 use super::{Form, INVALID_SYNTAX, NOT_ALLOWED, RULE, tokens};
 
-/// The prefixes that may run: one word or two, each compared as a whole.
+/// The prefixes that may run: one or two words, each compared as a whole.
 pub const PREFIXES: [&[&str]; 13] = [
     &["git"],
     &["grep"],

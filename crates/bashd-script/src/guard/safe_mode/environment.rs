@@ -1,10 +1,10 @@
-//! What strict safe mode takes out of the environment, and what it puts in.
+//! What strict safe mode removes from the environment, and what it adds.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 
-/// Variables by which an inherited environment steers an allowed program: they would load code, name
-/// another program, or add options that nobody has judged.
+/// Variables through which an inherited environment controls an allowed program: they load code,
+/// name another program, or add unchecked options.
 const REMOVED: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -30,10 +30,10 @@ const REMOVED: &[&str] = &[
     "XCODE_XCCONFIG_FILE",
 ];
 
-/// Beginnings of such names.
+/// Prefixes of such names.
 const REMOVED_BEGINNINGS: &[&str] = &["BASH_FUNC_", "GIT_", "DYLD_", "npm_config_", "NPM_CONFIG_"];
 
-/// What a call may set itself: how things look, not what runs.
+/// What a call may set itself: how output looks, not what runs.
 const MAY_BE_SET: &[&str] = &[
     "CI",
     "COLUMNS",
@@ -57,7 +57,7 @@ const GIT: &[(&str, &str)] = &[
     ("GIT_ASKPASS", "false"),
 ];
 
-/// Configuration that a repository can't override, for programs that git would start by itself.
+/// Configuration that a repository cannot override, for programs that git would start by itself.
 const GIT_CONFIG: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -107,8 +107,9 @@ pub fn is_removed(name: &OsStr) -> bool {
             .any(|beginning| name.starts_with(beginning))
 }
 
-/// The search path without what a repository could bring along: relative directories, and those in the
-/// workspace (which, where it is the root or the home directory, is no repository's).
+/// The search path without what a repository could bring along: relative directories, and those in
+/// the workspace (unless the workspace is the root or the home directory, which is no
+/// repository's).
 pub fn own_path(path: &OsStr, workspace: &Path, home: Option<&OsStr>) -> OsString {
     let is_repository = workspace.parent().is_some() && home != Some(workspace.as_os_str());
     let is_foreign = |directory: &Path| {

@@ -1,9 +1,9 @@
-//! find in strict safe mode: it looks, and does nothing with what it finds.
+//! find in strict safe mode: it searches, and does nothing with what it finds.
 
 use super::StepWord;
 use super::policy::Refused;
 
-/// Predicates that start programs, delete, or write files. find knows no abbreviations.
+/// Predicates that start programs, delete, or write files. find has no abbreviations.
 const ACTS: &[&str] = &[
     "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls",
 ];

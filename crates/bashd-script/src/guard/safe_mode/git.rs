@@ -1,10 +1,10 @@
-//! git in strict safe mode: its global options, its subcommand, and what is put in.
+//! git in strict safe mode: its global options, its subcommand, and what is inserted.
 
 use super::StepWord;
 use super::git_table::SUBCOMMANDS;
 use super::policy::Refused;
 
-/// Global options that change nothing but looks.
+/// Global options that only change how output looks.
 const GLOBAL: &[&str] = &[
     "--no-pager",
     "-P",
@@ -16,10 +16,11 @@ const GLOBAL: &[&str] = &[
 /// Second words that must stay second (`stash show`); elsewhere options may follow them as well.
 const VERBS: &[&str] = &["show", "list"];
 
-/// What is said of global options that name another repository or other programs.
-const NO_GLOBALS: &str = "git SUBCOMMAND without options before it; another directory is the call's own working directory (cwd)";
+/// What the caller is told about global options that name another repository or other programs.
+const NO_GLOBALS: &str =
+    "git SUBCOMMAND without options before it; to use another directory, set cwd";
 
-/// Judges the arguments of git, and adds what keeps the repository from starting programs.
+/// Judges the arguments of git, and adds those that keep the repository from starting programs.
 pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
     let is_global = |word: &StepWord| matches!(word, StepWord::Literal(text) if GLOBAL.contains(&text.as_str()));
     let globals = arguments.iter().take_while(|word| is_global(word)).count();
@@ -47,7 +48,7 @@ pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
     let found = row.options.read(after).map_err(|what| {
         Refused::new(
             format!("git {name} with {what}"),
-            "options that only read, spelled in full",
+            "read-only options, spelled out in full",
         )
     })?;
     if let Some(check) = row.form {

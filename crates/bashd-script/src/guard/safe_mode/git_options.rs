@@ -1,9 +1,10 @@
-//! The long options of git that only read, by family. What is missing here is refused.
+//! The read-only long options of git, by family. What is missing here is refused.
 //!
-//! Missing on purpose, because they write a file, start a program, or read what is not this
-//! repository's: `output`, `ext-diff`, `textconv`, `filters`, `open-files-in-pager`, `show-signature`,
-//! `submodule` and `ignore-submodules` (a submodule's own configuration would be read), `no-index`,
-//! `contents`, `stdin` (options come in there as well), `remerge-diff` and `diff-merges` (merge drivers).
+//! Deliberately missing, because they write a file, start a program, or read outside this
+//! repository: `output`, `ext-diff`, `textconv`, `filters`, `open-files-in-pager`,
+//! `show-signature`, `submodule` and `ignore-submodules` (a submodule's own configuration would be
+//! read), `no-index`, `contents`, `stdin` (options come in there as well), `remerge-diff` and
+//! `diff-merges` (merge drivers).
 
 /// How differences are shown.
 pub(super) const DIFF: &[&str] = &[
@@ -391,7 +392,7 @@ pub(super) const NAMES: &[&str] = &[
     "expire=",
 ];
 
-/// `git config`, reading.
+/// `git config`, for reading.
 pub(super) const CONFIG: &[&str] = &[
     "get",
     "get-all",

@@ -1,18 +1,19 @@
-//! The subcommands of git that only read, one row each.
+//! The read-only subcommands of git, one row each.
 
 use super::git_options::{BLAME, CONFIG, DIFF, GREP, LOG, LS, NAMES, REFS, STATUS};
 use super::options::{Found, Long, Number, Operands, Options, Short};
 
-/// Looks at what was found; the error is the form that is accepted.
+/// Checks what was found; the error is the accepted form.
 pub(super) type FormCheck = fn(&Found<'_>) -> Result<(), &'static str>;
 
 /// A subcommand that may run.
 pub(super) struct Subcommand {
     pub(super) name: &'static str,
     pub(super) options: Options,
-    /// What is put behind the subcommand (and behind its verb, as in `stash show`), so that no program of the repository's choice is started.
+    /// What is inserted after the subcommand (and after its verb, as in `stash show`), so that no
+    /// program of the repository's choice is started.
     pub(super) inserted: &'static [&'static str],
-    /// What else must hold: the form that is accepted, if it does not.
+    /// A further check; it returns the accepted form if it fails.
     pub(super) form: Option<FormCheck>,
 }
 
@@ -32,7 +33,7 @@ const fn short(flags: &'static str, valued: &'static str, attached: &'static str
     }
 }
 
-/// The one-letter options of `log` and `diff`, which count as `-5`.
+/// The one-letter options of `log` and `diff`, which accept a count such as `-5`.
 const REVISIONS: Short = Short::Only {
     flags: "pusRzatbwWmcirgEFPq",
     valued: "nSGLUlI",

@@ -1,9 +1,10 @@
-//! Safe mode: only commands that read may run, and the test runners.
+//! Safe mode: only read-only commands and the test runners may run.
 //!
-//! Two readings of one document. `compat` is its letter: thirteen prefixes, compared token by token,
-//! and the tokens are started as they are, without a shell. `strict` is its stated intent, read-only:
-//! every command of a list or pipeline passes a policy of its own, and what is run is written anew
-//! from what was judged, so that the shell reads nothing that the guard has not read.
+//! Two readings of one document. `compat` follows its letter: thirteen prefixes, compared token by
+//! token, and the tokens are started as they are, without a shell. `strict` follows its stated
+//! intent, read-only: every command of a list or pipeline must pass its own policy, and the script
+//! that runs is rebuilt from what was judged, so the shell reads nothing that the guard has not
+//! read.
 //!
 //! Pure: the answer is the [`Form`] in which the command may run; `plan` carries it out.
 
@@ -28,13 +29,13 @@ use crate::script::{Joint, Part, Script, Span};
 /// The name under which safe mode denies.
 pub const RULE: &str = "safe_mode";
 
-/// What is said, alone in `compat`, and before the reason in `strict`.
+/// The message: alone in `compat`, before the reason in `strict`.
 const NOT_ALLOWED: &str = "Command not allowed in safe mode";
 
-/// What is said of what can't be read.
+/// The message about a script that cannot be read.
 const INVALID_SYNTAX: &str = "Invalid command syntax in safe mode";
 
-/// Whether only commands that read may run, and who says which these are.
+/// Whether only read-only commands may run, and by which reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SafeMode {
@@ -43,7 +44,7 @@ pub enum SafeMode {
     Off,
     /// Thirteen prefixes, to the letter of the document.
     Compat,
-    /// What is read-only, option by option.
+    /// What is read-only, checked option by option.
     Strict,
 }
 
@@ -59,7 +60,7 @@ impl SafeMode {
     }
 }
 
-/// How a command that may run is to be run.
+/// How to run a command that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// The shell gets the text.
@@ -116,7 +117,7 @@ pub(crate) fn check(mode: SafeMode, text: &str, script: &Script) -> Result<Form,
     }
 }
 
-/// The refusal of a call that sets variables by which an allowed program could be steered.
+/// The refusal of a call that sets variables that could control an allowed program.
 pub(crate) fn check_variable(mode: SafeMode, name: &str) -> Result<(), Objection> {
     if mode != SafeMode::Strict || environment::may_be_set(name) {
         return Ok(());

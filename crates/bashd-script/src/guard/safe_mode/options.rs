@@ -1,7 +1,7 @@
-//! What a command's options may be: tables, and one reader for all of them.
+//! Which options a command may have: tables, and one reader for all of them.
 //!
-//! A policy lists what is allowed. A long option must be spelled in full: an abbreviation is one name
-//! more for every option that is not listed.
+//! A policy lists what is allowed. A long option must be spelled out in full: an abbreviation would
+//! be another name for an option that is not listed.
 
 use super::StepWord;
 
@@ -18,14 +18,14 @@ pub(super) struct Options {
 /// Which one-letter options are allowed.
 pub(super) enum Short {
     /// These: without a value, with one (attached or next), with one that can only be attached; and
-    /// `-5` where `-NUMBER` says so.
+    /// `-5` if `-NUMBER` is listed.
     Only {
         flags: &'static str,
         valued: &'static str,
         attached: &'static str,
         number: Number,
     },
-    /// All but these; `valued` tells where a bundle ends.
+    /// All but these; `valued` determines where a bundle ends.
     AllBut {
         refused: &'static str,
         valued: &'static str,
@@ -41,10 +41,10 @@ pub(super) enum Number {
 
 /// Which long options are allowed.
 pub(super) enum Long {
-    /// These. `name` may have `=value`; `name=` needs one, attached or next; `name?` takes the next word
-    /// if that is no option. `--no-name` goes with each.
+    /// These. `name` may have `=value`; `name=` needs one, attached or next; `name?` takes the next
+    /// word if that is not an option. Each also allows `--no-name`.
     Only(&'static [&'static [&'static str]]),
-    /// All but these, and but their abbreviations.
+    /// All but these and their abbreviations.
     AllBut(&'static [&'static str]),
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Operands {
     NoFileOfOptions,
 }
 
-/// What was found: the names of the options, and the operands.
+/// The result: the names of the options, and the operands.
 #[derive(Default)]
 pub(super) struct Found<'a> {
     pub(super) options: Vec<String>,
@@ -65,14 +65,14 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Whether one of these options is there.
+    /// Whether one of these options is present.
     pub(super) fn has_any(&self, names: &[&str]) -> bool {
         self.options
             .iter()
             .any(|option| names.contains(&option.as_str()))
     }
 
-    /// The first operand, if it is a plain text.
+    /// The first operand, if it is plain text.
     pub(super) fn first_operand(&self) -> Option<&str> {
         match self.operands.first()? {
             StepWord::Literal(text) => Some(text),
@@ -161,7 +161,7 @@ impl Options {
                     if refused.contains(letter) {
                         return Err(not_allowed());
                     }
-                    // An unlisted option is free to take what it likes: nothing of it is judged.
+                    // An unlisted option may take anything: none of it is checked.
                     if valued.contains(letter) && letters.clone().next().is_none() {
                         rest.next();
                     }
@@ -230,8 +230,8 @@ fn find_long(tables: &[&[&str]], name: &str) -> Option<Takes> {
     entry(name).or_else(negated)
 }
 
-/// The next word is a value. One that looks like an option could be one after all, and a pattern could
-/// become several words: both are refused.
+/// The next word is a value. One that looks like an option could be one after all, and a pattern
+/// could become several words: both are refused.
 fn take_value(rest: &mut std::slice::Iter<'_, StepWord>, option: &str) -> Result<(), String> {
     match rest.next() {
         Some(StepWord::Literal(value)) if !value.starts_with('-') => Ok(()),

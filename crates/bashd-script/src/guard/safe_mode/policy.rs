@@ -21,11 +21,11 @@ impl Refused {
 
 /// Who judges a program's arguments.
 pub(super) enum Judge {
-    /// They are all harmless: the program reads and prints, whatever it is told.
+    /// All are harmless: the program only reads and prints, whatever its arguments.
     Nothing,
     /// This function.
     Arguments(fn(&[StepWord]) -> Result<(), Refused>),
-    /// This function, which also adds some.
+    /// This function, which may also add some.
     Changing(fn(&[StepWord]) -> Result<Vec<StepWord>, Refused>),
 }
 
@@ -47,7 +47,8 @@ pub(super) const PROGRAMS: &[(&str, Judge)] = &[
     ("pytest", Judge::Arguments(runners::pytest)),
 ];
 
-/// Those of ripgrep start programs: a preprocessor, one that tells the host's name, decompressors.
+/// These options of ripgrep start programs: a preprocessor, one that prints the host's name,
+/// decompressors.
 const RIPGREP: Options = Options {
     short: Short::AllBut {
         refused: "z",
@@ -67,11 +68,11 @@ fn ripgrep(arguments: &[StepWord]) -> Result<(), Refused> {
     })
 }
 
-/// Judges a program and its arguments; the answer is the arguments to run it with.
+/// Judges a program and its arguments; returns the arguments to run it with.
 pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
     let Some((_, judge)) = PROGRAMS.iter().find(|(name, _)| *name == program) else {
         return Err(Refused::new(
-            format!("`{program}` is not one of its commands"),
+            format!("`{program}` is not an allowed command"),
             accepted(),
         ));
     };
@@ -84,5 +85,5 @@ pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWor
 
 /// What may run at all.
 pub(super) fn accepted() -> String {
-    "git (reading), grep, rg, find, ls, cat, head, tail, wc, swift test, xcodebuild test, npm test and pytest, alone or joined by |, && or ;".to_owned()
+    "git (read-only), grep, rg, find, ls, cat, head, tail, wc, swift test, xcodebuild test, npm test and pytest, alone or joined by |, && or ;".to_owned()
 }

@@ -1,5 +1,5 @@
-//! The four test runners in strict safe mode. They run the project's code by nature: what is refused
-//! are options that load other code, start another program, or write where they are told to.
+//! The four test runners in strict safe mode. They run the project's code by nature; what is
+//! refused are options that load other code, start another program, or write to a given place.
 
 use super::StepWord;
 use super::options::{Long, Number, Operands, Options, Short, shown};
@@ -115,7 +115,7 @@ const NPM: Options = Options {
     operands: Operands::Any,
 };
 
-/// What the usual JavaScript runners take, behind npm's `--`.
+/// What the usual JavaScript runners accept after npm's `--`.
 const SCRIPT: Options = Options {
     short: Short::Only {
         flags: "ibuw",

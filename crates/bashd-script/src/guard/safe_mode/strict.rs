@@ -1,4 +1,4 @@
-//! `strict`: from the parsed script to steps that only read, or the reason why not.
+//! `strict`: turns the parsed script into read-only steps, or gives the reason why not.
 
 use super::super::Objection;
 use super::policy::{self, Refused};
@@ -26,14 +26,14 @@ const CONSTRUCTS: &[(Construct, &str)] = &[
 
 const SIMPLE: &str = "commands with plain words, joined by |, && or ;";
 
-/// The steps of a script that only reads.
+/// The steps of a read-only script.
 pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection> {
     if script.bound.is_some() {
         return Err(invalid_syntax(
-            "it is too long or nested too deeply to be judged",
+            "it is too long or too deeply nested to check",
         ));
     }
-    // Programs first: that a command is not among them says more than how it is written.
+    // Programs first: that a command is not allowed says more than how it is written.
     for command in &script.commands {
         check_name(command)?;
     }
@@ -44,16 +44,12 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
         return Err(refusal(&format!("it has {name}"), SIMPLE, None));
     }
     if script.readings == Readings::ScanOnly {
-        return Err(invalid_syntax("no parser can read it whole"));
+        return Err(invalid_syntax("it could not be parsed completely"));
     }
     let steps = script.commands.iter().map(|command| step(command, text));
     let steps: Vec<Step> = steps.collect::<Result<_, _>>()?;
     if steps.is_empty() {
-        return Err(refusal(
-            "there is no command in it",
-            &policy::accepted(),
-            None,
-        ));
+        return Err(refusal("it contains no command", &policy::accepted(), None));
     }
     Ok(steps)
 }
@@ -67,11 +63,11 @@ fn check_name(command: &Command) -> Result<(), Objection> {
     match first.known() {
         Some(name) if policy::PROGRAMS.iter().any(|(known, _)| *known == name) => Ok(()),
         Some("cd") => {
-            let accepted = "paths below the working directory, or another cwd for the call";
+            let accepted = "paths below the working directory, or a different cwd";
             Err(refusal("`cd` would change the directory", accepted, span))
         }
         Some(name) => {
-            let why = format!("`{name}` is not one of its commands");
+            let why = format!("`{name}` is not an allowed command");
             Err(refusal(&why, &policy::accepted(), span))
         }
         None => Err(refusal(
@@ -85,7 +81,7 @@ fn check_name(command: &Command) -> Result<(), Objection> {
 fn step(command: &Command, text: &str) -> Result<Step, Objection> {
     let refuse = |why: &str, accepted: &str| Err(refusal(why, accepted, Some(command.span)));
     if command.origin != Origin::Written {
-        return refuse("a command starts another one", SIMPLE);
+        return refuse("a command starts another command", SIMPLE);
     }
     if command.place.background {
         return refuse("it runs in the background", SIMPLE);
@@ -125,10 +121,10 @@ fn is_after_joint_of_both(command: &Command, text: &str) -> bool {
     before.trim_end().ends_with("|&")
 }
 
-/// A word made of text and patterns. One that begins like an option is not matched against files: a
-/// file could be called `--output=x`.
+/// A word of text and patterns. One that begins like an option is not matched against files: a file
+/// could be called `--output=x`.
 fn step_word(word: &Word) -> Result<StepWord, Objection> {
-    let accepted = "the text itself: variables, ~ and $(…) are not expanded";
+    let accepted = "literal text; variables, ~ and $(…) are not expanded";
     let Some(text) = word.literal_or_glob() else {
         return Err(refusal(
             "a word is not plain text",
@@ -139,7 +135,7 @@ fn step_word(word: &Word) -> Result<StepWord, Objection> {
     let is_extended = |part: &Part| matches!(part, Part::Glob(pattern) if pattern.contains('('));
     if word.parts.iter().any(is_extended) {
         return Err(refusal(
-            "a word has an extended pattern",
+            "a word has an extended glob pattern",
             "*, ? and [...]",
             Some(word.span),
         ));

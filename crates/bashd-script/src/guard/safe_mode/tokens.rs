@@ -1,15 +1,15 @@
-//! The document's tokenizer: quotes and escapes, and nothing else that a shell knows.
+//! The document's tokenizer: quotes and escapes, and no other shell syntax.
 //!
-//! Two defects of its original are mended: an empty argument in quotes stays an argument, and the
-//! callers compare lists of tokens, not joined strings.
+//! Two defects of the original are fixed: an empty quoted argument stays an argument, and callers
+//! compare lists of tokens, not joined strings.
 
 /// A quote that is opened and never closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unterminated;
 
-/// Splits at blanks and tabs outside quotes. A backslash outside single quotes makes any character
-/// plain, also inside double quotes; at the very end it is dropped. Operators, patterns, variables and
-/// substitutions are plain text.
+/// Splits at spaces and tabs outside quotes. A backslash outside single quotes makes any character
+/// literal, even inside double quotes; at the very end it is dropped. Operators, patterns,
+/// variables and substitutions are plain text.
 pub fn tokens(text: &str) -> Result<Vec<String>, Unterminated> {
     let mut tokens = Vec::new();
     let mut current: Option<String> = None;

@@ -3,16 +3,16 @@
 use super::super::byte_set::NAME;
 use super::{Check, Close, Known, TOKEN_ENDS};
 
-/// Branches of one `if`: each is one more on the stack of bash's parser, which has a bound.
+/// Most branches of one `if`: each takes a place on the stack of bash's parser, which is bounded.
 const MOST_BRANCHES: usize = 100;
 
-/// Whether a word means something to the grammar that is not known here, or not in this place.
+/// Whether a word has a meaning in the grammar that is unknown here, or not allowed in this place.
 pub(super) fn is_out_of_place(word: &[u8]) -> bool {
     Close::of(word).is_some()
         || matches!(word, b"!" | b"]]" | b"in" | b"select" | b"coproc" | b"time")
 }
 
-/// Whether a word may mean something to the grammar.
+/// Whether a word may have a meaning in the grammar.
 pub(super) fn is_reserved(word: &[u8]) -> bool {
     is_out_of_place(word)
         || matches!(
@@ -92,7 +92,7 @@ impl Check<'_> {
             self.skip_blanks();
             match self.peek()? {
                 b';' | b'\n' | b'#' => return Some(()),
-                // `esac` is none of the words if there is a `case` around.
+                // `esac` is not one of the words if there is a `case` around.
                 _ => self.unreserved_word()?,
             }
         }
@@ -175,7 +175,7 @@ impl Check<'_> {
         self.group()
     }
 
-    /// What comes behind the name of a function: `() {`.
+    /// What follows the name of a function: `() {`.
     pub(super) fn function_body(&mut self) -> Known {
         self.at += 1;
         self.skip_blanks();
@@ -196,7 +196,7 @@ impl Check<'_> {
         Some(())
     }
 
-    /// Passes over a name of a variable.
+    /// Skips the name of a variable.
     fn name(&mut self) -> Known {
         let length = NAME.run_in(self.rest());
         let is_name = length > 0 && !self.peek()?.is_ascii_digit() && !is_reserved(self.token());

@@ -6,20 +6,20 @@ use super::{Check, Close, Known};
 /// Variables with a sign for a name.
 static SIGNS: ByteSet = ByteSet::of(b"?#@*$!-0123456789");
 
-/// What a `$` may stand before in quotes if it is only a letter.
+/// What may follow a `$` in quotes that is just a character.
 static AFTER_LETTER: ByteSet = ByteSet::of(b"\" /.,:;|)%=\n");
 
-/// What means nothing in `${…}` behind the name.
+/// What has no meaning in `${…}` after the name.
 static PLAIN_IN_BRACES: ByteSet = ByteSet::of(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_ ./-+,:@%^~=*?!#[]",
 );
 
-/// What means nothing in arithmetic until it is computed.
+/// What has no meaning in arithmetic until it is computed.
 static PLAIN_IN_ARITHMETIC: ByteSet = ByteSet::of(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_ +-*/%=<>!&|^~?:,[]",
 );
 
-/// What an expansion stands in.
+/// What surrounds an expansion.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     /// An unquoted word.
@@ -65,7 +65,7 @@ impl Check<'_> {
         }
     }
 
-    /// A command substitution, behind its parenthesis.
+    /// A command substitution, after its parenthesis.
     pub(super) fn substitution(&mut self) -> Known {
         self.substitutions += 1;
         self.list_to(Close::Parenthesis)?;
@@ -73,7 +73,7 @@ impl Check<'_> {
         Some(())
     }
 
-    /// `'…'` behind a `$`, where a backslash escapes a quote.
+    /// `'…'` after a `$`, where a backslash escapes a quote.
     fn ansi_quotes(&mut self) -> Known {
         self.at += 1;
         loop {
@@ -86,7 +86,7 @@ impl Check<'_> {
         }
     }
 
-    /// `{…}` behind a `$`.
+    /// `{…}` after a `$`.
     fn braces(&mut self) -> Known {
         self.at += 1;
         if matches!(self.peek()?, b'#' | b'!') {
@@ -110,7 +110,7 @@ impl Check<'_> {
         Some(())
     }
 
-    /// Arithmetic with so many `;`, up to its `))`.
+    /// Arithmetic with this many `;`, up to its `))`.
     pub(super) fn arithmetic(&mut self, semicolons: usize) -> Known {
         let (mut open, mut seen) = (0_usize, 0_usize);
         loop {

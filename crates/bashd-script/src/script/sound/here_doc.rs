@@ -8,14 +8,15 @@ use memchr::memmem;
 pub(super) struct HereDoc<'a> {
     delimiter: &'a [u8],
     is_quoted: bool,
-    /// Whether its lines may begin with tabs that do not count.
+    /// Whether leading tabs of its lines are ignored.
     has_tabs: bool,
-    /// Where the line with the operator ends; a line that goes on elsewhere, as in quotes, is left to others.
+    /// Where the line with the operator ends; a line that continues elsewhere, as in quotes, is not
+    /// handled here.
     line_end: usize,
 }
 
 impl Check<'_> {
-    /// Reads the delimiter, behind `<<`.
+    /// Reads the delimiter, after `<<`.
     pub(super) fn here_doc(&mut self) -> Known {
         if self.substitutions > 0 || self.here_doc.is_some() {
             return None;
@@ -47,7 +48,7 @@ impl Check<'_> {
         Some(())
     }
 
-    /// Passes over the end of a line, and the here-document behind it.
+    /// Skips the end of a line, and the here-document after it.
     pub(super) fn new_line(&mut self) -> Known {
         let end = self.at;
         self.at += 1;
@@ -77,8 +78,8 @@ impl Check<'_> {
     }
 }
 
-/// Whether a line of an unquoted here-document ends where it seems to, and has no commands in it, which bash
-/// reads only when it runs.
+/// Whether a line of an unquoted here-document ends where it seems to, and has no commands in it,
+/// which bash reads only when it runs.
 fn is_plain(line: &[u8]) -> bool {
     let has_commands = memchr::memchr(b'`', line).is_some() || memmem::find(line, b"$(").is_some();
     !has_commands && !line.ends_with(b"\\")

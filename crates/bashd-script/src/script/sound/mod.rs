@@ -1,12 +1,15 @@
-//! Whether bash will surely find no mistake in a text: a reader of our own for what the parsers are not asked about.
+//! Whether bash will certainly accept a text: our own reader for what the parsers are not asked
+//! about.
 //!
-//! It knows the grammar of scripts as agents write them and gives up on everything else, so only its "yes" says
-//! something. It is also no where bash's grammar depends on what runs: aliases, options. Each byte is read once, there
-//! are no second tries, and nesting has a bound. Where bash would accept more than one spelling it knows the usual one: a
-//! `fi` needs a `;` or a new line before it, a `[[ … ]]` has blanks around its operators. In substitutions, which
-//! before 5.2 bash read with less care, it knows neither comments nor `case`.
+//! It knows the grammar of scripts as agents write them and gives up on everything else, so only
+//! its "yes" means something. It also says no if bash's grammar depends on what runs: aliases,
+//! options. Each byte is read once, there is no backtracking, and nesting is bounded. If bash
+//! accepts more than one spelling, it knows the usual one: a `fi` needs a `;` or a newline before
+//! it, a `[[ … ]]` has blanks around its operators. In substitutions, which bash before 5.2 read
+//! less carefully, it accepts neither comments nor `case`.
 //!
-//! What a word does when it is expanded is not its business: a bad `${x y}` is found at run time, in any shell alike.
+//! What a word does when it is expanded does not matter here: a bad `${x y}` is found at run time,
+//! in any shell.
 
 mod compound;
 mod expansion;
@@ -19,13 +22,14 @@ use super::byte_set::ByteSet;
 use here_doc::HereDoc;
 use memchr::memmem;
 
-/// The largest text: up to here, handing it to a shell that waits takes less time than starting another.
+/// The largest text: up to this size, passing it to a waiting shell takes less time than starting
+/// another.
 const MOST_BYTES: usize = 64 << 10;
 
 /// How deep anything may be nested; bash's own stack is far larger.
 const MOST_DEPTH: usize = 32;
 
-/// What changes how bash reads the rest of a text, wherever it stands.
+/// What changes how bash reads the rest of a text, wherever it appears.
 const CHANGES_GRAMMAR: [&[u8]; 6] = [
     b"alias",
     b"shopt",
@@ -47,13 +51,13 @@ static CLOSING_STARTS: ByteSet = ByteSet::of(b"tefd}");
 /// What reserved words begin with, and the operators of `[[`.
 static TOKEN_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![]-=");
 
-/// Bytes of a reserved word at most, and one more.
+/// Length of the longest reserved word, plus one.
 const LONGEST_TOKEN: usize = 9;
 
-/// Whether bash will find no mistake in a text. No: it is not known.
+/// Whether bash will accept a text. `false` means that it is unknown.
 pub(super) fn is_certain(text: &str) -> bool {
     let text = text.as_bytes();
-    // Not `any`: all of them at once are looked at faster.
+    // Not `any`: checking all of them at once is faster.
     let has_odd = || text.iter().fold(false, |odd, byte| odd | is_odd(*byte));
     if text.len() > MOST_BYTES || has_odd() {
         return false;
@@ -72,15 +76,15 @@ pub(super) fn is_certain(text: &str) -> bool {
             .any(|word| memmem::find(text, word).is_some())
 }
 
-/// Whether a byte is none that people write. Some of them are signs of bash's own.
+/// Whether a byte is one that people never write. Some of them have a meaning inside bash.
 fn is_odd(byte: u8) -> bool {
     matches!(byte, 0..=8 | 11..=31 | 0x7F)
 }
 
-/// What was read; nothing where it is not known what bash would say.
+/// What was read; `None` if it is unknown what bash would say.
 type Known<T = ()> = Option<T>;
 
-/// The reader, at some place of the text.
+/// The reader, at some position of the text.
 struct Check<'a> {
     text: &'a [u8],
     at: usize,
@@ -129,11 +133,11 @@ impl Close {
 enum Next {
     /// The first command.
     First,
-    /// A command, behind `&&` or `||`.
+    /// A command, after `&&` or `||`.
     Command,
-    /// A command, behind `|`.
+    /// A command, after `|`.
     Stage,
-    /// A command or the end, behind `;`, `&` or a new line.
+    /// A command or the end, after `;`, `&` or a newline.
     Any,
     /// Anything but a command.
     Operator,
@@ -145,7 +149,7 @@ impl Next {
         match close {
             Close::Text | Close::Clause => matches!(self, Self::First | Self::Any | Self::Operator),
             Close::Parenthesis => matches!(self, Self::Any | Self::Operator),
-            // Reserved words, which are none behind a word.
+            // Reserved words, which have no meaning after a word.
             Close::Then
             | Close::Elif
             | Close::Else
@@ -159,7 +163,7 @@ impl Next {
 }
 
 impl<'a> Check<'a> {
-    /// Reads commands up to what ends their list, and passes over that.
+    /// Reads commands up to what ends their list, and skips that.
     fn list(&mut self) -> Known<Close> {
         let mut next = Next::First;
         loop {
@@ -184,7 +188,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Reads a command, an operator, a new line or a comment.
+    /// Reads a command, an operator, a newline or a comment.
     fn list_item(&mut self, next: Next) -> Known<Next> {
         match self.peek()? {
             b'#' => {
@@ -226,7 +230,7 @@ impl<'a> Check<'a> {
         })
     }
 
-    /// Passes over `!` where a pipeline begins.
+    /// Skips `!` at the beginning of a pipeline.
     fn negation(&mut self) -> Known {
         if self.token() == b"!" {
             self.at += 1;
@@ -235,7 +239,7 @@ impl<'a> Check<'a> {
         Some(())
     }
 
-    /// Reads a list that ends so, one deeper.
+    /// Reads a list with this end, one level deeper.
     fn list_to(&mut self, close: Close) -> Known {
         let ended = self.nested(Self::list)?;
         (ended == close).then_some(())
@@ -261,7 +265,8 @@ impl<'a> Check<'a> {
         Some(close)
     }
 
-    /// The word that stands here, if it could be a reserved one or an operator of `[[`. Else something that is neither.
+    /// The word at this position, if it could be a reserved one or an operator of `[[`; otherwise
+    /// something that is neither.
     fn token(&self) -> &'a [u8] {
         let rest = self.rest();
         if !rest
@@ -272,7 +277,7 @@ impl<'a> Check<'a> {
         }
         let beginning = rest.get(..LONGEST_TOKEN).unwrap_or(rest);
         let length = TOKEN_ENDS.first_in(beginning);
-        // A substitution of processes is part of the word before it.
+        // A process substitution is part of the word before it.
         if matches!(rest.get(length..), Some([b'<' | b'>', b'(', ..])) {
             return &[];
         }
@@ -288,7 +293,7 @@ impl<'a> Check<'a> {
         Some(())
     }
 
-    /// Passes over blanks, new lines and comments.
+    /// Skips blanks, newlines and comments.
     fn skip_lines(&mut self) -> Known {
         loop {
             self.skip_blanks();
@@ -300,14 +305,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Passes over blanks, of which there must be one.
+    /// Skips blanks, at least one.
     fn blanks(&mut self) -> Known {
         let is_blank = matches!(self.peek(), Some(b' ' | b'\t'));
         self.skip_blanks();
         is_blank.then_some(())
     }
 
-    /// Passes over blanks, and lines that go on behind one.
+    /// Skips blanks and line continuations.
     fn skip_blanks(&mut self) {
         let mut has_blank = false;
         loop {
@@ -328,7 +333,7 @@ impl<'a> Check<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// The byte so far ahead.
+    /// The byte this far ahead.
     fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.get(self.at + ahead).copied()
     }

@@ -11,7 +11,7 @@ static REDIRECT_STARTS: ByteSet = ByteSet::of(b"0123456789<>&");
 /// Commands whose arguments may have lists in parentheses.
 const DECLARING: [&[u8]; 5] = [b"declare", b"export", b"local", b"readonly", b"typeset"];
 
-/// What a simple command has been so far: behind some words, there may be lists in parentheses.
+/// What a simple command has been so far: some words may be followed by lists in parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Words {
     /// Nothing.
@@ -46,7 +46,7 @@ impl Check<'_> {
         (words != Words::None).then_some(())
     }
 
-    /// Reads a function, an assignment, a name or what comes behind a name that declares.
+    /// Reads a function, an assignment, a name or what follows a declaring name.
     fn leading_word(&mut self, words: Words) -> Known<Words> {
         let start = self.at;
         let name = match self.peek()? {
@@ -66,7 +66,7 @@ impl Check<'_> {
         }
         let word = self.text.get(start..self.at)?;
         Some(match words {
-            // `declare <(a) x=(b)` is a mistake to bash 5.2.
+            // Bash 5.2 rejects `declare <(a) x=(b)`.
             _ if word.contains(&b'(') => Words::Arguments,
             Words::Declarations => words,
             _ if DECLARING.contains(&word) => Words::Declarations,
@@ -74,7 +74,7 @@ impl Check<'_> {
         })
     }
 
-    /// Reads an assignment from its sign on.
+    /// Reads an assignment, starting at its sign.
     fn assignment(&mut self, sign: usize, words: Words) -> Known<Words> {
         self.at += sign;
         match self.peek() {
@@ -91,8 +91,8 @@ impl Check<'_> {
         })
     }
 
-    /// The words of a list in parentheses, behind the first one. Not in substitutions: there, bash 5.2 finds
-    /// mistakes in some escapes that are none (`$(a=(\;))`).
+    /// The words of a list in parentheses, after the first one. Not in substitutions: there, bash
+    /// 5.2 rejects some valid escapes (`$(a=(\;))`).
     fn array(&mut self) -> Known {
         if self.substitutions > 0 {
             return None;
@@ -105,7 +105,7 @@ impl Check<'_> {
                 b'\n' if self.here_doc.is_some() => return None,
                 b'\n' => self.at += 1,
                 b'#' => self.comment()?,
-                // As an index, it goes on up to its end.
+                // As an index, it continues up to its end.
                 b'[' => self.subscript().and_then(|()| self.word_since(start))?,
                 _ => self.word()?,
             }
@@ -115,7 +115,7 @@ impl Check<'_> {
         ends.then_some(())
     }
 
-    /// Reads the redirects behind a compound command.
+    /// Reads the redirects after a compound command.
     pub(super) fn redirects(&mut self) -> Known {
         loop {
             self.skip_blanks();
@@ -125,7 +125,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads a redirect; tells whether there was one.
+    /// Reads a redirect; returns whether there was one.
     fn redirect(&mut self) -> Known<bool> {
         if !self
             .peek()
@@ -158,14 +158,14 @@ impl Check<'_> {
         Some(true)
     }
 
-    /// Reads a word that is not also an assignment, which would be no word behind an operator.
+    /// Reads a word that is not also an assignment, which would not be a word after an operator.
     fn target(&mut self) -> Known {
         let start = self.at;
         self.word()?;
         (!self.could_assign(start)).then_some(())
     }
 
-    /// What comes behind `>&` or `<&`. A `-` is a sign there, not a word's first letter.
+    /// What follows `>&` or `<&`. A `-` is a sign there, not a word's first letter.
     fn duplication(&mut self, operator: usize) -> Known<bool> {
         self.at += operator;
         self.skip_blanks();

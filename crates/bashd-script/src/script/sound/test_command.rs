@@ -32,13 +32,13 @@ fn is_binary(word: &[u8]) -> bool {
 }
 
 impl Check<'_> {
-    /// Reads what stands behind `[[`, and its end.
+    /// Reads what follows `[[`, and its end.
     pub(super) fn test_command(&mut self) -> Known {
         loop {
             self.blanks()?;
             self.negation()?;
             self.test()?;
-            // Behind each word of it there was a blank.
+            // There was a blank after each of its words.
             if self.sees(b"&&") || self.sees(b"||") {
                 self.at += 2;
             } else if self.token() == b"]]" {
@@ -50,7 +50,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads one test, and the blanks behind it.
+    /// Reads one test, and the blanks after it.
     fn test(&mut self) -> Known {
         let word = self.token();
         if let [b'-', letter] = word
@@ -76,7 +76,7 @@ impl Check<'_> {
         self.operand()
     }
 
-    /// Reads a word that could be no operator, reserved word or assignment.
+    /// Reads a word that could not be an operator, reserved word or assignment.
     fn first_operand(&mut self) -> Known {
         let start = self.at;
         if !FIRST.contains(self.peek()?) || is_reserved(self.token()) {
@@ -86,7 +86,7 @@ impl Check<'_> {
         (!self.could_assign(start)).then_some(())
     }
 
-    /// Reads a word that is no operator, and the blanks behind it.
+    /// Reads a word that is not an operator, and the blanks after it.
     fn operand(&mut self) -> Known {
         let is_operator = matches!(self.peek()?, b'!' | b'<' | b'>') || self.token() == b"]]";
         if is_operator {

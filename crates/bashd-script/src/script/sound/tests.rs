@@ -1,4 +1,5 @@
-//! Texts that are certain, and texts that are not. Real bash is asked about many more in `tests/it/soundness.rs`.
+//! Texts that are certain, and texts that are not. `tests/it/soundness.rs` asks real bash about
+//! many more.
 
 use super::is_certain;
 
@@ -184,5 +185,5 @@ fn what_is_not_known_is_not() {
     }
 }
 
-/// More than anything may be nested.
+/// Deeper than anything may be nested.
 const MANY: usize = 1000;

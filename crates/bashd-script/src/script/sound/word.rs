@@ -4,7 +4,7 @@ use super::super::byte_set::{ByteSet, SPECIAL_IN_QUOTES};
 use super::expansion::Around;
 use super::{Check, Known, WORD_ENDS};
 
-/// What means nothing to the grammar in an unquoted word, but for its first letter.
+/// What has no meaning in an unquoted word, except as its first letter.
 static PLAIN: ByteSet = ByteSet::of(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+,:@%^~=*?]{}!#\
     \x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8A\x8B\x8C\x8D\x8E\x8F\
@@ -17,7 +17,7 @@ static PLAIN: ByteSet = ByteSet::of(
     \xF0\xF1\xF2\xF3\xF4\xF5\xF6\xF7\xF8\xF9\xFA\xFB\xFC\xFD\xFE\xFF",
 );
 
-/// What may stand in an index or a set of letters.
+/// What may appear in an index or a set of letters.
 static IN_BRACKETS: ByteSet =
     ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+,:@%^~=*?!");
 
@@ -69,7 +69,7 @@ impl Check<'_> {
         word.first().is_some_and(is_name) && word.contains(&b'=')
     }
 
-    /// `[…]`, which behind a name bash reads up to its end, whatever stands in it.
+    /// `[…]`: after a name, bash reads it to its end, whatever is in it.
     pub(super) fn subscript(&mut self) -> Known {
         self.at += 1;
         loop {

@@ -2,8 +2,8 @@
 //!
 //! A session in use belongs to its call. When the call's future is dropped, or the keeper does not
 //! answer in time, the key is *quarantined* until its keeper has cleaned up: calls run one-shot
-//! meanwhile. A session whose shell is gone is told in the reply of the call that found out, since a
-//! model would otherwise go on with variables that are not there.
+//! meanwhile. The reply of the call that finds a session's shell gone says so, since a model would
+//! otherwise rely on variables that no longer exist.
 
 mod turn;
 
@@ -20,19 +20,19 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use turn::{Finish, Opening, Telling, Turn};
 
-/// Seats up to which keepers tell of calls that they have prepared. Descriptors that were sent and not yet received
-/// count against what all programs of a user may have under way.
+/// Up to this many seats, keepers announce calls that they have prepared. Descriptors that were
+/// sent and not yet received count against a limit over all of the user's programs.
 const MOST_TOLD_AHEAD: usize = 4;
 
-/// Seats after which those of sessions that are gone are given up.
+/// Number of seats above which those of ended sessions are removed.
 const MOST_SEATS: usize = 256;
 
 /// How many sessions there may be, and how long they wait for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Sessions at a time; 0 for none, so that every call has a shell of its own.
+    /// How many at a time; 0 for none, so every call gets its own shell.
     pub most: usize,
-    /// How long a session may go unused; `None` for ever.
+    /// How long a session may stay unused; `None` for ever.
     pub idle: Option<Duration>,
 }
 
@@ -45,10 +45,10 @@ pub(crate) struct Sessions {
 /// A key's place in the table.
 #[derive(Default)]
 struct Seat {
-    /// The session; locked by the call that uses it, or by who cleans up after one.
+    /// The session; locked by the call that uses it, or by the task that cleans up after one.
     live: Arc<tokio::sync::Mutex<Option<Live>>>,
     is_quarantined: AtomicBool,
-    /// Why the last session is gone, until a reply has told it.
+    /// Why the last session is gone, until a reply has said so.
     untold: Mutex<Option<Reset>>,
     /// Where the last session was, if the next one is to begin there.
     directory: Mutex<Option<PathBuf>>,
@@ -73,14 +73,15 @@ enum Aside {
 }
 
 impl Aside {
-    /// What the caller should know; nothing where it asked for no session and none can stay anyway.
+    /// What the caller should know; nothing if it asked for no session and none could be kept
+    /// anyway.
     fn note(&self, session: &SessionPlan) -> Option<String> {
         let why = match self {
             Self::OneCall if !session.is_asked_for => return None,
             Self::Busy => "the session is busy with another call",
             Self::Quarantined => "the session is being cleaned up",
             Self::NoRoom => "there is no room for another session",
-            Self::OneCall => "this process ends after its call, so that no session can stay",
+            Self::OneCall => "this process exits after one call, so it cannot keep a session",
         };
         Some(format!("{why}: the command ran in a shell of its own"))
     }
@@ -141,7 +142,7 @@ impl Sessions {
         }
     }
 
-    /// Takes the session's place, or says why the call must do without.
+    /// Takes the session's place, or says why the call must do without it.
     async fn take(
         &self,
         session: &SessionPlan,
@@ -159,7 +160,7 @@ impl Sessions {
             Overlap::Wait => live.lock_owned().await,
             Overlap::OneShot => live.try_lock_owned().map_err(|_| Aside::Busy)?,
         };
-        // It may have gone bad while we waited.
+        // It may have been quarantined while we waited.
         if seat.is_quarantined.load(Ordering::Acquire) {
             return Err(Aside::Quarantined);
         }
@@ -199,7 +200,7 @@ impl Sessions {
     }
 }
 
-/// Ends the session that a new one takes the place of since its rc file changed, if there is one.
+/// Ends the session that a new one replaces because its rc file changed, if there is one.
 fn end_those_set_up_otherwise(seats: &HashMap<SessionKey, Arc<Seat>>, key: &SessionKey) -> bool {
     let others = seats
         .iter()
@@ -233,12 +234,12 @@ impl Seat {
         self.live.try_lock().map_or(true, |live| live.is_some())
     }
 
-    /// Whether nothing would be lost with it but the memory of a session.
+    /// Whether dropping it would lose only the record of a former session.
     fn is_given_up(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1 && !self.is_used()
     }
 
-    /// The place of a session that waits for a call, and since when.
+    /// The place of a session that waits for a call, and how long it has waited.
     fn if_idle(self: &Arc<Self>) -> Option<(Option<Instant>, Place, Arc<Self>)> {
         let place = Arc::clone(&self.live).try_lock_owned().ok()?;
         let since = *self

@@ -1,4 +1,5 @@
-//! One call's turn in its session: begun, heard out, and the session put back, given up or quarantined.
+//! One call's turn in its session: it begins, runs to its report, and the session is put back,
+//! given up or quarantined.
 
 use super::{Live, Place, Seat, SessionLimits};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,13 +23,13 @@ use tokio_util::sync::CancellationToken;
 /// How long after its deadline a call returns, whatever its keeper does.
 const HARD_KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// How long a keeper may take to clean up after a call that nobody waits for any more.
+/// How long a keeper may take to clean up after a call that nobody waits for.
 const CLEANING: Duration = Duration::from_secs(30);
 
 /// How a call in a session went.
 pub(super) enum Finish {
     Ran(Box<Run>),
-    /// It goes on as a job, and the session's shell with it.
+    /// It continues as a job and took the session's shell along.
     HandedOver(Box<HandedOver>),
     /// The session had ended before, and nothing ran.
     Gone(Reset, Place),
@@ -44,18 +45,18 @@ pub(super) struct Turn {
     is_sent: bool,
 }
 
-/// What a session's shell is opened with.
+/// What is needed to open a session's shell.
 pub(super) struct Opening<'a> {
     pub(super) limits: SessionLimits,
     pub(super) keepers: &'a Keepers,
 }
 
-/// When the keeper tells what.
+/// What the keeper announces, and when.
 #[derive(Clone, Copy)]
 pub(super) struct Telling {
-    /// The beginning of this call when it comes, since somebody watches.
+    /// The beginning of this call when it comes, because somebody watches.
     pub(super) is_watched: bool,
-    /// What it has prepared for the next one.
+    /// What it has prepared for the next call.
     pub(super) tells_ahead: bool,
 }
 
@@ -106,7 +107,7 @@ impl Turn {
         })
     }
 
-    /// Hears the call out, and puts the session back if it still is one.
+    /// Waits for the call's report, and puts the session back if it still is one.
     pub(super) async fn finish(
         mut self,
         plan: &Plan,
@@ -144,7 +145,7 @@ impl Turn {
                 let job = call.handed_over().await;
                 *held.seat.directory() = directory;
                 held.seat.remember(Reset::BecameJob);
-                // The place is free, and the connection closes: the shell is the job's.
+                // The place is free, and the connection closes: the shell belongs to the job.
                 self.held = None;
                 let mut job = job?;
                 job.session_reset = Some(Reset::BecameJob);
@@ -209,7 +210,7 @@ impl Turn {
 }
 
 impl Drop for Turn {
-    /// The call's future was dropped: its command ends, and the next call must not meet it.
+    /// The call's future was dropped: its command is ended, and the next call must not meet it.
     fn drop(&mut self) {
         if let Some(held) = &self.held {
             held.seat.remember(Reset::Cancelled);
@@ -232,7 +233,7 @@ async fn until_clean(connection: &Connection) {
 
 enum Word {
     Exited(Box<Exited>),
-    /// The call goes on as a job; the session was in this directory.
+    /// The call continues as a job; the session was in this directory.
     Detached(Option<PathBuf>),
     /// The session had ended before the call; nothing ran.
     Gone(Reset),
@@ -240,7 +241,7 @@ enum Word {
     Late(EndedBy),
 }
 
-/// Hears the keeper out. One that was gone when it was spoken to may have said why.
+/// Waits for the keeper's report. One that was gone when the call was sent may have said why.
 async fn hear(call: &mut Call<'_>, is_sent: bool) -> Result<Word> {
     let never = std::pin::pin!(std::future::pending());
     match call.until_exited(never).await {
@@ -260,7 +261,7 @@ impl From<Heard> for Word {
     }
 }
 
-/// Comes when a call must return, whatever its keeper does, and says who ended it.
+/// Resolves when a call must return, whatever its keeper does, and says who ended it.
 async fn overdue(plan: &Plan, cancel: &CancellationToken) -> EndedBy {
     let cancelled = tokio::time::timeout(plan.limits.timeout, cancel.cancelled()).await;
     tokio::time::sleep(HARD_KILL_GRACE).await;
@@ -270,7 +271,7 @@ async fn overdue(plan: &Plan, cancel: &CancellationToken) -> EndedBy {
     }
 }
 
-/// Has a keeper start the session's shell; what follows is queued until it runs.
+/// Has a keeper start the session's shell; what follows is queued until the shell runs.
 async fn open(
     plan: &Plan,
     session: &SessionPlan,
@@ -317,7 +318,7 @@ fn message(plan: &Plan, session: &SessionPlan, form: Form, telling: Telling) -> 
 }
 
 fn cannot_talk(error: std::io::Error) -> Error {
-    Error::io(ErrorKind::Spawn, "talk to the keeper", error)
+    Error::io(ErrorKind::Spawn, "write to the keeper", error)
 }
 
 fn lost() -> Error {

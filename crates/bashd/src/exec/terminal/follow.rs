@@ -1,7 +1,7 @@
-//! The life of one run in a client's terminal: made, polled, awaited, killed when due, released.
+//! The life of one run in a client's terminal: created, polled, awaited, killed when due, released.
 //!
-//! Two things go on side by side: one kills the program at its deadline or on request, the other
-//! reads its output until it has ended. So a receiver of events that is slow delays no kill.
+//! Two tasks run side by side: one kills the program at its deadline or on request, the other reads
+//! its output until it has ended. So a slow receiver of events never delays a kill.
 
 use super::transcript::Transcript;
 use super::{Host, NewTerminal, Patience, TerminalExit, TerminalOutput};
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// The status of a program that a signal ended, whichever it was: clients name signals as they like.
+/// The status of a program ended by any signal: clients name signals as they like.
 const SIGNALLED: i32 = 137;
 
-/// How long a client is waited for that did not answer the request before.
+/// How long to wait for a client that did not answer the previous request.
 const ONCE_SILENT: Duration = Duration::from_millis(250);
 
 /// Runs a plan in a terminal of the client. Dropping the future ends the program and releases it.
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     cancel: &CancellationToken,
 ) -> Result<Run, Failure> {
     let refused = |reason: String| {
-        let text = format!("the client's terminal could not be had: {reason}");
+        let text = format!("the client's terminal could not be created: {reason}");
         Failure::from(Error::new(ErrorKind::Spawn, text))
     };
     let new = NewTerminal::of(plan, changes).map_err(refused)?;
@@ -88,7 +88,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What the client's words about an exit mean.
+/// Interprets what the client says about an exit.
 fn status(exit: &TerminalExit) -> Exit {
     match (exit.code, &exit.signal) {
         (Some(code), _) => Exit::Code(code),
@@ -101,7 +101,7 @@ fn status(exit: &TerminalExit) -> Exit {
 #[derive(Default)]
 struct Ending {
     by: OnceLock<EndedBy>,
-    /// Cancelled when the client was told to kill, and has answered or not.
+    /// Cancelled once the client was told to kill, whether it answered or not.
     killed: CancellationToken,
 }
 
@@ -124,7 +124,7 @@ impl Ending {
     }
 }
 
-/// Has a terminal made. What the client hands out after nobody waits any more is given back.
+/// Has a terminal created. One that the client hands out after nobody waits any more is given back.
 async fn create(host: &Host, new: NewTerminal) -> Result<Terminal, String> {
     let patience = host.0.patience();
     let (answer, answered) = oneshot::channel();
@@ -138,7 +138,7 @@ async fn create(host: &Host, new: NewTerminal) -> Result<Terminal, String> {
             is_released: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
         });
-        // A terminal that nobody takes is dropped here, and by that released.
+        // A terminal that nobody takes is dropped here, which releases it.
         let _ = answer.send(made);
     });
     match tokio::time::timeout(patience.create, answered).await {
@@ -158,13 +158,13 @@ struct Terminal {
     id: String,
     patience: Patience,
     is_released: AtomicBool,
-    /// Whether the last request to the client had no answer.
+    /// Whether the client left the last request unanswered.
     is_silent: AtomicBool,
 }
 
 impl Terminal {
     async fn kill(&self) {
-        // A client that does not kill is told by release again; nobody else could.
+        // For a client that does not kill, release is the only other way; nobody else could do it.
         let _ = self.bounded(self.host.0.kill(&self.id)).await;
     }
 
@@ -172,7 +172,7 @@ impl Terminal {
         &self,
         answer: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
-        // One that has just been silent is not waited for as long again and again.
+        // A client that has just been silent does not get the full wait again and again.
         let within = if self.is_silent.load(Ordering::Relaxed) {
             self.patience.answer.min(ONCE_SILENT)
         } else {
@@ -235,7 +235,7 @@ impl Following<'_> {
         }
     }
 
-    /// Reads until the program has ended; `None` where it was killed and nobody says how it ended.
+    /// Reads until the program has ended; `None` if it was killed and nobody says how it ended.
     async fn until_ended(&mut self, ending: &Ending) -> Result<Option<TerminalExit>, String> {
         let terminal = self.terminal;
         let mut exit = terminal.host.0.wait_for_exit(&terminal.id);
@@ -244,7 +244,7 @@ impl Following<'_> {
             tokio::select! {
                 biased;
                 exit = &mut exit => {
-                    // Who killed it need not hear how it ended.
+                    // The killer need not hear how the program ended.
                     return if ending.by.get().is_some() { Ok(exit.ok()) } else { exit.map(Some) };
                 }
                 () = ending.killed.cancelled() => {
@@ -271,7 +271,7 @@ impl Following<'_> {
         }
     }
 
-    /// The output as it is now, for good, and whether some of it was lost.
+    /// The final output, and whether some of it was lost.
     async fn conclude(
         mut self,
         last: Option<TerminalOutput>,

@@ -1,8 +1,8 @@
 //! Running a plan in a terminal of the client: the command is the client's process, not ours.
 //!
 //! A host that shows terminals to its user (an editor, an agent's own interface) offers them by
-//! [`ClientTerminal`]. A call then runs there instead of under a keeper: the terminal is made, its
-//! output is polled, its exit awaited, and it is released whatever happened. This file has the
+//! [`ClientTerminal`]. A call then runs there instead of under a keeper: the terminal is created,
+//! its output polled, its exit awaited, and it is released whatever happens. This file has the
 //! trait, `follow` the life of one such run, `transcript` what becomes of the polled output.
 //!
 //! Nothing here trusts the client: every request to it is bounded in time, a terminal that it
@@ -24,9 +24,9 @@ use std::time::Duration;
 /// What a client answers, in its own time: a value, or its reason in words.
 pub type ClientAnswer<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
-/// A host that runs commands in terminals of its own.
+/// A host that runs commands in its own terminals.
 pub trait ClientTerminal: Send + Sync {
-    /// Starts a program in a new terminal; answers its id at once.
+    /// Starts a program in a new terminal; returns its id at once.
     fn create(&self, terminal: NewTerminal) -> ClientAnswer<'_, String>;
 
     /// What the terminal holds by now.
@@ -41,20 +41,20 @@ pub trait ClientTerminal: Send + Sync {
     /// Gives the terminal back; the id is void afterwards.
     fn release<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, ()>;
 
-    /// How long the client is waited for.
+    /// How long to wait for the client.
     fn patience(&self) -> Patience {
         Patience::default()
     }
 }
 
-/// How long a client is waited for.
+/// How long to wait for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// For a new terminal: its user may be asked first.
+    /// For a new terminal: the client may ask its user first.
     pub create: Duration,
     /// For any other answer, and for the exit of a program that was killed.
     pub answer: Duration,
-    /// Between two looks at the output.
+    /// Between two polls of the output.
     pub poll: Duration,
 }
 
@@ -68,14 +68,14 @@ impl Default for Patience {
     }
 }
 
-/// What a client is to start.
+/// What a client should start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTerminal {
-    /// The program, which is executed as it is: no shell reads it.
+    /// The program, executed as it is: no shell reads it.
     pub command: String,
     /// Its arguments, the last of which is the script where the program is a shell.
     pub args: Vec<String>,
-    /// Variables to set over the client's own environment.
+    /// Variables to set on top of the client's own environment.
     pub env: Vec<(String, String)>,
     /// An absolute path.
     pub cwd: String,
@@ -106,13 +106,13 @@ pub struct TerminalExit {
 const OUTPUT_BYTE_LIMIT: u64 = 1024 * 1024;
 
 impl NewTerminal {
-    /// What a plan asks a client to start; an error names what its protocol can't say.
+    /// What a plan asks a client to start; an error names what the protocol cannot express.
     fn of(plan: &Plan, changes: &ClientEnvironment) -> Result<Self, String> {
         let text = |what: &std::ffi::OsStr| {
             let bytes = what.as_bytes();
             std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {
                 let shown = String::from_utf8_lossy(bytes);
-                format!("not UTF-8, which a client's terminal needs: {shown}")
+                format!("a client's terminal needs UTF-8, which this is not: {shown}")
             })
         };
         let shell_args = plan.shell.args.iter().map(|argument| text(argument));
@@ -146,8 +146,8 @@ impl NewTerminal {
 #[derive(Clone)]
 pub(crate) struct Host(pub(crate) Arc<dyn ClientTerminal>);
 
-/// Whether a request can run in a client's terminal: it takes no input from us, is no terminal of
-/// ours, keeps no shell from call to call, and never becomes a job.
+/// Whether a request can run in a client's terminal: it takes no input from us, needs no terminal
+/// of ours, keeps no shell across calls, and never becomes a job.
 pub(crate) fn suits(request: &Request) -> bool {
     let has_input = !request.stdin.is_null() || request.stdin_open;
     let is_job = request.background || request.on_timeout == Some(OnTimeout::Background);

@@ -1,21 +1,21 @@
-//! What a client's terminal was seen to hold, put together into one stream.
+//! Assembles what was seen of a client's terminal into one stream.
 //!
-//! A client forgets the beginning of a long output, and every look shows the rest of it from there.
-//! What a look adds to the one before it goes to a spool like any other output, so that windows,
-//! counts and artifacts work as for a run of our own.
+//! A client forgets the beginning of a long output, and each poll shows what is left. What a poll
+//! adds to the one before it goes to a spool like any other output, so windows, counts and
+//! artifacts work as for a run of our own.
 
 use crate::plan::Plan;
 use bashd_keeper::spool::{SpoolReader, SpoolWriter};
 use std::io;
 use std::os::fd::AsFd;
 
-/// What stands where a client forgot output that was never seen.
+/// Marks where a client forgot output that was never seen.
 const GAP: &str = "\n[bashd: the client's terminal dropped output here]\n";
 
 /// The stream so far.
 pub(super) struct Transcript {
     spool: SpoolWriter,
-    /// What the last look showed.
+    /// What the last poll showed.
     last: String,
     is_incomplete: bool,
 }
@@ -31,7 +31,7 @@ impl Transcript {
         })
     }
 
-    /// Takes one look in.
+    /// Adds one poll.
     pub(super) fn take_in(&mut self, seen: String) {
         let known = overlap(&self.last, &seen);
         if known == 0 && !self.last.is_empty() && !seen.is_empty() {
@@ -66,9 +66,9 @@ impl Transcript {
     }
 }
 
-/// Length of the longest start of `seen` that is an end of `last`: what both looks show.
+/// Length of the longest prefix of `seen` that is a suffix of `last`: what both polls show.
 ///
-/// The search of Knuth, Morris and Pratt: a flood of equal lines must not cost the square of its length.
+/// Knuth-Morris-Pratt: a flood of equal lines must not take quadratic time.
 fn overlap(last: &str, seen: &str) -> usize {
     if seen.starts_with(last) {
         return last.len();

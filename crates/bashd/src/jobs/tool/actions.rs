@@ -1,4 +1,4 @@
-//! The job tool of one action a call.
+//! The job tool with one action per call.
 
 use super::Answer;
 use super::arguments::{Action, Arguments, compile};
@@ -50,7 +50,7 @@ async fn perform(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<
         | Action::Signal
         | Action::Rename => {
             let [job] = found.as_slice() else {
-                return Err("this is for one job at a time".to_owned());
+                return Err("this action takes one job at a time".to_owned());
             };
             match arguments.action {
                 Action::Output => output(jobs, arguments, job).await,
@@ -96,14 +96,16 @@ async fn output(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer,
     }
     let asked_for_more = matches!(query.part, Part::From(offset) if offset > 0);
     let is_unchanged = asked_for_more && read.next_offset == read.offset;
+    let match_count = |lines| bashd_keeper::counted::counted(lines, "line matches", "lines match");
     let line = match read.found {
         Some(found) if found.shown < found.lines => {
             format!(
-                "[{} lines match, the first {} are shown; {state}]",
-                found.lines, found.shown
+                "[{}, showing the first {}; {state}]",
+                match_count(found.lines),
+                found.shown
             )
         }
-        Some(found) => format!("[{} lines match; {state}]", found.lines),
+        Some(found) => format!("[{}; {state}]", match_count(found.lines)),
         None if is_unchanged => format!("[unchanged since offset {}; {state}]", read.offset),
         None => format!(
             "[bytes {} to {} of {}; {state}]",
@@ -120,7 +122,7 @@ async fn wait(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<Ans
     let waited = jobs.wait(found, &wait).await;
     let mut lines = Vec::new();
     for one in &waited {
-        // Whoever sees the end here need not be told again.
+        // The caller sees the end here, and need not be told again.
         if one.job.has_ended() {
             jobs.acknowledge(&one.job);
         }
@@ -143,10 +145,10 @@ fn waited_text(waited: &Waited) -> String {
     let state = texts::state(&waited.job);
     let alias = &waited.job.alias;
     match (waited.met, &waited.by) {
-        (Met::Yes, Some(by)) => format!("{alias}: it came: {by} ({state})"),
+        (Met::Yes, Some(by)) => format!("{alias}: found: {by} ({state})"),
         (Met::Yes, None) => format!("{alias}: {state}"),
-        (Met::Ended, _) => format!("{alias}: ended before that: {state}"),
-        (Met::NotYet, _) => format!("{alias}: not yet: {state}"),
+        (Met::Ended, _) => format!("{alias}: ended before the condition was met: {state}"),
+        (Met::NotYet, _) => format!("{alias}: condition not met yet: {state}"),
     }
 }
 
@@ -160,11 +162,12 @@ async fn send(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, S
             AfterInput::StayOpen
         });
     if typing.is_empty() {
-        return Err("there is nothing to send: give text, paste, keys or close".to_owned());
+        return Err("nothing to send: give text, paste, keys or close".to_owned());
     }
     let sent = jobs.type_at(job, &typing).await;
     let sent = sent.map_err(|error| error.to_string())?;
-    let text = format!("Sent {sent} bytes to {}.", job.alias);
+    let bytes = bashd_keeper::counted::counted(sent as u64, "byte", "bytes");
+    let text = format!("Sent {bytes} to {}.", job.alias);
     Ok(Answer::new(text, json!({ "sent_bytes": sent })))
 }
 
@@ -194,7 +197,7 @@ async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<Answer, String> {
         lines.push(if was_alive {
             format!("{}: {}", job.alias, texts::state(&job))
         } else {
-            format!("{} had ended already: {}", job.alias, texts::state(&job))
+            format!("{} had already ended: {}", job.alias, texts::state(&job))
         });
         ended.push(job);
     }

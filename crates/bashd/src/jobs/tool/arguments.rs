@@ -1,4 +1,4 @@
-//! What the job tool is asked: one action, and what belongs to it.
+//! The job tool's arguments: one action, and its parameters.
 
 use crate::jobs::{Condition, ScreenQuery, WaitFor};
 use regex::Regex;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Longest wait of one call, in seconds.
 const LONGEST_WAIT: f64 = 3600.0;
 
-/// The wait of a call that does not say how long.
+/// The default wait, in seconds.
 const DEFAULT_WAIT: f64 = 30.0;
 
 /// One call.
@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     pub(super) name: Option<String>,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Action {
@@ -76,13 +76,13 @@ impl Arguments {
         serde_json::from_str(input).map_err(|error| error.to_string())
     }
 
-    /// The names of the jobs that are meant.
+    /// The names of the jobs.
     pub(super) fn names(&self) -> Vec<&str> {
         let one = self.job.as_deref().into_iter();
         one.chain(self.jobs.iter().map(String::as_str)).collect()
     }
 
-    /// What is asked of the screen.
+    /// The screen query.
     pub(super) fn screen(&self) -> Result<ScreenQuery, String> {
         Ok(ScreenQuery {
             until: self.regex.as_deref().map(on_screen).transpose()?,
@@ -97,7 +97,7 @@ impl Arguments {
         Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_WAIT))
     }
 
-    /// What is waited for.
+    /// The wait condition.
     pub(super) fn wait(&self) -> Result<WaitFor, String> {
         let mut conditions = Vec::new();
         if let Some(pattern) = &self.regex {
@@ -125,7 +125,7 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|error| error.to_string())
 }
 
-/// A pattern for a screen: lines begin and end where its rows do.
+/// A pattern for a screen: `^` and `$` match at its rows.
 pub(super) fn on_screen(pattern: &str) -> Result<Regex, String> {
     compile(&format!("(?m:{pattern})"))
 }
@@ -144,28 +144,28 @@ pub(super) fn schema() -> Value {
                 "enum": ["list", "output", "screen", "wait", "send", "signal", "kill", "rename"],
                 "description": "What to do.",
             },
-            "job": text("The job: its id, its short name (bg_1) or the name given by rename. For all actions but list."),
+            "job": text("The job: its id, its short name (bg_1) or the name given by rename. Required for every action except list."),
             "jobs": {
                 "type": "array",
                 "items": {"type": "string"},
                 "description": "wait, kill: several jobs.",
             },
-            "offset": number("output, or wait with regex: begin at this byte of the output. A look that finds nothing new says so in one line."),
-            "tail": number("output: only the last so many lines."),
+            "offset": number("output, or wait with regex: start at this byte of the output. If there is nothing new, the answer is one line that says so."),
+            "tail": number("output: only the last N lines."),
             "grep": text("output: only lines that match this regular expression."),
-            "max_bytes": number("output: at most so many bytes, 32768 by default."),
+            "max_bytes": number("output: at most this many bytes, 32768 by default."),
             "regex": text("wait: until a line of the output matches this regular expression. screen: until the screen shows it."),
-            "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "wait: until this TCP port of this machine listens."},
+            "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "wait: until something listens on this local TCP port."},
             "http": text("wait: until this http:// address answers."),
-            "silent_ms": number("wait, screen: until nothing was written for so many milliseconds."),
-            "any": {"type": "boolean", "description": "wait: for one of the jobs instead of all."},
-            "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait, screen: seconds at most. The job goes on."},
-            "text": text("send: what the command reads, as it is (end it with a newline where Enter is meant). It must have been started with stdin_open or pty."),
-            "paste": text("send: text as a paste, after the text, for programs that tell it from typing."),
-            "keys": {"type": "array", "items": {"type": "string"}, "description": "send: keys after that, by name: Enter, Tab, Escape, Space, Backspace, Up, Down, Left, Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, with C- (ctrl), M- (alt) or S- (shift) before it, as in C-c; or a character."},
-            "scrollback": number("screen: also the last so many lines that scrolled away."),
-            "close": {"type": "boolean", "description": "send: end of input after that."},
-            "signal": text("signal: its name, such as INT, HUP or USR1; it goes to every process of the job."),
+            "silent_ms": number("wait, screen: until nothing has been written for this many milliseconds."),
+            "any": {"type": "boolean", "description": "wait: for any one of the jobs instead of all of them."},
+            "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait, screen: wait at most this many seconds. The job keeps running."},
+            "text": text("send: input for the command, sent as is (end it with a newline to press Enter). The job must have been started with stdin_open or pty."),
+            "paste": text("send: text to paste after `text`, for programs that handle pasted text differently."),
+            "keys": {"type": "array", "items": {"type": "string"}, "description": "send: keys to press after that, by name: Enter, Tab, Escape, Space, Backspace, Up, Down, Left, Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, optionally with C- (ctrl), M- (alt) or S- (shift) in front, as in C-c; or a single character."},
+            "scrollback": number("screen: also the last N lines that scrolled off the screen."),
+            "close": {"type": "boolean", "description": "send: close the input after that."},
+            "signal": text("signal: its name, such as INT, HUP or USR1. Every process of the job receives it."),
             "name": text("rename: the new name."),
         },
         "additionalProperties": false,

@@ -1,7 +1,7 @@
-//! The tool by which a model looks after its jobs: what it says, and what it is answered.
+//! The tool with which a model manages its jobs: its definition and its answers.
 //!
-//! Which questions there are is the profile's choice ([`JobToolKind`]): one action a call (`actions`), or
-//! the list, poll and cancel of another document (`poll`).
+//! The profile chooses the form ([`JobToolKind`]): one action per call (`actions`), or the list,
+//! poll and cancel of another document (`poll`).
 
 mod actions;
 mod arguments;
@@ -15,7 +15,7 @@ use crate::profile::Profile;
 use crate::profile::rules::JobToolKind;
 use serde_json::{Value, json};
 
-/// The answer of a tool whose jobs are switched off.
+/// The answer of a tool whose jobs are disabled.
 const DISABLED: &str = "Async execution is disabled; no background jobs are available.";
 
 /// What a job tool answers.
@@ -37,7 +37,7 @@ impl Answer {
 
     /// Nobody waits for the answer any more.
     pub(crate) fn cancelled() -> Self {
-        Self::error("cancelled; the jobs go on")
+        Self::error("cancelled; the jobs keep running")
     }
 
     fn error(text: impl Into<String>) -> Self {
@@ -50,8 +50,8 @@ impl Answer {
     }
 }
 
-/// The definition of a profile's job tool for an LLM API, if it has one; one that only looks after what
-/// is switched off is not there.
+/// The definition of a profile's job tool for an LLM API, if it has one; left out if all that it
+/// manages is disabled.
 pub(crate) fn definition(profile: &Profile, config: &Config) -> Option<Value> {
     let tool = profile.job_tool.as_ref()?;
     if tool.kind == JobToolKind::Poll && !is_enabled(config) {
@@ -68,7 +68,7 @@ pub(crate) fn definition(profile: &Profile, config: &Config) -> Option<Value> {
     }))
 }
 
-/// Whether calls of a profile whose jobs are a matter of configuration can become jobs.
+/// Whether calls of a profile whose jobs depend on the configuration can become jobs.
 fn is_enabled(config: &Config) -> bool {
     config.async_enabled || config.auto_background.is_some()
 }

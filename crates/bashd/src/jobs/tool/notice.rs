@@ -1,4 +1,5 @@
-//! What a model is told, unasked, when jobs of its have ended: one message for all that ended meanwhile.
+//! What a model is told, unasked, when its jobs have ended: one message for all that ended
+//! meanwhile.
 
 use super::poll::result_text;
 use super::texts::{ending, label};

@@ -34,9 +34,9 @@ pub(super) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "poll": ids("Ids of jobs to wait for; without any of the three, all that run. Returns when one ends."),
+            "poll": ids("Ids of jobs to wait for; all running jobs if no parameter is given. Returns when one ends."),
             "cancel": ids("Ids of jobs to end."),
-            "list": {"type": "boolean", "description": "A snapshot of all jobs, without waiting."},
+            "list": {"type": "boolean", "description": "List all jobs without waiting."},
         },
         "additionalProperties": false,
     })
@@ -95,7 +95,7 @@ fn nothing(asked: Option<&[String]>) -> String {
     }
 }
 
-/// What became of a wish to cancel.
+/// The result of a request to cancel.
 struct Cancelled {
     text: String,
     details: Value,
@@ -203,7 +203,7 @@ impl Desk<'_> {
     }
 }
 
-/// What the call would have answered, had it waited.
+/// What the call would have answered if it had waited.
 pub(super) async fn result_text(profile: &Profile, jobs: &Jobs, job: &Job) -> String {
     let reading = Reading::open(jobs, job, Stream::Out).await;
     let ran_for = Duration::from_millis(job.ran_ms());

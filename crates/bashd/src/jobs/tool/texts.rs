@@ -22,7 +22,7 @@ pub(crate) fn label(command: &str) -> String {
     format!("{short}...")
 }
 
-/// Where a job is, and since when.
+/// A job's state, and for how long.
 pub(crate) fn state(job: &Job) -> String {
     let time = time(Duration::from_millis(job.ran_ms()));
     match job.state {
@@ -40,11 +40,18 @@ pub(crate) fn state(job: &Job) -> String {
             )
         }
         State::Survivors => {
-            let count = job.left_behind.len();
-            format!("its shell ended, {count} processes live on")
+            let processes = bashd_keeper::counted::counted(
+                job.left_behind.len() as u64,
+                "process is still running",
+                "processes are still running",
+            );
+            format!("its shell ended, {processes}")
         }
         State::Exited | State::Killed => format!("{} after {time}", ending(job)),
-        State::Lost => format!("lost: {}", job.lost_because.unwrap_or("nobody knows why")),
+        State::Lost => format!(
+            "lost: {}",
+            job.lost_because.unwrap_or("the reason is unknown")
+        ),
     }
 }
 
@@ -77,11 +84,11 @@ pub(crate) fn time(time: Duration) -> String {
 pub(crate) fn line(job: &Job) -> String {
     let name = job.name.as_ref().map(|name| format!(" ({name})"));
     let mut line = format!(
-        "{}{}: {}, {} bytes of output: {}",
+        "{}{}: {}, {} of output: {}",
         job.alias,
         name.unwrap_or_default(),
         state(job),
-        job.output_bytes,
+        bashd_keeper::counted::counted(job.output_bytes, "byte", "bytes"),
         label(&job.command)
     );
     if !job.last_line.is_empty() {
@@ -113,8 +120,8 @@ pub(crate) fn screen(shown: &JobScreen) -> String {
     }
     match shown.met {
         Met::Yes => {}
-        Met::NotYet => parts.push("not yet what was waited for".to_owned()),
-        Met::Ended => parts.push("ended before that".to_owned()),
+        Met::NotYet => parts.push("condition not met yet".to_owned()),
+        Met::Ended => parts.push("ended before the condition was met".to_owned()),
     }
     let state = state(&shown.job);
     format!("{text}[{}; {state}]", parts.join(", "))

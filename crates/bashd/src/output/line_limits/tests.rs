@@ -1,4 +1,4 @@
-//! The tests of the line limits: plain `head` and `tail` are the measure.
+//! Tests of the line limits, compared with plain `head` and `tail`.
 
 use super::*;
 use crate::output::fixed::Fixed;
@@ -83,7 +83,7 @@ fn what_was_lost_is_never_passed_over() {
     assert_eq!(left(&within, limits(3, 0)), "a\n");
     assert_eq!(left(&text, limits(5, 0)), "a\nb\n<4>e\n");
     assert_eq!(left(&text, limits(0, 1)), "f\n");
-    // Nobody knows whether a line begins at the `e`.
+    // It is unknown whether a line begins at the `e`.
     assert_eq!(left(&text, limits(0, 2)), "<4>e\nf\n");
     assert_eq!(left(&text, limits(0, 3)), "<4>e\nf\n");
 }

@@ -23,7 +23,7 @@ fn shown(source: &dyn Source, window: &Window, cap: Cap) -> Capture {
         .arrange(window, None)
 }
 
-/// What is shown of a stream, by its definition: every line rendered, all in one text.
+/// What is shown of a stream, by definition: every line rendered, all in one text.
 fn naive(bytes: &[u8], cap: Cap) -> String {
     let mut text = String::new();
     for raw in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -88,7 +88,7 @@ fn a_cut_line_of_which_only_the_end_is_shown_counts_as_cut() {
         ..
     } = capture.extent;
     assert_eq!((cut_lines, cut_bytes, tail), (2, 18, 2));
-    // Its newline alone tells nothing of a cut.
+    // Its newline alone says nothing about a cut.
     let capture = shown(&text, &window(12, 0, 12), Some(10));
     assert_eq!(capture.text, "<16,0>\n0123456…\n");
     assert_eq!(capture.extent.cut_lines, 1);

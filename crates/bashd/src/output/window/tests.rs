@@ -38,7 +38,10 @@ fn units_of(bytes: &[u8], source: &Fixed) -> Vec<Unit> {
         let end = (at..bytes.len()).find(|&next| source.is_gone(next) != gone);
         let end = end.unwrap_or(bytes.len());
         if gone {
-            let text = format!("[bashd: {} bytes of output were lost]\n", end - at);
+            let text = match end - at {
+                1 => "[bashd: 1 byte of output was lost]\n".to_owned(),
+                count => format!("[bashd: {count} bytes of output were lost]\n"),
+            };
             units.push(Unit {
                 cost: text.len() + 1,
                 text,
@@ -98,7 +101,7 @@ fn show(units: &[Unit]) -> (String, usize, usize) {
     (text, raw, lines)
 }
 
-/// The same window by reading everything: what `capture` must equal.
+/// The same window by reading everything: `capture` must equal it.
 fn naive(bytes: &[u8], source: &Fixed, window: &Window) -> (String, Option<(usize, usize)>) {
     let units = units_of(bytes, source);
     let all_lines = bytes.split(|byte| *byte == b'\n').count() - 1;

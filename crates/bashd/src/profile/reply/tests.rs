@@ -19,7 +19,7 @@ fn profile(name: &str) -> Profile {
     Profile::builtin(name).unwrap().unwrap()
 }
 
-/// A run under a profile, to be told how it ended.
+/// A run under a profile, to be given an ending.
 struct Ran {
     profile: Profile,
     finished: Finished,

@@ -17,13 +17,13 @@ pub struct OutputRules {
     pub streams: Streams,
     /// One text or two.
     pub show: Show,
-    /// What stands between stdout and stderr when both are shown in one text.
+    /// What separates stdout and stderr when both are shown in one text.
     #[serde(default)]
     pub separator: String,
-    /// What becomes of escape sequences and `\r`.
+    /// What happens to escape sequences and `\r`.
     #[serde(default)]
     pub text: TextForm,
-    /// Bytes of text after which a line is cut; needs rendered text. None: lines stay whole.
+    /// Bytes of text after which a line is cut; needs rendered text. `None`: lines are not cut.
     #[serde(default)]
     pub line_bytes: Option<usize>,
     /// When the whole output is stored.
@@ -36,14 +36,14 @@ pub struct OutputRules {
     pub window: Window,
 }
 
-/// What becomes of what programs write for terminals.
+/// What happens to text that programs write for terminals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextForm {
     /// It stays.
     #[default]
     Decoded,
-    /// Escape sequences and control characters go, and a line that was written over shows its last
+    /// Escape sequences and control characters are removed, and an overwritten line shows its last
     /// frame.
     Rendered,
 }
@@ -66,7 +66,7 @@ pub enum Minimize {
     /// It is shown as it is.
     #[default]
     Off,
-    /// It is, with the raw output stored.
+    /// It is shortened, with the raw output stored.
     On,
 }
 
@@ -76,7 +76,7 @@ pub enum Minimize {
 pub enum Show {
     /// One text with one window: merged by the pipe, or stdout, the separator, stderr.
     Together,
-    /// A text with a window of its own for each.
+    /// Two texts, each with its own window.
     Apart,
 }
 

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ShellRules {
-    /// Whether the shell takes over what the user's rc file sets up.
+    /// Whether the shell loads what the user's rc file sets up.
     #[serde(default)]
     pub snapshot: bool,
-    /// Whether shells that have already started may be used.
+    /// Whether already started shells may be used.
     #[serde(default)]
     pub warm: bool,
-    /// Whether the configured `shell` may stand in for the candidates.
+    /// Whether the configured `shell` may replace the candidates.
     pub choice: ShellChoice,
-    /// Program and arguments before the script; the first that this machine has is taken.
+    /// Program and arguments before the script; the first that exists on this machine is used.
     pub candidates: Vec<ShellCandidate>,
 }
 
@@ -28,7 +28,7 @@ pub struct ShellRules {
 pub enum ShellChoice {
     /// The profile alone, because its document names the shell.
     Fixed,
-    /// The configuration, if it says something.
+    /// The configuration, if it names one.
     Configurable,
 }
 
@@ -36,7 +36,8 @@ pub enum ShellChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub struct ShellCandidate {
-    /// An absolute path, or a name to look up in `PATH`; `$SHELL` is the user's own, if it is kin to bash.
+    /// An absolute path, or a name to look up in `PATH`; `$SHELL` is the user's own, if it is
+    /// similar to bash.
     pub program: String,
     /// What comes between the program and the script.
     pub args: Vec<String>,
@@ -46,7 +47,7 @@ impl ShellCandidate {
     /// What stands for the user's own shell.
     pub(crate) const OWN: &'static str = "$SHELL";
 
-    /// What the shell is called by: its own name where the list has only a word for it.
+    /// The shell's `argv[0]`: its own name if the list has only a placeholder for it.
     fn name_of(&self, program: &Path) -> OsString {
         match (&*self.program, program.file_name()) {
             (Self::OWN, Some(name)) => name.to_owned(),
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    /// The argument list that `name` starts on a machine that has just these programs.
+    /// The argument list that `name` starts on a machine that has only these programs.
     fn shell_where(name: &str, present: &[&str]) -> Option<(String, Vec<String>)> {
         let profile = Profile::builtin(name).unwrap().unwrap();
         let find = |program: &str| {

@@ -1,4 +1,4 @@
-//! Tests of inputs: what each profile accepts, and in which words it refuses.
+//! Tests of inputs: what each profile accepts, and the words in which it refuses.
 
 use super::*;
 use crate::request::{Accepted, Ends};
@@ -255,8 +255,8 @@ fn the_default_profile_sets_everything() {
 
 #[test]
 fn a_timeout_outside_its_range_is_clamped_and_said() {
-    let lowered = "timeout lowered to 3600 s, the most allowed";
-    let raised = "timeout raised to 1 s, the least allowed";
+    let lowered = "timeout lowered to 3600 s, the maximum";
+    let raised = "timeout raised to 1 s, the minimum";
     for (value, seconds, notice) in [
         ("3600", 3600, None),
         ("1", 1, None),

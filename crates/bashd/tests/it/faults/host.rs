@@ -1,7 +1,8 @@
 //! An engine in a process of its own, which a test may stop and kill.
 //!
-//! The process is this test program once more, running the one test of this file, which sees by [`JOB`] that it is
-//! to be the host. What happens there is told by lines on its stdout that begin with `@`.
+//! The process is this test program once more, running the one test of this file, which sees by
+//! [`JOB`] that it is to be the host. What happens there is told by lines on its stdout that begin
+//! with `@`.
 
 use super::scene::{SWIFT, runtime, wait_until, write_profile};
 use bashd::KeeperSource;

@@ -1,4 +1,5 @@
-//! Keepers and the process that forks them are killed or stopped, by accident or by the command itself.
+//! Keepers and the process that forks them are killed or stopped, by accident or by the command
+//! itself.
 
 use super::scene::{
     Answer, GRACE, Held, PATIENCE, SLACK, Scene, WAIT_FOR_GO, fork_server, request, spare_keeper,

@@ -1,4 +1,5 @@
-//! Limits of processes, descriptors and file sizes: told clearly, and the engine works again without them.
+//! Limits of processes, descriptors and file sizes: told clearly, and the engine works again
+//! without them.
 
 use super::scene::{
     Answer, GRACE, Held, SLACK, Scene, fork_server, is_root, request, spare_keeper, wait_until,
@@ -220,7 +221,7 @@ fn output_above_the_file_size_limit_is_counted_and_told() {
             let lost = total + 4 - (1 << 20) - (64 << 10);
             assert_eq!(reply.dropped_bytes, lost);
             let told = format!(
-                "{lost} bytes of output were lost, because they could not be stored: File too large"
+                "{lost} bytes of output were lost because they could not be stored: File too large"
             );
             assert!(reply.text.contains(&told), "{}", reply.text);
             assert!(reply.output.ends_with("xend\n"), "the tail is there");

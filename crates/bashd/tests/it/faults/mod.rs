@@ -1,5 +1,5 @@
-//! Faults, with the real engine and real processes: a clear reply in bounded time, nothing lost that was captured,
-//! nothing left running but survivors that the policy keeps.
+//! Faults, with the real engine and real processes: a clear reply in bounded time, nothing lost
+//! that was captured, nothing left running but survivors that the policy keeps.
 //!
 //! | file | shows |
 //! |---|---|
@@ -16,8 +16,8 @@
 //! | `survivors` | what a finished shell leaves running on purpose |
 //! | `unkillable` | what even SIGKILL does not end, on a filesystem that hangs |
 //!
-//! Each test runs as the caller and as a user without rights: as root, mode bits, EPERM and process limits never
-//! show.
+//! Each test runs as the caller and as a user without rights: as root, mode bits, EPERM and process
+//! limits never show.
 
 mod before_start;
 mod engine_death;

@@ -1,4 +1,5 @@
-//! Bytes that are no text, lines without an end, counts that must be exact, and memory that stays flat.
+//! Bytes that are no text, lines without an end, counts that must be exact, and memory that stays
+//! flat.
 
 use super::scene::{Answer, Scene, request};
 use bashd::output::Source;

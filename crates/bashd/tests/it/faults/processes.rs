@@ -26,7 +26,8 @@ fn all_ended_by_deadline(commands: &[&str]) -> Vec<Answer> {
         assert!(*took >= LIMIT, "{took:?}");
         assert!(*took < LIMIT + GRACE + SLACK, "{took:?}");
     }
-    // On a busy machine the death of what was killed may come after the reply, which waits for it for a while.
+    // On a busy machine the death of what was killed may come after the reply, which waits for it
+    // for a while.
     let is_prompt = |answer: &Answer| answer.took < LIMIT + GRACE + Duration::from_millis(500);
     if answers.iter().all(is_prompt) {
         scene.nothing_runs();
@@ -99,7 +100,8 @@ fn a_child_in_a_session_of_its_own_is_ended() {
 #[test]
 fn a_daemon_is_ended() {
     as_each_user(|| {
-        // Twice forked, a session of its own, all descriptors closed, another directory, deaf to TERM.
+        // Twice forked, a session of its own, all descriptors closed, another directory, deaf to
+        // TERM.
         let daemon = "trap '' TERM HUP INT; cd /; exec 0<&- 1>&- 2>&-; sleep 300 & sleep 300";
         let command = format!("(setsid bash -c \"{daemon}\" &) & wait; sleep 300");
         ended_by_deadline(&command);
@@ -202,7 +204,8 @@ const CHAIN: &str = "trap '' TERM\n\
 fn a_tree_that_grows_back_is_ended() {
     as_each_user(|| {
         let scene = Scene::new();
-        // A fork bomb with a cap: each of twenty deaf loops replaces its child whenever that is killed.
+        // A fork bomb with a cap: each of twenty deaf loops replaces its child whenever that is
+        // killed.
         let growing = "trap '' TERM; while :; do (trap - TERM; exec sleep 300) & wait; done";
         let command = format!("for i in {{1..20}}; do ({growing}) & done; wait; sleep 300");
         let Answer { reply, took } = scene.run(request(command).timeout(LIMIT));

@@ -1,4 +1,5 @@
-//! The scene of a fault: an engine in a hermetic home, and looks at the processes it is made of. No tests here.
+//! The scene of a fault: an engine in a hermetic home, and looks at the processes it is made of. No
+//! tests here.
 
 use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
@@ -99,7 +100,8 @@ impl Scene {
         })
     }
 
-    /// Runs a request until `is_enough` of its output so far, then does something, and goes on to the reply.
+    /// Runs a request until `is_enough` of its output so far, then does something, and goes on to
+    /// the reply.
     pub(super) fn run_and(
         &self,
         request: Request,

@@ -1,4 +1,5 @@
-//! Disks that are full, read-only or gone: the command never notices, and the reply says what is missing.
+//! Disks that are full, read-only or gone: the command never notices, and the reply says what is
+//! missing.
 
 use super::host::{Host, Job};
 use super::scene::{Answer, Held, PATIENCE, SLACK, Scene, is_root, request, runs_in};
@@ -229,7 +230,7 @@ fn a_full_disk_is_told_and_the_command_goes_on() {
         );
         let text = reply["text"].as_str().expect("a text");
         let told = format!(
-            "{dropped} bytes of output were lost, because they could not be stored: No space left"
+            "{dropped} bytes of output were lost because they could not be stored: No space left"
         );
         assert!(text.contains(&told), "{text}");
         assert!(text.starts_with("1\n2\n"), "the head is there");
@@ -246,7 +247,8 @@ fn a_disk_that_fills_up_while_an_artifact_is_saved_costs_only_the_artifact() {
     const BYTES: u64 = 9 * 2 + 90 * 3 + 900 * 4 + 9_000 * 5 + 10_001 * 6;
     as_each_user(|| {
         let mut kinds = Vec::new();
-        // The output has 27 pages. Then the artifact's number, its record and the ledger want theirs.
+        // The output has 27 pages. Then the artifact's number, its record and the ledger want
+        // theirs.
         for pages in [27, 28, 29, 64] {
             let home = Home::new();
             let job = Job::new(&home, COMMAND, PATIENCE).profile("pi");

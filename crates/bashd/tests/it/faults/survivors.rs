@@ -1,4 +1,5 @@
-//! What a finished shell leaves running on purpose: it stays, is listed, and somebody reads what it writes.
+//! What a finished shell leaves running on purpose: it stays, is listed, and somebody reads what it
+//! writes.
 
 use super::scene::{Answer, Held, SLACK, SWIFT, Scene, WAIT_FOR_GO, request, runs_in, wait_until};
 use bashd::plan::Survivors;
@@ -19,7 +20,8 @@ fn log_is(scene: &Scene, name: &str, expected: &str) {
 }
 
 fn survivor(left_behind: &[LeftBehind], command: &str) -> Held {
-    // Before its exec it has the shell's command line, in the middle of it the name alone of what it was.
+    // Before its exec it has the shell's command line, in the middle of it the name alone of what
+    // it was.
     let found = left_behind
         .iter()
         .find(|process| process.command.contains(command) || process.command.starts_with('['));
@@ -97,8 +99,8 @@ fn a_chatty_survivor_does_not_delay_the_reply() {
 fn a_process_substitution_is_waited_for_or_listed() {
     as_each_user(|| {
         let scene = Scene::with_logs();
-        // Its write comes after the shell's end, within the silence that is waited for. On a busy machine it may
-        // come later; then the reply must not pretend that all is over.
+        // Its write comes after the shell's end, within the silence that is waited for. On a busy
+        // machine it may come later; then the reply must not pretend that all is over.
         for _ in 0..bashd_testkit::repetitions(400) {
             let Answer { reply, .. } = scene.run(request("echo through > >(cat)"));
             let is_whole = reply.output == "through\n";

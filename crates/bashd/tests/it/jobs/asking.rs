@@ -23,8 +23,8 @@ async fn start(shop: &Workshop, command: &str) -> Job {
     shop.wait(&job, ready()).await
 }
 
-/// Starts these, and sees that none of them is said to wait for input while another job is, several times: as often
-/// the keepers look.
+/// Starts these, and sees that none of them is said to wait for input while another job is, several
+/// times: as often the keepers look.
 async fn stay_unknown(shop: &Workshop, commands: &[String]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for command in commands {

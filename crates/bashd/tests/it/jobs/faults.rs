@@ -103,7 +103,7 @@ async fn a_reboot_is_told_by_the_boot_id() {
     fs::remove_file(job.output_file.with_file_name("status.json")).expect("a removal");
     let lost = shop.find(&job.id);
     assert_eq!(lost.state, State::Lost);
-    assert_eq!(lost.lost_because, Some("the machine was started anew"));
+    assert_eq!(lost.lost_because, Some("the machine was restarted"));
 }
 
 #[tokio::test]

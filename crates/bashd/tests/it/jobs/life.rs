@@ -276,7 +276,7 @@ async fn output_beyond_the_quota_is_counted_and_its_end_is_kept() {
     assert_eq!(live.text, "59999\n60000\n");
     let file = fs::read_to_string(&job.output_file).expect("the file");
     assert!(
-        file.contains("[bashd: output goes on; "),
+        file.contains("[bashd: the output continues; "),
         "it says where the rest is"
     );
     let ended = shop.jobs.kill(&job).await.expect("an end");

@@ -160,7 +160,7 @@ async fn a_call_that_becomes_a_job_takes_the_session_along() {
     assert!(long.job.is_some(), "{long:?}");
     let next = unplaced(json!({"command": "echo \"[$x] ${PWD##*/}\""})).await;
     assert_eq!(next.output.trim_end(), "[] below", "{next:?}");
-    let gone = "its command goes on as a job, with its shell";
+    let gone = "its command continues as a job, in its shell";
     assert_eq!(next.session_reset.as_deref(), Some(gone));
     assert_eq!(shop.output(&shop.job_of(&long)).await, "1\n");
     shop.close().await;

@@ -1,4 +1,5 @@
-//! What commands may use up: by control groups where they can be made, else by each process's own limits.
+//! What commands may use up: by control groups where they can be made, else by each process's own
+//! limits.
 
 use super::workshop::Workshop;
 use bashd::Reply;

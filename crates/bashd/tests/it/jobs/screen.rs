@@ -181,14 +181,14 @@ async fn a_screen_needs_a_terminal_and_a_key_a_name() {
         .await;
     let ask = async |input: &str| shop.tool(input).await.text;
     let text = ask(r#"{"action":"screen","job":"bg_1"}"#).await;
-    assert_eq!(text, "job bg_1 has no terminal: look at its output");
+    assert_eq!(text, "job bg_1 has no terminal; read its output instead");
     let text = ask(r#"{"action":"send","job":"bg_1","keys":["Hyper-x"]}"#).await;
     assert!(
-        text.starts_with("there is no key `Hyper-x`; keys are"),
+        text.starts_with("there is no key `Hyper-x`; the keys are"),
         "{text}"
     );
     let text = ask(r#"{"action":"send","job":"bg_1"}"#).await;
-    assert!(text.starts_with("there is nothing to send"), "{text}");
+    assert!(text.starts_with("nothing to send"), "{text}");
     ask(r#"{"action":"send","job":"bg_1","text":"one","keys":["Enter","C-d"]}"#).await;
     assert_eq!(shop.ended(&plain).await.exit_code, Some(0));
     assert_eq!(shop.output(&plain).await, "one\nend\n");

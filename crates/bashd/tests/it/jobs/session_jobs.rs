@@ -9,7 +9,7 @@ use std::fs;
 use std::time::Duration;
 
 /// What replies say of a session whose shell went along with a job.
-const GONE: &str = "its command goes on as a job, with its shell";
+const GONE: &str = "its command continues as a job, in its shell";
 
 /// Waits for a file.
 const GATE: &str = "until [ -e \"$GATE\" ]; do sleep 0.05; done";
@@ -48,7 +48,7 @@ async fn a_job_has_the_sessions_shell_and_the_next_call_begins_where_it_was() {
     let job = shop.job_of(&reply);
     assert_eq!(reply.session_reset.as_deref(), Some(GONE), "{reply:?}");
     assert!(!reply.timed_out, "{reply:?}");
-    let loss = "variables and functions are gone, the directory stays";
+    let loss = "variables and functions are lost, the directory is kept";
     assert!(reply.text.contains(loss), "{}", reply.text);
     // The next call has a new shell, in the directory to which the command went.
     let next = run(&shop, "echo \"[$x] ${PWD##*/}\"; y=2").await;

@@ -16,10 +16,7 @@ async fn a_job_from_its_first_list_to_its_end() {
     let waited = shop
         .tool(r#"{"action":"wait","job":"bg_1","regex":"^one$","timeout":20}"#)
         .await;
-    assert!(
-        waited.text.starts_with("bg_1: it came: one ("),
-        "{waited:?}"
-    );
+    assert!(waited.text.starts_with("bg_1: found: one ("), "{waited:?}");
     let list = shop.tool(r#"{"action":"list"}"#).await;
     assert!(list.text.starts_with("bg_1: "), "{list:?}");
     assert!(
@@ -47,14 +44,14 @@ async fn a_job_from_its_first_list_to_its_end() {
         .tool(r#"{"action":"wait","job":"bg_1","regex":"got word","offset":4,"timeout":20}"#)
         .await;
     assert!(
-        !waited.is_error && waited.text.contains("it came: got word"),
+        !waited.is_error && waited.text.contains("found: got word"),
         "{waited:?}"
     );
     let found = shop
         .tool(r#"{"action":"output","job":"bg_1","grep":"w.rd"}"#)
         .await;
     assert!(
-        found.text.starts_with("got word\n[1 lines match; "),
+        found.text.starts_with("got word\n[1 line matches; "),
         "{found:?}"
     );
     let renamed = shop

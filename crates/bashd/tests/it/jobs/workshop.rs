@@ -1,4 +1,5 @@
-//! An engine whose jobs may stay in the state directory, and shortcuts to look at them. No tests here.
+//! An engine whose jobs may stay in the state directory, and shortcuts to look at them. No tests
+//! here.
 
 use bashd::config::{Config, Surroundings};
 use bashd::jobs::{Condition, Job, Jobs, OutputQuery, State, WaitFor, Whose};

@@ -24,8 +24,8 @@ async fn prepared(session: &Session) {
     }
 }
 
-/// Waits until the engine was told of the next calls of so many sessions, by the descriptors that are under way to it;
-/// those of its spare keeper are as well.
+/// Waits until the engine was told of the next calls of so many sessions, by the descriptors that
+/// are under way to it; those of its spare keeper are as well.
 async fn until_told_of(sessions: usize) {
     let mut told = usize::MAX;
     for _ in 0..3000 {

@@ -1,6 +1,8 @@
-//! A flood in a session: flat memory, every byte where the quota allows it, exact ends where it does not.
+//! A flood in a session: flat memory, every byte where the quota allows it, exact ends where it
+//! does not.
 //!
-//! What should be there comes from the same commands without bashd. With `BASHD_SOAK` a flood is 1 GiB.
+//! What should be there comes from the same commands without bashd. With `BASHD_SOAK` a flood is 1
+//! GiB.
 
 use super::Session;
 use bashd::artifact::parse_id;

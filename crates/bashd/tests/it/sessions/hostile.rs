@@ -13,7 +13,8 @@ enum Then {
 }
 use Then::{Resets, Stays};
 
-/// Runs each command in a session that has a variable; then the variable is there, or the reply said why not.
+/// Runs each command in a session that has a variable; then the variable is there, or the reply
+/// said why not.
 async fn drive(cases: &[(&str, Option<i32>, &str, Then)]) {
     let home = Home::new();
     let session = Session::new(&home);
@@ -30,7 +31,11 @@ async fn drive(cases: &[(&str, Option<i32>, &str, Then)]) {
             Resets(why) => {
                 let told = reply.session_reset.clone().unwrap_or_default();
                 assert!(told.contains(why), "{command}: {told}");
-                assert!(reply.text.contains("session begins anew"), "{}", reply.text);
+                assert!(
+                    reply.text.contains("session was restarted"),
+                    "{}",
+                    reply.text
+                );
                 "\n"
             }
         };
@@ -266,7 +271,8 @@ async fn a_call_that_its_shell_never_came_to_runs_in_another_one() {
 
 #[tokio::test]
 async fn a_command_cannot_speak_for_another_call() {
-    // What it writes into the pipe of a call that is just over goes to that call's log, which stays.
+    // What it writes into the pipe of a call that is just over goes to that call's log, which
+    // stays.
     let home = Home::new().keeping_in_state(&["runs"]);
     let session = Session::new(&home);
     // It finds every pipe of its keeper, and writes reports of its own into all of them.

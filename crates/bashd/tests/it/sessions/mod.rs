@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `ahead` | a call finds the shell prepared, whatever the call is like |
 //! | `state` | what stays from call to call and what does not, directories, variables of one call |
-//! | `hostile` | commands that end, wedge or confuse the shell: the reply is right, and the next call works |
+//! | `hostile` | commands that end, wedge or confuse the shell: right reply, next call works |
 //! | `ending` | deadlines, cancelling, lost keepers: what ends and what stays |
 //! | `overlap` | two calls of one session, eviction, engines that make one call |
 //! | `flood` | memory, every byte, exact ends |

@@ -119,7 +119,7 @@ async fn unused_sessions_are_ended_by_age() {
     let reply = session.run("echo \"[$x]\"").await;
     assert_eq!(reply.output, "[]\n", "{reply:?}");
     let told = reply.session_reset.as_deref();
-    assert_eq!(told, Some("it was not used for too long"));
+    assert_eq!(told, Some("it was idle for too long"));
 }
 
 #[tokio::test]

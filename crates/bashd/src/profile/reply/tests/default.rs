@@ -1,4 +1,4 @@
-//! `default`, and what holds in every profile.
+//! `default`, and what applies in every profile.
 
 use super::*;
 use crate::config::Config;
@@ -32,24 +32,19 @@ fn the_default_text_says_only_what_is_worth_it() {
 #[test]
 fn the_default_profile_tells_notices_and_processes() {
     let run = ran("default", "started\n", "")
-        .notice(Notice::request(
-            "timeout lowered to 3600 s, the most allowed",
-        ))
+        .notice(Notice::request("timeout lowered to 3600 s, the maximum"))
         .left(42, "sleep 30\nx", LeftReason::Survivor)
         .left(43, "sudo x", LeftReason::NotPermitted);
     assert_eq!(
         run.text(),
-        "started\n[bashd: timeout lowered to 3600 s, the most allowed]\n\
+        "started\n[bashd: timeout lowered to 3600 s, the maximum]\n\
          [left running: process 42, sleep 30 x]\n\
          [could not be ended (it belongs to another user): process 43, sudo x]"
     );
     let many = (0..9).fold(ran("default", "", ""), |run, pid| {
         run.left(pid, "x", LeftReason::Survivor)
     });
-    assert!(
-        many.text()
-            .ends_with("process 4, x]\n[and 4 more processes]")
-    );
+    assert!(many.text().ends_with("process 4, x]\n[and 4 more]"));
 }
 
 #[test]
@@ -57,7 +52,7 @@ fn the_default_window_counts_exactly_what_it_leaves_out() {
     let flood = "0123456\n".repeat(10_000);
     let reply = ran("default", flood.as_str(), "").reply();
     let expected = format!(
-        "{}\n[bashd: 47232 bytes with 5904 line ends left out here]\n{}",
+        "{}\n[bashd: 47232 bytes (5,904 lines) left out here]\n{}",
         "0123456\n".repeat(1024),
         "0123456\n".repeat(3072)
     );

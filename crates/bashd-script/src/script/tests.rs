@@ -192,6 +192,27 @@ fn wrappers_are_seen_through() {
 }
 
 #[test]
+fn a_brace_opens_nothing_behind_a_command_that_is_timed() {
+    for (text, expected) in [
+        ("time a { -b /", vec!["time a { -b /"]),
+        ("time a if", vec!["time a if"]),
+        ("time -p a { b", vec!["time -p a { b"]),
+        ("time -pp { b", vec!["time -pp { b"]),
+        ("time { a; }", vec!["a"]),
+        ("time -p { a; }", vec!["a"]),
+        ("time -p -- if a; then b; fi", vec!["a", "b"]),
+        ("time -- (a)", vec!["a"]),
+        ("coproc n { a; }", vec!["a"]),
+    ] {
+        let mut scan = Reader::new(text, 0);
+        scan.read_all();
+        assert!(scan.is_sound(), "{text}");
+        let script = scan.finish(Readings::ScanOnly);
+        assert_eq!(shown(&script.commands), expected, "{text}");
+    }
+}
+
+#[test]
 fn plain_variables_are_followed() {
     for (text, expected) in [
         ("x=b; a $x", "a b"),

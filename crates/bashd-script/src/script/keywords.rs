@@ -264,9 +264,13 @@ impl Reader<'_> {
         if opens(self) {
             return true;
         }
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-        while self.peek().is_some_and(is_name) {
-            self.skip(1);
+        if word == "time" {
+            self.skip_options_of_time();
+        } else {
+            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+            while self.peek().is_some_and(is_name) {
+                self.skip(1);
+            }
         }
         self.skip_blanks();
         if opens(self) {
@@ -274,6 +278,20 @@ impl Reader<'_> {
         }
         self.position = before;
         false
+    }
+
+    /// Passes over `-p` and `--`. Behind anything else a `{` is a word: `time rm { x` removes two files.
+    fn skip_options_of_time(&mut self) {
+        for option in ["-p", "--"] {
+            let rest = self.text.as_bytes().get(self.position..self.end);
+            let after = rest.and_then(|rest| rest.strip_prefix(option.as_bytes()));
+            let is_whole =
+                |after: &[u8]| after.first().is_none_or(|byte| WORD_ENDS.contains(*byte));
+            if after.is_some_and(is_whole) {
+                self.skip(option.len());
+                self.skip_blanks();
+            }
+        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! A script as the guard sees it: every simple command, with what is known of its words.
 //!
-//! Three readings make one view, because each alone has blind spots. Our own scan reads everything,
-//! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it
-//! and adds the commands that the scan did not see; where its tree has errors, brush-parser is
-//! asked instead. Neither is asked about lists of plain commands, which there is only one way to
-//! read. So a syntax that one of them can't read never hides a command from the others. On top of
-//! that, `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain
-//! variables. Whether bash will accept a text that no parser was asked about is a question of its
-//! own, for `sound`; it adds nothing to the view.
+//! Two readings make one view, because each alone has blind spots. Our own scan reads everything,
+//! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it and adds
+//! the commands that the scan did not see. It is not asked about lists of plain commands, which there is only one way
+//! to read. So a syntax that one of them can't read never hides a command from the other. On top of that,
+//! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain variables. Whether bash will
+//! accept a text that the parser was not asked about, or could not read, is a question of its own, for `sound`; it adds
+//! nothing to the view. The tests hold the scan against a second parser, with bash as the referee.
 //!
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.
@@ -25,6 +24,7 @@ mod keywords;
 mod parser_limits;
 mod plain_list;
 mod reader;
+#[cfg(test)]
 mod second_opinion;
 mod shape;
 mod shells;
@@ -52,15 +52,12 @@ use shells::Lowering;
 /// The largest script that is read at all. Above it nobody could say what it does.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Nesting up to which brush-parser's recursion is safe on a small stack.
-const MOST_NESTING_FOR_SECOND_OPINION: usize = 24;
-
 impl Script {
     /// Reads a script. Never fails: what can't be read within bounds has [`Script::bound`] set.
     pub fn parse(text: &str) -> Self {
         let context = Context {
             depth: 0,
-            parsers: parser_limits::allow(text),
+            parser: parser_limits::allow(text),
             constants: Constants::default(),
         };
         parse_within(text, context)
@@ -71,8 +68,8 @@ impl Script {
 struct Context {
     /// How many scripts are around it.
     depth: usize,
-    /// Whether the parsers are asked; decided by the size of the outermost script.
-    parsers: bool,
+    /// Whether the parser is asked; decided by the size of the outermost script.
+    parser: bool,
     /// What is known of variables where it runs.
     constants: Constants,
 }
@@ -85,8 +82,8 @@ fn parse_within(text: &str, mut context: Context) -> Script {
     let mut scan = Reader::new(text, context.depth);
     scan.read_all();
     // The outermost text was looked at already.
-    let parsers = context.parsers && (context.depth == 0 || parser_limits::allow(text));
-    let readings = add_what_parsers_see(&mut scan, text, parsers);
+    let parser = context.parser && (context.depth == 0 || parser_limits::allow(text));
+    let readings = add_what_the_parser_sees(&mut scan, text, parser);
     let mut script = scan.finish(readings);
     let commands = std::mem::take(&mut script.commands);
     script.commands.reserve(commands.len());
@@ -106,24 +103,19 @@ fn parse_within(text: &str, mut context: Context) -> Script {
     view.script
 }
 
-/// Asks the parsers, and reads the commands that only they have seen.
-fn add_what_parsers_see(scan: &mut Reader<'_>, text: &str, parsers: bool) -> Readings {
-    if !parsers || !scan.is_sound() {
+/// Asks the parser, and reads the commands that only it has seen.
+fn add_what_the_parser_sees(scan: &mut Reader<'_>, text: &str, parser: bool) -> Readings {
+    if !parser || !scan.is_sound() {
         return Readings::ScanOnly;
     }
-    let tree = tree::read(text);
-    let (seen, readings) = match tree {
-        Some(tree) if !tree.has_error => (tree.starts, Readings::ScanAndTree),
-        _ => {
-            let is_shallow = scan.nesting() <= MOST_NESTING_FOR_SECOND_OPINION;
-            match is_shallow.then(|| second_opinion::read(text)).flatten() {
-                Some(starts) => (starts, Readings::ScanAndSecondOpinion),
-                None => (Vec::new(), Readings::ScanOnly),
-            }
+    match tree::read(text) {
+        Some(tree) if !tree.has_error => {
+            scan.read_missing(tree.starts);
+            Readings::ScanAndTree
         }
-    };
-    scan.read_missing(seen);
-    readings
+        _ if sound::is_certain(text) => Readings::ScanAndCheck,
+        _ => Readings::ScanOnly,
+    }
 }
 
 #[cfg(test)]

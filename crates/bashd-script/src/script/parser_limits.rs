@@ -1,9 +1,8 @@
-//! What the two parsers are asked at all: they have no bound on time or stack of their own.
+//! What the parser is asked at all: it has no bound on time or stack of its own.
 //!
-//! Both look for ways out of errors by trying, and some texts have exponentially many: 150 bytes of
-//! `r | r |` with a slip in them take tree-sitter half a second, twenty parentheses take
-//! brush-parser as long. So they get only what our scan finds to be right, small, and not too rich
-//! in what branches.
+//! It looks for ways out of errors by trying, and some texts have exponentially many: 150 bytes of `r | r |`
+//! with a slip in them take tree-sitter half a second. So it gets only what our scan finds to be right, small, and not
+//! too rich in what branches. The tests' second parser needs the same: twenty parentheses take it as long.
 
 use super::byte_set::ByteSet;
 
@@ -22,7 +21,7 @@ const MOST_STRUCTURE: usize = 256;
 /// Those characters.
 static STRUCTURE: ByteSet = ByteSet::of(b"|&;()<>{}[]!\n");
 
-/// Whether the parsers may be asked about a text that is right as far as the scan can tell.
+/// Whether a parser may be asked about a text that is right as far as the scan can tell.
 pub(super) fn allow(text: &str) -> bool {
     if text.len() > MOST_BYTES {
         return false;

@@ -56,7 +56,6 @@ pub(super) struct Reader<'a> {
     /// Whether a command must or may come next, rather than an operator.
     expects: Expects,
     depth: usize,
-    nesting: usize,
     pipelines: u32,
     /// The first command of the list that `&` would put into the background.
     list_start: usize,
@@ -118,7 +117,6 @@ impl<'a> Reader<'a> {
             is_sound: true,
             expects: Expects::MayCome,
             depth: 0,
-            nesting: 0,
             pipelines: 0,
             list_start: 0,
             bound: None,
@@ -186,12 +184,7 @@ impl<'a> Reader<'a> {
         commands.filter_map(|command| command.words.first().map(|word| word.span.start))
     }
 
-    /// The deepest nesting of anything, recursive for us or not.
-    pub(super) fn nesting(&self) -> usize {
-        self.nesting
-    }
-
-    /// Whether the text is correct, so parsers will not try to recover from errors.
+    /// Whether the text is correct, so a parser will not try to recover from errors.
     pub(super) fn is_sound(&self) -> bool {
         self.is_sound
     }
@@ -421,7 +414,6 @@ impl<'a> Reader<'a> {
         self.expects = Expects::MayCome;
         self.enter(construct);
         self.depth += 1;
-        self.nesting = self.nesting.max(self.depth + self.frames.len());
         read(self);
         self.depth -= 1;
         (self.place, self.list_start, self.expects) = (place, list_start, expects);
@@ -449,7 +441,6 @@ impl<'a> Reader<'a> {
             around: self.place,
             list_start: self.list_start,
         });
-        self.nesting = self.nesting.max(self.depth + self.frames.len());
         self.enter(construct);
         self.expects = Expects::MayCome;
     }

@@ -159,7 +159,7 @@ mod tests {
     fn the_parser_that_was_asked_is_not_overruled() {
         let text = "echo a";
         let mut script = Script::parse(text);
-        script.readings = Readings::ScanAndSecondOpinion;
+        script.readings = Readings::ScanAndCheck;
         assert_eq!(script.shape(text), Shape::Unsound);
     }
 }

@@ -334,7 +334,7 @@ impl Lowering<'_> {
             .map(|command| command.assignments.as_slice());
         let context = Context {
             depth: self.context.depth + 1,
-            parsers: self.context.parsers,
+            parser: self.context.parser,
             constants: constants.hand_on(written.unwrap_or_default(), inner.positional.as_deref()),
         };
         let nested = super::parse_within(&inner.text, context);

@@ -65,9 +65,9 @@ pub enum Bound {
 pub enum Readings {
     /// The scan, and tree-sitter without an error.
     ScanAndTree,
-    /// The scan, and brush-parser where tree-sitter could not.
-    ScanAndSecondOpinion,
-    /// The scan alone: no parser accepts the text, or it is too large for them.
+    /// The scan, and our own check of what bash accepts, where tree-sitter could not.
+    ScanAndCheck,
+    /// The scan alone: nobody else vouches for the text, or it is too large to be asked about.
     ScanOnly,
 }
 

@@ -1,7 +1,8 @@
 //! Scripts in which real bash has the last word: what is said to be right, and what commands there are in them.
 //!
-//! Scripts are put together from pieces of the grammar; most are then changed a little. The parsers
-//! are not asked about texts as long as these, so that our own check says what is right.
+//! Scripts are put together from pieces of the grammar; most are then changed a little. Where they are
+//! said to be right, bash finds no mistake in them, and where another parser sees a command, so does our
+//! scan, unless bash does not accept the text.
 
 use crate::second_opinion;
 use bashd_script::script::{Readings, Script, Shape};

@@ -37,7 +37,7 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let ours = || {
         let begun = Instant::now();
         let artifact = engine.artifacts().open(id)?;
-        let excerpt = artifact.excerpt(&selection, usize::MAX)?;
+        let excerpt = artifact.passage(&selection, usize::MAX)?;
         let took = begun.elapsed();
         let lines = excerpt.text.lines().count() as u64;
         ensure!(lines == LINES, "{lines} lines were read");

@@ -129,7 +129,7 @@ pub(crate) fn be_idle_engine(state: &Path, shells: usize) -> Result<ExitCode> {
     let runtime = bench::runtime()?;
     runtime.block_on(async {
         let mut config = Config::new(state);
-        config.warm_shells = shells;
+        config.started_shells = shells;
         let engine = bench::engine(config, std::env::vars_os().collect())?;
         for _ in 0..CALLS {
             let reply = engine.run(Request::new("true")).await;

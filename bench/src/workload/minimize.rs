@@ -5,7 +5,7 @@ use crate::bench::Bench;
 use crate::measure::in_turn;
 use crate::table::Row;
 use anyhow::{Context, Result, ensure};
-use bashd::minimize::{Reach, Settings, Subject, minimize};
+use bashd::minimize::{FilterSettings, Reach, Subject, minimize};
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
@@ -24,12 +24,12 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let recorded = recorded()?;
     let bytes: usize = recorded.iter().map(String::len).sum();
     let pairs = bench.effort.choose(PAIRS, 1);
-    let lossless = Settings {
+    let lossless = FilterSettings {
         reach: Reach::Lossless,
-        ..Settings::default()
+        ..FilterSettings::default()
     };
-    let all = Settings::default();
-    let digests = |settings: &Settings| {
+    let all = FilterSettings::default();
+    let digests = |settings: &FilterSettings| {
         let begun = Instant::now();
         for _ in 0..AT_ONCE {
             for text in &recorded {

@@ -34,7 +34,7 @@ pub(super) const RC: &str = "alias ll='ls -l'\nalias gs='git status'\nshopt -s g
     greet() { echo \"hello $1\"; }\nexport PATH=\"$HOME/bin:$PATH\"\n";
 
 pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
-    let engine = bench.engine(|config| config.warm_shells = SHELLS)?;
+    let engine = bench.engine(|config| config.started_shells = SHELLS)?;
     let mut rows = vec![
         row(bench, &engine, "warm, `true`", "true", BUILTIN_BAR)?,
         row(
@@ -56,8 +56,8 @@ pub(super) fn run(bench: &Bench) -> Result<Vec<Row>> {
     let rc = bench.home().join(".bashrc");
     fs::write(&rc, RC)?;
     let engine = bench.engine(|config| {
-        config.warm_shells = SHELLS;
-        config.snapshot = Some(true);
+        config.started_shells = SHELLS;
+        config.rc_script = Some(true);
     })?;
     let title = "warm, `/bin/true`, snapshot";
     rows.push(row(bench, &engine, title, "/bin/true", PROGRAM_BAR)?);

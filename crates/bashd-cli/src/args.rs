@@ -9,10 +9,11 @@ mod limits;
 mod parse;
 mod servers;
 
-pub(crate) use artifact::{Artifact, ArtifactList, ArtifactRead, ArtifactRm};
+pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
 use clap::{Args, Parser, ValueEnum};
 pub(crate) use jobs::{
-    Jobs, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsScreen, JobsSend, JobsWait,
+    JobsAction, JobsFollow, JobsKill, JobsOptions, JobsOutput, JobsRm, JobsScreen, JobsSend,
+    JobsWait,
 };
 use limits::Limiting;
 pub(crate) use servers::{Acp, Mcp, Rpc, Serving};
@@ -81,26 +82,26 @@ pub(crate) enum ColorWhen {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
-    Run(Run),
+    Run(RunOptions),
     Mcp(Mcp),
-    Check(Check),
+    Check(CheckOptions),
     Rpc(Rpc),
     Acp(Acp),
     /// Judge the commands of an agent that has its own shell tool.
     #[command(subcommand)]
     Hook(Hook),
-    Jobs(Jobs),
-    Log(Log),
-    Minimize(crate::minimize::Minimize),
+    Jobs(JobsOptions),
+    Log(LogOptions),
+    Minimize(crate::minimize::MinimizeOptions),
     Stats(crate::stats::Stats),
     Console(Console),
     /// List, read and remove output that replies did not show in full.
     #[command(subcommand)]
-    Artifact(Artifact),
+    Artifact(ArtifactAction),
     Schema(Schema),
     /// Show the configuration.
     #[command(subcommand)]
-    Config(Config),
+    Config(ConfigAction),
     Doctor(Doctor),
     /// Print shell completions.
     Completions {
@@ -128,13 +129,15 @@ impl Subcommand {
             Self::Minimize(minimize) => Some(&minimize.everywhere),
             Self::Stats(stats) => Some(&stats.everywhere),
             Self::Console(console) => Some(&console.everywhere),
-            Self::Artifact(Artifact::List(list)) => Some(&list.everywhere),
-            Self::Artifact(Artifact::Read(read)) => Some(&read.everywhere),
-            Self::Artifact(Artifact::Rm(rm)) => Some(&rm.everywhere),
+            Self::Artifact(ArtifactAction::List(list)) => Some(&list.everywhere),
+            Self::Artifact(ArtifactAction::Read(read)) => Some(&read.everywhere),
+            Self::Artifact(ArtifactAction::Rm(rm)) => Some(&rm.everywhere),
             Self::Schema(schema) => Some(&schema.everywhere),
-            Self::Config(Config::Show(show)) => Some(&show.everywhere),
+            Self::Config(ConfigAction::Show(show)) => Some(&show.everywhere),
             Self::Doctor(doctor) => Some(&doctor.everywhere),
-            Self::Config(Config::Reference) | Self::Completions { .. } | Self::Man { .. } => None,
+            Self::Config(ConfigAction::Reference) | Self::Completions { .. } | Self::Man { .. } => {
+                None
+            }
         }
     }
 }
@@ -148,7 +151,7 @@ impl Subcommand {
     clippy::struct_excessive_bools,
     reason = "a flag is a switch, and a command line has many"
 )]
-pub(crate) struct Run {
+pub(crate) struct RunOptions {
     /// Use this profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
@@ -230,7 +233,7 @@ pub(crate) enum SafeModeName {
 ///
 /// Exits with status 0 if it would, and with 126 if a rule denies it or asks for approval.
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckOptions {
     /// Judge by the rules of this profile; by default the configured one.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<String>,
@@ -268,7 +271,7 @@ pub(crate) struct ClaudeCode {
 
 /// Show past calls, newest first.
 #[derive(Debug, Args)]
-pub(crate) struct Log {
+pub(crate) struct LogOptions {
     /// Print one JSON record per line instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
@@ -316,15 +319,15 @@ pub(crate) enum SchemaTool {
 }
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Config {
-    Show(Show),
+pub(crate) enum ConfigAction {
+    Show(ConfigShow),
     /// Print the commented defaults: every key and what it means.
     Reference,
 }
 
 /// Print every value and where it comes from.
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ConfigShow {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

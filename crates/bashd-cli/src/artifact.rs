@@ -2,13 +2,13 @@
 
 use crate::args::{ArtifactList, ArtifactRead, ArtifactRm};
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::for_people;
-use crate::print::{Page, Paint, Printer};
-use crate::settings::Settings;
+use crate::print::{BufferedStdout, Paint, Printer};
+use crate::settings::ConfigInForce;
 use crate::surroundings;
 use anyhow::Context;
-use bashd::artifact::{Grep, Item, Range, Selection, Store, Summary};
+use bashd::artifact::{ArtifactStore, Grep, Item, Range, Selection, Summary};
 use bashd::ledger::Timestamp;
 use bashd::output::text::Decoder;
 use serde_json::json;
@@ -18,13 +18,13 @@ use std::ops::ControlFlow;
 /// Prints what is stored, oldest first.
 pub(crate) fn list(
     arguments: &ArtifactList,
-    settings: &Settings,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let stored = Store::of(&settings.config).list();
+    let stored = ArtifactStore::of(&settings.config).list();
     let stored = stored
         .context("the stored output can't be listed")
-        .map_err(|chain| Failure::of(Kind::System, chain))?;
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
     let mut page = printer.page();
     if arguments.json {
         for summary in &stored {
@@ -66,11 +66,11 @@ fn row(summary: &Summary) -> String {
 /// Prints a part of an artifact.
 pub(crate) fn read(
     arguments: &ArtifactRead,
-    settings: &Settings,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let selection = selection(arguments)?;
-    let store = Store::of(&settings.config);
+    let store = ArtifactStore::of(&settings.config);
     let artifact = store
         .open(arguments.id)
         .map_err(|error| unavailable(&store, error))?;
@@ -102,7 +102,7 @@ fn selection(arguments: &ArtifactRead) -> Result<Selection, Failure> {
     let grep = match &arguments.grep {
         Some(pattern) => Some(
             Grep::new(pattern)
-                .map_err(|problem| Failure::new(Kind::Usage, problem))?
+                .map_err(|problem| Failure::new(FailureKind::Usage, problem))?
                 .with_context(arguments.context),
         ),
         None => None,
@@ -113,10 +113,10 @@ fn selection(arguments: &ArtifactRead) -> Result<Selection, Failure> {
 /// Removes artifacts.
 pub(crate) fn remove(
     arguments: &ArtifactRm,
-    settings: &Settings,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let store = Store::of(&settings.config);
+    let store = ArtifactStore::of(&settings.config);
     let mut page = printer.page();
     for id in &arguments.ids {
         store
@@ -132,7 +132,7 @@ pub(crate) fn remove(
 
 /// Writes the pieces of a selection as they come.
 struct Printing {
-    page: Page,
+    page: BufferedStdout,
     /// Present if JSON is printed.
     decoder: Option<Decoder>,
     starts_line: bool,
@@ -187,7 +187,11 @@ impl Printing {
     }
 }
 
-fn print_json(page: &mut Page, decoder: &mut Decoder, item: &Item<'_>) -> Result<(), Failure> {
+fn print_json(
+    page: &mut BufferedStdout,
+    decoder: &mut Decoder,
+    item: &Item<'_>,
+) -> Result<(), Failure> {
     let object = match item {
         Item::Bytes(bytes) => json!({ "text": decoder.push(bytes) }),
         Item::Dropped(count) => json!({ "dropped_bytes": count }),
@@ -205,9 +209,9 @@ fn print_json(page: &mut Page, decoder: &mut Decoder, item: &Item<'_>) -> Result
     page.line(object)
 }
 
-fn unavailable(store: &Store, error: io::Error) -> Failure {
+fn unavailable(store: &ArtifactStore, error: io::Error) -> Failure {
     let is_missing = error.kind() == io::ErrorKind::NotFound;
-    let failure = Failure::of(Kind::System, error.into());
+    let failure = Failure::of(FailureKind::System, error.into());
     let ids = store.ids().unwrap_or_default();
     match (is_missing, ids.as_slice()) {
         (false, _) => failure,
@@ -221,5 +225,5 @@ fn unavailable(store: &Store, error: io::Error) -> Failure {
 }
 
 fn broken(error: serde_json::Error) -> Failure {
-    Failure::of(Kind::System, error.into())
+    Failure::of(FailureKind::System, error.into())
 }

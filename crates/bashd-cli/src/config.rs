@@ -1,17 +1,17 @@
 //! `bashd config`: every value with its origin, and the commented reference.
 
-use crate::args::Show;
+use crate::args::ConfigShow;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::{Paint, Printer};
-use crate::settings::Settings;
-use bashd::config::Origin;
+use crate::settings::ConfigInForce;
+use bashd::config::ValueOrigin;
 use serde_json::json;
 
 /// Prints every value and where it comes from, as TOML with comments or as JSON.
 pub(crate) fn show(
-    arguments: &Show,
-    settings: &Settings,
+    arguments: &ConfigShow,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     if arguments.json {
@@ -28,7 +28,7 @@ pub(crate) fn reference(printer: &Printer) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
-fn show_toml(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
+fn show_toml(settings: &ConfigInForce, printer: &Printer) -> Result<(), Failure> {
     let mut page = printer.page();
     let file = match &settings.file {
         Some(path) => path.display().to_string(),
@@ -52,7 +52,7 @@ fn show_toml(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
     for (line, entry) in lines.iter().zip(entries) {
         let comment = format!("# {}", entry.origin);
         let comment = match entry.origin {
-            Origin::Default => page.paint(Paint::Faint, &comment),
+            ValueOrigin::Default => page.paint(Paint::Faint, &comment),
             _ => page.paint(Paint::Hint, &comment),
         };
         page.line(format_args!("{line:width$}  {comment}"))?;
@@ -60,12 +60,12 @@ fn show_toml(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
     page.finish()
 }
 
-fn show_json(settings: &Settings, printer: &Printer) -> Result<(), Failure> {
-    let layer = |origin: &Origin| match origin {
-        Origin::Default => "default",
-        Origin::File { .. } => "file",
-        Origin::Variable(_) => "variable",
-        Origin::Flag => "flag",
+fn show_json(settings: &ConfigInForce, printer: &Printer) -> Result<(), Failure> {
+    let layer = |origin: &ValueOrigin| match origin {
+        ValueOrigin::Default => "default",
+        ValueOrigin::File { .. } => "file",
+        ValueOrigin::Variable(_) => "variable",
+        ValueOrigin::Flag => "flag",
         _ => "other",
     };
     let values = settings.report.entries.iter().map(|entry| {

@@ -1,11 +1,11 @@
 //! Which front end answers which subcommand.
 
-use crate::args::{Artifact, Config, Everywhere, Hook, Subcommand};
+use crate::args::{ArtifactAction, ConfigAction, Everywhere, Hook, Subcommand};
 use crate::artifact;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use crate::{
     acp, check, completions, config, console, doctor, hook, jobs, log, man, mcp, minimize, rpc,
     run, schema, stats,
@@ -40,7 +40,7 @@ pub(crate) fn dispatch(
     printer: &Printer,
     early: Early,
 ) -> Result<ExitStatus, Failure> {
-    let settings = || Settings::load(everywhere, printer);
+    let settings = || ConfigInForce::load(everywhere, printer);
     match subcommand {
         Subcommand::Run(arguments) => {
             let keeper = early.keeper.unwrap_or_else(run::fork_keeper);
@@ -58,20 +58,20 @@ pub(crate) fn dispatch(
         Subcommand::Log(arguments) => log::log(arguments, &settings()?, printer),
         Subcommand::Minimize(arguments) => minimize::minimize(arguments, &settings()?, printer),
         Subcommand::Stats(arguments) => stats::stats(arguments, &settings()?, printer),
-        Subcommand::Artifact(Artifact::List(arguments)) => {
+        Subcommand::Artifact(ArtifactAction::List(arguments)) => {
             artifact::list(arguments, &settings()?, printer)
         }
-        Subcommand::Artifact(Artifact::Read(arguments)) => {
+        Subcommand::Artifact(ArtifactAction::Read(arguments)) => {
             artifact::read(arguments, &settings()?, printer)
         }
-        Subcommand::Artifact(Artifact::Rm(arguments)) => {
+        Subcommand::Artifact(ArtifactAction::Rm(arguments)) => {
             artifact::remove(arguments, &settings()?, printer)
         }
         Subcommand::Schema(arguments) => schema::schema(arguments, &settings()?, printer),
-        Subcommand::Config(Config::Show(arguments)) => {
+        Subcommand::Config(ConfigAction::Show(arguments)) => {
             config::show(arguments, &settings()?, printer)
         }
-        Subcommand::Config(Config::Reference) => config::reference(printer),
+        Subcommand::Config(ConfigAction::Reference) => config::reference(printer),
         Subcommand::Doctor(arguments) => doctor::doctor(arguments, &settings()?, printer),
         Subcommand::Completions { shell } => completions::completions(*shell, printer),
         Subcommand::Man { subcommand } => man::man(subcommand.as_deref(), printer),

@@ -7,14 +7,14 @@ use std::fmt::Display;
 /// Why a front end could not do its job.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    kind: Kind,
+    kind: FailureKind,
     chain: anyhow::Error,
     hints: Vec<String>,
 }
 
 /// Whose fault it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FailureKind {
     /// The command line's.
     Usage,
     /// The configuration's.
@@ -27,12 +27,12 @@ pub(crate) enum Kind {
 
 impl Failure {
     /// A failure with a text that fits after "error: ".
-    pub(crate) fn new(kind: Kind, message: impl Display) -> Self {
+    pub(crate) fn new(kind: FailureKind, message: impl Display) -> Self {
         Self::of(kind, anyhow::Error::msg(message.to_string()))
     }
 
     /// A failure with its causes.
-    pub(crate) fn of(kind: Kind, chain: anyhow::Error) -> Self {
+    pub(crate) fn of(kind: FailureKind, chain: anyhow::Error) -> Self {
         Self {
             kind,
             chain,
@@ -48,19 +48,19 @@ impl Failure {
     }
 
     /// Whose fault it was.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> FailureKind {
         self.kind
     }
 
     /// Prints it on stderr; returns the exit status.
     pub(crate) fn show(&self, printer: &Printer) -> ExitStatus {
-        if self.kind == Kind::ReaderGone {
+        if self.kind == FailureKind::ReaderGone {
             return ExitStatus::Success;
         }
         let what = match self.kind {
-            Kind::Usage => "usage error:",
-            Kind::Config => "configuration error:",
-            Kind::System | Kind::ReaderGone => "error:",
+            FailureKind::Usage => "usage error:",
+            FailureKind::Config => "configuration error:",
+            FailureKind::System | FailureKind::ReaderGone => "error:",
         };
         printer.remark(Paint::Bad, what, &format!("{:#}", self.chain));
         for hint in &self.hints {
@@ -79,8 +79,8 @@ impl Display for Failure {
 impl From<bashd::Error> for Failure {
     fn from(error: bashd::Error) -> Self {
         let kind = match error.kind() {
-            bashd::ErrorKind::Config => Kind::Config,
-            _ => Kind::System,
+            bashd::ErrorKind::Config => FailureKind::Config,
+            _ => FailureKind::System,
         };
         // The library's messages already contain their cause.
         Self::new(kind, error)

@@ -1,26 +1,26 @@
 //! `bashd log`: what ran before, from the ledger, as a table or as JSON lines.
 
-use crate::args::Log;
+use crate::args::LogOptions;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::for_people;
-use crate::print::{Page, Paint, Printer};
-use crate::settings::Settings;
+use crate::print::{BufferedStdout, Paint, Printer};
+use crate::settings::ConfigInForce;
 use crate::surroundings;
 use anyhow::Context;
-use bashd::ledger::{Filter, Ledger, Outcome, Record, Timestamp, Which};
+use bashd::ledger::{Ledger, Record, RecordQuery, RecordedOutcome, Timestamp, Which};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan, Zoned};
 
 /// Prints records, newest first.
 pub(crate) fn log(
-    arguments: &Log,
-    settings: &Settings,
+    arguments: &LogOptions,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let zone = surroundings::time_zone();
-    let filter = Filter {
+    let filter = RecordQuery {
         which: if arguments.failed {
             Which::Failed
         } else {
@@ -38,7 +38,7 @@ pub(crate) fn log(
     let mut records = ledger
         .read(filter)
         .with_context(unreadable)
-        .map_err(|chain| Failure::of(Kind::System, chain))?;
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
     let most = if arguments.limit == 0 {
         usize::MAX
     } else {
@@ -69,10 +69,10 @@ pub(crate) fn log(
 }
 
 fn json(record: &Record) -> Result<String, Failure> {
-    serde_json::to_string(record).map_err(|error| Failure::of(Kind::System, error.into()))
+    serde_json::to_string(record).map_err(|error| Failure::of(FailureKind::System, error.into()))
 }
 
-fn nothing_found(arguments: &Log, settings: &Settings) -> String {
+fn nothing_found(arguments: &LogOptions, settings: &ConfigInForce) -> String {
     let is_filtered = arguments.failed || arguments.since.is_some() || arguments.pattern.is_some();
     if is_filtered {
         "no recorded call matches".to_owned()
@@ -99,8 +99,11 @@ pub(crate) fn since(when: &str, now: &Zoned) -> Result<Timestamp, Failure> {
             .and_then(|span| now.checked_sub(span.abs()))
     };
     understood.map(|zoned| zoned.timestamp()).map_err(|_| {
-        Failure::new(Kind::Usage, format!("--since can't use {when:?} as a time"))
-            .hint("give an age (90m, 2h, 3d), today, yesterday, or a date (2026-08-01)")
+        Failure::new(
+            FailureKind::Usage,
+            format!("--since can't use {when:?} as a time"),
+        )
+        .hint("give an age (90m, 2h, 3d), today, yesterday, or a date (2026-08-01)")
     })
 }
 
@@ -112,7 +115,7 @@ struct Table {
 }
 
 impl Table {
-    fn row(&mut self, page: &mut Page, record: &Record) -> Result<(), Failure> {
+    fn row(&mut self, page: &mut BufferedStdout, record: &Record) -> Result<(), Failure> {
         if self.rows == 0 {
             let title = format!(
                 "{:<19}  {:<8}  {:<9}  {:>6}  {:>7}  {}",
@@ -156,16 +159,16 @@ impl Table {
 
 fn result(record: &Record) -> String {
     match (record.outcome, record.exit_code, record.signal) {
-        (Outcome::Exited, Some(code), _) => format!("exit {code}"),
-        (Outcome::Signalled, _, Some(signal)) => format!("signal {signal}"),
-        (Outcome::Exited, None, _) => "exit ?".to_owned(),
-        (Outcome::Signalled, _, None) => "signal ?".to_owned(),
-        (Outcome::TimedOut, ..) => "timed out".to_owned(),
-        (Outcome::Cancelled, ..) => "cancelled".to_owned(),
-        (Outcome::Background, ..) => "job".to_owned(),
-        (Outcome::Denied, ..) => "denied".to_owned(),
-        (Outcome::Refused, ..) => "refused".to_owned(),
-        (Outcome::Failed, ..) => "failed".to_owned(),
+        (RecordedOutcome::Exited, Some(code), _) => format!("exit {code}"),
+        (RecordedOutcome::Signalled, _, Some(signal)) => format!("signal {signal}"),
+        (RecordedOutcome::Exited, None, _) => "exit ?".to_owned(),
+        (RecordedOutcome::Signalled, _, None) => "signal ?".to_owned(),
+        (RecordedOutcome::TimedOut, ..) => "timed out".to_owned(),
+        (RecordedOutcome::Cancelled, ..) => "cancelled".to_owned(),
+        (RecordedOutcome::Background, ..) => "job".to_owned(),
+        (RecordedOutcome::Denied, ..) => "denied".to_owned(),
+        (RecordedOutcome::Refused, ..) => "refused".to_owned(),
+        (RecordedOutcome::Failed, ..) => "failed".to_owned(),
         _ => "unknown".to_owned(),
     }
 }
@@ -202,7 +205,7 @@ mod tests {
         for nonsense in ["", "soon", "3", "-", "2026-13-01", "99999999d", "1e9h"] {
             assert_eq!(
                 since(nonsense, &now).unwrap_err().kind(),
-                Kind::Usage,
+                FailureKind::Usage,
                 "{nonsense}"
             );
         }

@@ -2,7 +2,7 @@
 
 use crate::args::Cli;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use clap::CommandFactory;
 
@@ -17,7 +17,7 @@ pub(crate) fn man(subcommand: Option<&str>, printer: &Printer) -> Result<ExitSta
     let mut roff = Vec::new();
     clap_mangen::Man::new(page)
         .render(&mut roff)
-        .map_err(|error| Failure::of(Kind::System, error.into()))?;
+        .map_err(|error| Failure::of(FailureKind::System, error.into()))?;
     printer.out(&String::from_utf8_lossy(&roff))?;
     Ok(ExitStatus::Success)
 }
@@ -28,7 +28,10 @@ fn find(command: &clap::Command, name: &str) -> Result<clap::Command, Failure> {
             .get_subcommands()
             .map(clap::Command::get_name)
             .collect();
-        Failure::new(Kind::Usage, format!("there is no subcommand `{name}`"))
-            .hint(format!("one of: {}", names.join(", ")))
+        Failure::new(
+            FailureKind::Usage,
+            format!("there is no subcommand `{name}`"),
+        )
+        .hint(format!("one of: {}", names.join(", ")))
     })
 }

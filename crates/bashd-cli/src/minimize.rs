@@ -2,9 +2,9 @@
 
 use crate::args::Everywhere;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use anyhow::Context;
 use bashd::minimize::user::UserFilters;
 use bashd::minimize::{self, Reach, Subject};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// in each case.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Minimize {
+pub(crate) struct MinimizeOptions {
     /// The command that printed the text.
     #[arg(
         long,
@@ -59,15 +59,15 @@ pub(crate) enum MinimizeAction {
 
 /// Reads raw text and prints the minimized text.
 pub(crate) fn minimize(
-    arguments: &Minimize,
-    settings: &Settings,
+    arguments: &MinimizeOptions,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let minimizer = &settings.config.minimizer;
     if let Some(MinimizeAction::Test { file }) = &arguments.action {
         let file = file.as_ref().or(minimizer.settings_path.as_ref());
         let file = file.ok_or_else(|| {
-            Failure::new(Kind::Usage, "there is no filter file to test")
+            Failure::new(FailureKind::Usage, "there is no filter file to test")
                 .hint("name one, or set `shellMinimizer.settingsPath`")
         })?;
         return test(file, printer);
@@ -82,21 +82,21 @@ pub(crate) fn minimize(
     std::io::stdin()
         .read_to_end(&mut bytes)
         .context("stdin can't be read")
-        .map_err(|chain| Failure::of(Kind::System, chain))?;
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
     let text = String::from_utf8_lossy(&bytes);
     let subject = Subject {
         command: &arguments.command,
         exit: arguments.exit,
         text: &text,
     };
-    let settings = minimize::Settings {
+    let settings = minimize::FilterSettings {
         user_filters,
         reach: if arguments.lossless {
             Reach::Lossless
         } else {
             Reach::All
         },
-        ..minimize::Settings::default()
+        ..minimize::FilterSettings::default()
     };
     let result = minimize::minimize(subject, &settings);
     if arguments.json {
@@ -123,7 +123,7 @@ pub(crate) fn minimize(
 fn test(path: &Path, printer: &Printer) -> Result<ExitStatus, Failure> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("{} can't be read", path.display()))
-        .map_err(|chain| Failure::of(Kind::System, chain))?;
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
     let loaded = UserFilters::load(&text);
     for problem in &loaded.problems {
         printer.remark(Paint::Bad, "failed:", problem);

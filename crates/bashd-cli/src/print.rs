@@ -4,8 +4,8 @@
 
 use crate::args::ColorWhen;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
-use crate::render::{Line, Tone};
+use crate::failure::{Failure, FailureKind};
+use crate::render::{StyledLine, Tone};
 use crate::surroundings::ColorHints;
 use anstyle::{AnsiColor, Style};
 use std::fmt::Display;
@@ -70,14 +70,14 @@ impl Printer {
     }
 
     /// Writes a line for people to stderr, if that is a terminal.
-    pub(crate) fn err_line(&self, line: &Line) {
+    pub(crate) fn err_line(&self, line: &StyledLine) {
         if io::stderr().is_terminal() {
             Self::err(&format!("{}\n", self.err_text(line)));
         }
     }
 
     /// A line as it is written to stderr.
-    pub(crate) fn err_text(&self, line: &Line) -> String {
+    pub(crate) fn err_text(&self, line: &StyledLine) -> String {
         let spans = line.0.iter();
         let painted = spans.map(|span| match paint_of(span.tone) {
             Some(paint) => painted(self.err, paint, &span.text),
@@ -114,8 +114,8 @@ impl Printer {
     }
 
     /// Opens stdout for many lines.
-    pub(crate) fn page(&self) -> Page {
-        Page {
+    pub(crate) fn page(&self) -> BufferedStdout {
+        BufferedStdout {
             writer: BufWriter::new(io::stdout().lock()),
             colors: self.out,
         }
@@ -156,12 +156,12 @@ impl Printer {
 }
 
 /// stdout, buffered.
-pub(crate) struct Page {
+pub(crate) struct BufferedStdout {
     writer: BufWriter<StdoutLock<'static>>,
     colors: Colors,
 }
 
-impl Page {
+impl BufferedStdout {
     /// Writes text as it is.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.writer.write_all(text.as_bytes()).map_err(failure)
@@ -190,8 +190,8 @@ impl Page {
 
 fn failure(error: io::Error) -> Failure {
     let kind = match error.kind() {
-        io::ErrorKind::BrokenPipe => Kind::ReaderGone,
-        _ => Kind::System,
+        io::ErrorKind::BrokenPipe => FailureKind::ReaderGone,
+        _ => FailureKind::System,
     };
     Failure::of(
         kind,

@@ -2,16 +2,16 @@
 
 use crate::args::{Schema, SchemaTool};
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::profile::schema;
 
 /// Prints the definition of the named profile, or of the configured one.
 pub(crate) fn schema(
     arguments: &Schema,
-    settings: &Settings,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let name = arguments
@@ -30,7 +30,7 @@ pub(crate) fn schema(
                 ),
                 None => format!("profile `{}` has no job tool", profile.name),
             };
-            Failure::new(Kind::Usage, text)
+            Failure::new(FailureKind::Usage, text)
         })?,
     };
     printer.out(&format!("{definition:#}\n"))?;

@@ -1,10 +1,10 @@
 //! Reads the configuration file and resolves it with variables and flags.
 
 use crate::args::Everywhere;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
-use crate::surroundings::{self, Places};
-use bashd::config::{Config, ConfigFile, Report, Sources, resolve};
+use crate::surroundings::{self, BashdPaths};
+use bashd::config::{Config, ConfigFile, ConfigReport, Sources, resolve};
 use bashd::profile::Profile;
 use bashd::profile::library::{Library, Missing};
 use std::fs;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 /// The configuration in force, and where it came from.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct ConfigInForce {
     pub(crate) config: Config,
-    pub(crate) report: Report,
+    pub(crate) report: ConfigReport,
     /// The file that was read.
     pub(crate) file: Option<PathBuf>,
-    pub(crate) places: Places,
+    pub(crate) places: BashdPaths,
 }
 
-impl Settings {
+impl ConfigInForce {
     /// Reads and resolves the configuration; warns on stderr about what was not understood.
     pub(crate) fn load(everywhere: &Everywhere, printer: &Printer) -> Result<Self, Failure> {
         let places = surroundings::places()?;
@@ -61,7 +61,7 @@ impl Settings {
         profiles.get(name).map_err(|missing| match missing {
             Missing::Unknown(_) => {
                 let names: Vec<&str> = Profile::names().collect();
-                Failure::new(Kind::Usage, format!("there is no profile `{name}`"))
+                Failure::new(FailureKind::Usage, format!("there is no profile `{name}`"))
                     .hint(format!("one of: {}", names.join(", ")))
             }
             Missing::Broken(error) => error.into(),
@@ -87,5 +87,8 @@ fn is_missing(error: &io::Error) -> bool {
 
 fn unreadable(path: &Path, error: io::Error) -> Failure {
     let context = format!("{} can't be read", path.display());
-    Failure::of(Kind::Config, anyhow::Error::new(error).context(context))
+    Failure::of(
+        FailureKind::Config,
+        anyhow::Error::new(error).context(context),
+    )
 }

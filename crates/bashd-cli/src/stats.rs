@@ -2,14 +2,14 @@
 
 use crate::args::Everywhere;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::for_people;
 use crate::log::since;
-use crate::print::{Page, Paint, Printer};
-use crate::settings::Settings;
+use crate::print::{BufferedStdout, Paint, Printer};
+use crate::settings::ConfigInForce;
 use crate::surroundings;
 use anyhow::Context;
-use bashd::ledger::{Filter, Timestamp};
+use bashd::ledger::{RecordQuery, Timestamp};
 use bashd::savings::{Row, Savings, savings};
 use clap::Args;
 use serde_json::json;
@@ -37,16 +37,16 @@ pub(crate) struct Stats {
 /// Prints the savings.
 pub(crate) fn stats(
     arguments: &Stats,
-    settings: &Settings,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let now = Timestamp::now().to_zoned(surroundings::time_zone());
     let when = arguments.since.as_deref();
-    let filter = Filter {
+    let filter = RecordQuery {
         since: when.map(|when| since(when, &now)).transpose()?,
-        ..Filter::default()
+        ..RecordQuery::default()
     };
-    let system = |chain| Failure::of(Kind::System, chain);
+    let system = |chain| Failure::of(FailureKind::System, chain);
     // Loading its vocabulary takes a moment, so it is loaded here and only if there is something to count.
     let mut tokenizer = None;
     let mut failed = None;
@@ -86,7 +86,7 @@ pub(crate) fn stats(
     Ok(ExitStatus::Success)
 }
 
-fn table(page: &mut Page, found: &Savings) -> Result<(), Failure> {
+fn table(page: &mut BufferedStdout, found: &Savings) -> Result<(), Failure> {
     let title = format!(
         "{:>6}  {:>9}  {:>9}  {:>9}  {:>10}  {:>5}  {}",
         "CALLS", "WITHOUT", "SHOWN", "RE-READ", "SAVED", "", "COMMAND"
@@ -108,7 +108,7 @@ fn table(page: &mut Page, found: &Savings) -> Result<(), Failure> {
     page.line(page.paint(Paint::Hint, &remark))
 }
 
-fn line(page: &mut Page, row: &Row, name: &str) -> Result<(), Failure> {
+fn line(page: &mut BufferedStdout, row: &Row, name: &str) -> Result<(), Failure> {
     let about = if row.estimated_calls > 0 { "~" } else { "" };
     let share = 100.0 * row.saved_tokens as f64 / row.without_tokens.max(1) as f64;
     let saved = format!("{about}{}", row.saved_tokens);

@@ -1,6 +1,6 @@
 //! The only file that reads the environment and the home directory.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use bashd::config::env_vars;
 use jiff::tz::TimeZone;
 use std::env;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Where bashd's files are.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct BashdPaths {
     /// Holds `config.toml` and `profiles`.
     pub(crate) config_dir: PathBuf,
     /// The file that `BASHD_CONFIG` names.
@@ -35,18 +35,18 @@ pub(crate) fn is_in_a_run() -> bool {
 }
 
 /// Finds bashd's places: `BASHD_HOME`, else the XDG directories.
-pub(crate) fn places() -> Result<Places, Failure> {
+pub(crate) fn places() -> Result<BashdPaths, Failure> {
     let home = env::home_dir().filter(|home| home.is_absolute());
     let named_config = set(env_vars::CONFIG).map(PathBuf::from);
     if let Some(own) = set(env_vars::HOME) {
         let own = std::path::absolute(own).map_err(|error| {
             Failure::new(
-                Kind::System,
+                FailureKind::System,
                 format!("{} can't be resolved: {error}", env_vars::HOME),
             )
         })?;
         let state_dir = own.join("state");
-        return Ok(Places {
+        return Ok(BashdPaths {
             config_dir: own,
             named_config,
             state_dir,
@@ -63,10 +63,10 @@ pub(crate) fn places() -> Result<Places, Failure> {
             .ok_or_else(|| {
                 let message = format!("there is no home directory, and {variable} is not set");
                 let hint = format!("set {} to a directory for bashd's files", env_vars::HOME);
-                Failure::new(Kind::System, message).hint(hint)
+                Failure::new(FailureKind::System, message).hint(hint)
             })
     };
-    Ok(Places {
+    Ok(BashdPaths {
         config_dir: directory("XDG_CONFIG_HOME", ".config")?.join("bashd"),
         named_config,
         state_dir: directory("XDG_STATE_HOME", ".local/state")?.join("bashd"),
@@ -115,7 +115,7 @@ fn path_of_gone_directory() -> PathBuf {
 pub(crate) fn cwd() -> Result<PathBuf, Failure> {
     env::current_dir().map_err(|error| {
         let chain = anyhow::Error::new(error).context("the current directory is gone");
-        Failure::of(Kind::System, chain).hint("change into a directory that exists")
+        Failure::of(FailureKind::System, chain).hint("change into a directory that exists")
     })
 }
 

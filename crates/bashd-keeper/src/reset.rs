@@ -26,7 +26,7 @@ pub enum Reset {
     /// Its command continues as a job and took the shell along.
     BecameJob,
     /// The rc file that set up its shell has changed.
-    NewSnapshot,
+    NewRcScript,
     /// Its keeper was killed or did not answer.
     Lost,
 }
@@ -44,7 +44,7 @@ impl Reset {
             | Self::NoReport
             | Self::Idle
             | Self::Evicted
-            | Self::NewSnapshot
+            | Self::NewRcScript
             | Self::Lost => "variables, functions and directory are lost",
         }
     }
@@ -71,7 +71,7 @@ impl fmt::Display for Reset {
             Self::Idle => write!(formatter, "it was idle for too long"),
             Self::Evicted => write!(formatter, "it made room for other sessions"),
             Self::BecameJob => write!(formatter, "its command continues as a job, in its shell"),
-            Self::NewSnapshot => write!(formatter, "its rc file changed"),
+            Self::NewRcScript => write!(formatter, "its rc file changed"),
             Self::Lost => write!(formatter, "its keeper was lost"),
         }
     }

@@ -11,7 +11,7 @@ pub trait Source {
     fn lines(&self) -> u64;
 
     /// Reads what is kept of `range`, in order; what is gone is told as a gap, never as void bytes.
-    fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<Piece>>;
+    fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<StreamPiece>>;
 
     /// What of `range` stands between streams, and was written by no command.
     fn between(&self, _range: std::ops::Range<u64>) -> Omitted {
@@ -28,8 +28,8 @@ pub trait Source {
         let length = self.len();
         let last = self.read(length.saturating_sub(1)..length)?.pop();
         Ok(match last {
-            Some(Piece::Kept(byte)) => byte != b"\n",
-            Some(Piece::Dropped(_)) => true,
+            Some(StreamPiece::Kept(byte)) => byte != b"\n",
+            Some(StreamPiece::Dropped(_)) => true,
             None => false,
         })
     }
@@ -46,7 +46,7 @@ fn scan_for_line<S: Source + ?Sized>(source: &S, line: u64) -> std::io::Result<O
     let (mut offset, mut seen) = (0, 0);
     while seen < line && offset < source.len() {
         for piece in source.read(offset..(offset + STEP).min(source.len()))? {
-            let Piece::Kept(bytes) = piece else {
+            let StreamPiece::Kept(bytes) = piece else {
                 return Ok(None);
             };
             for newline in memchr::memchr_iter(b'\n', &bytes) {
@@ -63,7 +63,7 @@ fn scan_for_line<S: Source + ?Sized>(source: &S, line: u64) -> std::io::Result<O
 
 /// A part of a stream that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum StreamPiece {
     /// Bytes that are still there.
     Kept(Vec<u8>),
     /// So many bytes were dropped here.

@@ -88,14 +88,14 @@ pub fn is_continuation(byte: u8) -> bool {
 
 /// A part of a byte slice as text, and how many raw bytes it came from.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Cut {
+pub struct DecodedPart {
     pub text: String,
     pub raw: usize,
 }
 
 /// The longest prefix of `bytes` whose text has at most `limit` bytes.
-pub fn prefix(bytes: &[u8], limit: usize) -> Cut {
-    let mut cut = Cut::default();
+pub fn prefix(bytes: &[u8], limit: usize) -> DecodedPart {
+    let mut cut = DecodedPart::default();
     for chunk in bytes.utf8_chunks() {
         let room = limit - cut.text.len();
         let fitting = chunk.valid().floor_char_boundary(room);
@@ -118,7 +118,7 @@ pub fn prefix(bytes: &[u8], limit: usize) -> Cut {
 /// that began before them is never in the result: it is at most three bytes, each decodes to three,
 /// and so the first of them that could fit is the one behind. From there on the characters are
 /// where they are in the whole stream.
-pub fn suffix(bytes: &[u8], limit: usize) -> Cut {
+pub fn suffix(bytes: &[u8], limit: usize) -> DecodedPart {
     let mut at = 0;
     let mut length = decoded_len(bytes);
     'chunks: for chunk in bytes.utf8_chunks() {
@@ -136,7 +136,7 @@ pub fn suffix(bytes: &[u8], limit: usize) -> Cut {
         length -= replacement_of(chunk.invalid()).len();
     }
     let shown = bytes.get(at..).unwrap_or_default();
-    Cut {
+    DecodedPart {
         text: decode(shown),
         raw: shown.len(),
     }

@@ -1,14 +1,14 @@
 //! One text through its filter and the lossless tier: everything that may panic or take too long.
 
-use super::families::{self, Filter, Input};
+use super::families::{self, Filter, FilterInput};
 use super::invocation::Invocation;
-use super::lossless::{self, Finish, Reshaped};
-use super::reading::{Reading, Status};
-use super::sheet::{Ending, Sheet, Written};
+use super::lossless::{self, Reshaped, VisibleChanges};
+use super::reading::{ScriptReading, StatusMeaning};
+use super::sheet::{FinishedSheet, KnownEnding, Sheet};
 use super::user::UserFilter;
 use super::work::Work;
 use super::{
-    Digest, LEAST_SAVED, LEAST_SHARE, LOSSLESS, MARKER, Reach, Settings, Subject, Unchanged,
+    Digest, FilterSettings, LEAST_SAVED, LEAST_SHARE, LOSSLESS, MARKER, Reach, Subject, Unchanged,
 };
 
 /// Lines at the end of a failed run that are kept in full.
@@ -24,8 +24,8 @@ enum Chosen<'a> {
 
 pub(super) fn digest(
     subject: Subject<'_>,
-    reading: &Reading,
-    settings: &Settings,
+    reading: &ScriptReading,
+    settings: &FilterSettings,
 ) -> Result<Digest, Unchanged> {
     let work = Work::for_input(subject.text.len());
     let visible = lossless::visible(subject.text);
@@ -35,15 +35,15 @@ pub(super) fn digest(
         None => families::for_all(commands).map_or(Chosen::Lossless, Chosen::Family),
     };
     let finish = match chosen {
-        Chosen::User(_) => Finish::Exact,
+        Chosen::User(_) => VisibleChanges::Exact,
         Chosen::Family(filter) => filter.finish(commands),
-        Chosen::Lossless => Finish::Whole,
+        Chosen::Lossless => VisibleChanges::Whole,
     };
     let ending = match (subject.exit, reading.status) {
-        (Some(0), Status::Theirs) => Ending::Success,
-        _ => Ending::Careful,
+        (Some(0), StatusMeaning::Theirs) => KnownEnding::Success,
+        _ => KnownEnding::Careful,
     };
-    let mut best = finished(&Written::unfiltered(&visible), finish, &work);
+    let mut best = finished(&FinishedSheet::unfiltered(&visible), finish, &work);
     if settings.reach == Reach::All
         && let Some(written) = chosen.apply(&visible, ending, commands, &work)
     {
@@ -81,22 +81,22 @@ impl Chosen<'_> {
     fn apply(
         self,
         visible: &str,
-        ending: Ending,
+        ending: KnownEnding,
         commands: &[Invocation],
         work: &Work,
-    ) -> Option<Written> {
+    ) -> Option<FinishedSheet> {
         match self {
             Self::User(filter) => Some(filter.apply(visible, ending, work)),
             Self::Family(filter) => {
                 let (body, last) = match ending {
-                    Ending::Success => (visible, ""),
-                    Ending::Careful => split_last_lines(visible),
+                    KnownEnding::Success => (visible, ""),
+                    KnownEnding::Careful => split_last_lines(visible),
                 };
                 let mut sheet = Sheet::new(ending, work);
                 if filter.shows_code() {
                     sheet = sheet.with_frames();
                 }
-                let input = Input {
+                let input = FilterInput {
                     text: body,
                     commands,
                     work,
@@ -123,7 +123,7 @@ fn split_last_lines(text: &str) -> (&str, &str) {
 }
 
 /// Adds the visible changes of the lossless tier, and the line that describes what was done.
-fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
+fn finished(written: &FinishedSheet, finish: VisibleChanges, work: &Work) -> Digest {
     let (text, reshaped) = lossless::reshape(&written.text, finish, work);
     let left_out = written.left_out.iter().map(|(_, lines)| lines).sum();
     let mut text = text.into_owned();
@@ -147,7 +147,7 @@ fn finished(written: &Written, finish: Finish, work: &Work) -> Digest {
 }
 
 /// What was done, in words.
-fn remarks(written: &Written, reshaped: Reshaped) -> Vec<String> {
+fn remarks(written: &FinishedSheet, reshaped: Reshaped) -> Vec<String> {
     let mut remarks = Vec::new();
     if !written.left_out.is_empty() {
         let kinds = written.left_out.iter().map(|(kind, lines)| match lines {

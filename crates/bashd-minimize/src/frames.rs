@@ -23,13 +23,13 @@ const NEAR: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     file: String,
-    place: Place,
+    place: FindingPlace,
     shown: HashSet<String>,
 }
 
 /// The place that a finding names.
 #[derive(Debug, Default)]
-struct Place {
+struct FindingPlace {
     line: String,
     has_column: bool,
     /// Lines since then.
@@ -40,7 +40,7 @@ struct Place {
 
 /// What happens to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum FrameLine {
     /// It stays.
     Stays,
     /// It only draws.
@@ -57,18 +57,18 @@ impl Frames {
         if file != self.file {
             file.clone_into(&mut self.file);
         }
-        self.place = Place::default();
+        self.place = FindingPlace::default();
     }
 
     /// Judges the next line to be kept.
-    pub(crate) fn judge(&mut self, line: &str) -> Part {
+    pub(crate) fn judge(&mut self, line: &str) -> FrameLine {
         if let Some(part) = self.pointer(line) {
             return part;
         }
         if let Some((file, rest)) = file_of(line) {
             self.enter(file);
-            self.place = Place::of(rest);
-            return Part::Stays;
+            self.place = FindingPlace::of(rest);
+            return FrameLine::Stays;
         }
         self.place.since += 1;
         match split(line) {
@@ -78,7 +78,7 @@ impl Frames {
     }
 
     /// A line that only points into the one before.
-    fn pointer(&mut self, line: &str) -> Option<Part> {
+    fn pointer(&mut self, line: &str) -> Option<FrameLine> {
         let is_drawn = |byte: u8| matches!(byte, b' ' | b'^' | b'~' | b'\t');
         let marks = line.bytes().filter(|byte| matches!(byte, b'^' | b'~'));
         let is_pointer = line.starts_with([' ', '\t', '~']) && line.bytes().all(is_drawn);
@@ -88,56 +88,56 @@ impl Frames {
         }
         let is_sole = count == 1 && !self.place.line.is_empty() && !self.place.has_column;
         if !is_sole || self.place.since > NEAR {
-            return Some(Part::Drawing);
+            return Some(FrameLine::Drawing);
         }
         // It is clearest below the line that it points into.
         let column = line.find('^').filter(|_| self.place.is_said);
-        Some(column.map_or(Part::Stays, |at| Part::Column(at + 1)))
+        Some(column.map_or(FrameLine::Stays, |at| FrameLine::Column(at + 1)))
     }
 
     /// A line of a frame with numbers.
-    fn numbered(&mut self, number: &str, source: &str, line: &str) -> Part {
+    fn numbered(&mut self, number: &str, source: &str, line: &str) -> FrameLine {
         if number.is_empty() {
             let is_drawn = |c: char| matches!(c, '^' | '~' | '_' | '|' | '-' | ' ' | '/');
             return if source.chars().all(is_drawn) {
-                Part::Drawing
+                FrameLine::Drawing
             } else {
-                Part::Stays
+                FrameLine::Stays
             };
         }
         // The marks at the left of a multi-line finding are not part of the source.
         let source = source.trim();
         let bare = source.strip_prefix(['/', '|']).map_or(source, str::trim);
         if source.is_empty() || bare.is_empty() {
-            return Part::Drawing;
+            return FrameLine::Drawing;
         }
         let text = format!("{number}|{bare}");
         let is_meant = line.trim_start().starts_with('>');
         let is_long = text.len() >= SHORTEST;
         let is_new = self.shown.insert(format!("{}:{text}", self.file));
         if is_new || is_meant || !is_long {
-            Part::Stays
+            FrameLine::Stays
         } else {
-            Part::Said
+            FrameLine::Said
         }
     }
 
     /// The first line after a place is the source at that place, or what is said about it.
-    fn plain(&mut self, line: &str) -> Part {
+    fn plain(&mut self, line: &str) -> FrameLine {
         if self.place.line.is_empty() || self.place.since != 1 || line.is_empty() {
-            return Part::Stays;
+            return FrameLine::Stays;
         }
         let key = format!("{}:{} {}", self.file, self.place.line, line.trim());
         self.place.is_said = !self.shown.insert(key) && !is_trouble(line);
         if self.place.is_said {
-            Part::Said
+            FrameLine::Said
         } else {
-            Part::Stays
+            FrameLine::Stays
         }
     }
 }
 
-impl Place {
+impl FindingPlace {
     /// `3:1: error`: what follows a file's name.
     fn of(rest: &str) -> Self {
         let mut numbers = rest.split(':');
@@ -189,7 +189,7 @@ fn file_of(line: &str) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn judged(lines: &[(&str, Part)]) {
+    fn judged(lines: &[(&str, FrameLine)]) {
         let mut frames = Frames::default();
         for (line, part) in lines {
             assert_eq!(frames.judge(line), *part, "{line}");
@@ -199,47 +199,47 @@ mod tests {
     #[test]
     fn a_line_of_a_file_is_shown_once() {
         judged(&[
-            (" --> src/a.py:3:1", Part::Stays),
-            ("  |", Part::Drawing),
-            ("2 | import os", Part::Stays),
-            ("3 | x = 1 if y", Part::Stays),
-            ("  | ^^^^^^", Part::Drawing),
-            ("  | ^^^ help: this is wrong", Part::Stays),
-            (" --> src/a.py:4:1", Part::Stays),
-            ("2 | import os", Part::Said),
-            ("> 3 | x = 1 if y", Part::Stays),
-            ("4 |", Part::Drawing),
-            (" --> src/b.py:3:1", Part::Stays),
-            ("2 | import os", Part::Stays),
-            (" --> src/a.py:2:1", Part::Stays),
-            ("2 | / import os", Part::Said),
-            ("      ~~^~~", Part::Drawing),
-            ("a | b", Part::Stays),
-            ("12 passed | 3 failed", Part::Stays),
+            (" --> src/a.py:3:1", FrameLine::Stays),
+            ("  |", FrameLine::Drawing),
+            ("2 | import os", FrameLine::Stays),
+            ("3 | x = 1 if y", FrameLine::Stays),
+            ("  | ^^^^^^", FrameLine::Drawing),
+            ("  | ^^^ help: this is wrong", FrameLine::Stays),
+            (" --> src/a.py:4:1", FrameLine::Stays),
+            ("2 | import os", FrameLine::Said),
+            ("> 3 | x = 1 if y", FrameLine::Stays),
+            ("4 |", FrameLine::Drawing),
+            (" --> src/b.py:3:1", FrameLine::Stays),
+            ("2 | import os", FrameLine::Stays),
+            (" --> src/a.py:2:1", FrameLine::Stays),
+            ("2 | / import os", FrameLine::Said),
+            ("      ~~^~~", FrameLine::Drawing),
+            ("a | b", FrameLine::Stays),
+            ("12 passed | 3 failed", FrameLine::Stays),
         ]);
     }
 
     #[test]
     fn a_source_line_without_number_is_shown_once_for_its_place() {
         judged(&[
-            ("A.java:1: problem: types", Part::Stays),
-            ("int total = prise;", Part::Stays),
-            ("            ^", Part::Stays),
-            ("A.java:1: problem: symbols", Part::Stays),
-            ("int total = prise;", Part::Said),
-            ("    ^", Part::Column(5)),
-            ("A.java:2: problem: symbols", Part::Stays),
-            ("int total = prise;", Part::Stays),
-            ("a.ts:3:5 - problem TS1", Part::Stays),
-            ("3 let x = y;", Part::Stays),
-            ("      ~~~~", Part::Drawing),
-            ("      ^", Part::Drawing),
-            ("a.ts:3:9 - problem TS1", Part::Stays),
-            ("3 let x = y;", Part::Said),
-            ("a.py:7: in main", Part::Stays),
-            ("E   ValueError: x", Part::Stays),
-            ("a.py:7: in main", Part::Stays),
-            ("E   ValueError: x", Part::Stays),
+            ("A.java:1: problem: types", FrameLine::Stays),
+            ("int total = prise;", FrameLine::Stays),
+            ("            ^", FrameLine::Stays),
+            ("A.java:1: problem: symbols", FrameLine::Stays),
+            ("int total = prise;", FrameLine::Said),
+            ("    ^", FrameLine::Column(5)),
+            ("A.java:2: problem: symbols", FrameLine::Stays),
+            ("int total = prise;", FrameLine::Stays),
+            ("a.ts:3:5 - problem TS1", FrameLine::Stays),
+            ("3 let x = y;", FrameLine::Stays),
+            ("      ~~~~", FrameLine::Drawing),
+            ("      ^", FrameLine::Drawing),
+            ("a.ts:3:9 - problem TS1", FrameLine::Stays),
+            ("3 let x = y;", FrameLine::Said),
+            ("a.py:7: in main", FrameLine::Stays),
+            ("E   ValueError: x", FrameLine::Stays),
+            ("a.py:7: in main", FrameLine::Stays),
+            ("E   ValueError: x", FrameLine::Stays),
         ]);
     }
 }

@@ -1,7 +1,7 @@
 //! A command as a filter knows it: the program that really runs, and its words.
 
 use super::{families, words};
-use bashd_script::script::Command;
+use bashd_script::script::SimpleCommand;
 
 /// A command as a filter knows it: through `sudo`, `env`, `npx`, `python -m`, `uv run` and the
 /// like.
@@ -27,7 +27,7 @@ const CONTENT: &str = "\
 
 impl Invocation {
     /// Identifies a command; `None` if its name is unknown.
-    pub(crate) fn of(command: &Command) -> Option<Self> {
+    pub(crate) fn of(command: &SimpleCommand) -> Option<Self> {
         let name = command.name()?;
         let arguments: Vec<String> = command
             .arguments()

@@ -66,7 +66,7 @@ pub struct Subject<'a> {
 
 /// Whether the minimizer runs, and on what.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct FilterSettings {
     /// Only the output of these programs is minimized; empty: of all programs.
     pub only: Vec<String>,
     /// The output of these programs never is.
@@ -165,7 +165,7 @@ pub fn filter_of(script: &str) -> Option<&'static str> {
 }
 
 /// Minimizes a run's output, or says why it stays as it is.
-pub fn minimize(subject: Subject<'_>, settings: &Settings) -> Result<Digest, Unchanged> {
+pub fn minimize(subject: Subject<'_>, settings: &FilterSettings) -> Result<Digest, Unchanged> {
     let raw = subject.text;
     if raw.len() < SHORTEST || raw.chars().take(SHORTEST).count() < SHORTEST {
         return Err(Unchanged::Short);
@@ -200,7 +200,7 @@ fn is_minimized(text: &str) -> bool {
         .is_some_and(|line| line.starts_with(MARKER) || line.starts_with(RAW_FOOTER))
 }
 
-impl Settings {
+impl FilterSettings {
     fn allow(&self, commands: &[Invocation]) -> bool {
         let names = |list: &[String], command: &Invocation| {
             list.iter()

@@ -2,20 +2,22 @@
 
 use super::invocation::Invocation;
 use super::{Unchanged, families, machine_format, words};
-use bashd_script::script::{Command, Construct, Joint, Origin, RedirectOperator, Script};
+use bashd_script::script::{
+    CommandOrigin, Construct, Joint, RedirectOperator, Script, SimpleCommand,
+};
 
 /// What a script says about the text that it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ScriptReading {
     /// The commands that wrote it, without those that print next to nothing.
     pub(crate) commands: Vec<Invocation>,
     /// Whether exit status 0 means that each of them succeeded.
-    pub(crate) status: Status,
+    pub(crate) status: StatusMeaning,
 }
 
 /// Whom the exit status speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum StatusMeaning {
     /// Status 0 says that every command of interest succeeded.
     Theirs,
     /// It may be another command's.
@@ -31,12 +33,12 @@ const TEXT: &str = "\
     sort uniq column wc nl tac fold expand fmt ts";
 
 /// Finds which commands wrote a text; an error says why it must stay as it is.
-pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
+pub(crate) fn read(script: &Script) -> Result<ScriptReading, Unchanged> {
     if script.bound.is_some() {
         return Err(Unchanged::Unread);
     }
     // `$TOOL build`: what follows an unknown name is not a command of its own.
-    let is_unknown = |command: &Command| {
+    let is_unknown = |command: &SimpleCommand| {
         let first = command.words.first();
         first.is_some_and(|word| word.known().is_none())
             && !command.place.inside.contains(Construct::Substitution)
@@ -44,15 +46,15 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
     if script.commands.iter().any(is_unknown) {
         return Err(Unchanged::UnknownCommand);
     }
-    let leaves: Vec<&Command> = leaves(script).collect();
+    let leaves: Vec<&SimpleCommand> = leaves(script).collect();
     let certain_from = certain_from(&leaves);
     let is_negated = script.constructs.contains(Construct::Negation);
-    let mut reading = Reading {
+    let mut reading = ScriptReading {
         commands: Vec::new(),
         status: if is_negated {
-            Status::Unsure
+            StatusMeaning::Unsure
         } else {
-            Status::Theirs
+            StatusMeaning::Theirs
         },
     };
     for command in leaves.iter().copied().filter(|command| is_shown(command)) {
@@ -76,7 +78,7 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
         }
         if last.place.stage > command.place.stage {
             match passes(last) {
-                Passing::Lines => reading.status = Status::Unsure,
+                Passing::Lines => reading.status = StatusMeaning::Unsure,
                 Passing::OtherText => continue,
                 Passing::Unknown => return Err(Unchanged::UnknownPipeline),
             }
@@ -88,7 +90,7 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
             continue;
         }
         if !speaks_for(command, certain_from) {
-            reading.status = Status::Unsure;
+            reading.status = StatusMeaning::Unsure;
         }
         reading.commands.push(invocation);
     }
@@ -99,13 +101,13 @@ pub(crate) fn read(script: &Script) -> Result<Reading, Unchanged> {
 }
 
 /// The commands that start no other one and whose output is not used as a value.
-fn leaves(script: &Script) -> impl Iterator<Item = &Command> {
+fn leaves(script: &Script) -> impl Iterator<Item = &SimpleCommand> {
     let starters: std::collections::HashSet<usize> = script
         .commands
         .iter()
         .filter_map(|command| match command.origin {
-            Origin::StartedBy(index) | Origin::ScriptOf(index) => Some(index),
-            Origin::Written => None,
+            CommandOrigin::StartedBy(index) | CommandOrigin::ScriptOf(index) => Some(index),
+            CommandOrigin::Written => None,
         })
         .collect();
     let commands = script.commands.iter().enumerate();
@@ -119,7 +121,7 @@ fn leaves(script: &Script) -> impl Iterator<Item = &Command> {
 }
 
 /// Whether its stdout goes where the script's goes.
-fn is_shown(command: &Command) -> bool {
+fn is_shown(command: &SimpleCommand) -> bool {
     !command.redirects.iter().any(|redirect| {
         let is_stdout = redirect
             .descriptor
@@ -141,7 +143,7 @@ enum Passing {
     Unknown,
 }
 
-fn passes(last: &Command) -> Passing {
+fn passes(last: &SimpleCommand) -> Passing {
     if is_one_of(PASSING, last) {
         Passing::Lines
     } else if is_one_of(TEXT, last)
@@ -153,14 +155,15 @@ fn passes(last: &Command) -> Passing {
     }
 }
 
-fn is_one_of(names: &str, command: &Command) -> bool {
+fn is_one_of(names: &str, command: &SimpleCommand) -> bool {
     command.name().is_some_and(|name| words::has(names, name))
 }
 
 /// The first pipeline after which everything is joined by `&&`: status 0 says that all of them
 /// succeeded.
-fn certain_from(leaves: &[&Command]) -> u32 {
-    let is_break = |command: &&&Command| !matches!(command.place.joint, Joint::And | Joint::Pipe);
+fn certain_from(leaves: &[&SimpleCommand]) -> u32 {
+    let is_break =
+        |command: &&&SimpleCommand| !matches!(command.place.joint, Joint::And | Joint::Pipe);
     let breaks = leaves.iter().filter(is_break);
     breaks
         .map(|command| command.place.outermost_pipeline)
@@ -169,7 +172,7 @@ fn certain_from(leaves: &[&Command]) -> u32 {
 }
 
 /// Whether the script's status 0 says that this command succeeded.
-fn speaks_for(command: &Command, certain_from: u32) -> bool {
+fn speaks_for(command: &SimpleCommand, certain_from: u32) -> bool {
     let place = command.place;
     let uncertain = [
         Construct::Loop,
@@ -189,7 +192,7 @@ fn speaks_for(command: &Command, certain_from: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn reading(command: &str) -> Result<Reading, Unchanged> {
+    fn reading(command: &str) -> Result<ScriptReading, Unchanged> {
         read(&Script::parse(command))
     }
 
@@ -236,20 +239,20 @@ mod tests {
     #[test]
     fn status_speaks_only_for_what_it_is_of() {
         for (command, status) in [
-            ("cargo test", Status::Theirs),
-            ("cd x && cargo test", Status::Theirs),
-            ("true; cargo test", Status::Theirs),
-            ("rm -rf x; cargo build && cargo test", Status::Theirs),
-            ("cargo build; cargo test", Status::Unsure),
-            ("cargo build && cargo test || true", Status::Unsure),
-            ("cargo test & wait", Status::Unsure),
-            ("cargo test; echo $?", Status::Unsure),
-            ("cargo test | tail", Status::Unsure),
-            ("cargo test || true", Status::Unsure),
-            ("true || cargo test", Status::Unsure),
-            ("for i in 1 2; do cargo test; done", Status::Unsure),
-            ("! cargo test", Status::Unsure),
-            ("(cargo test)", Status::Unsure),
+            ("cargo test", StatusMeaning::Theirs),
+            ("cd x && cargo test", StatusMeaning::Theirs),
+            ("true; cargo test", StatusMeaning::Theirs),
+            ("rm -rf x; cargo build && cargo test", StatusMeaning::Theirs),
+            ("cargo build; cargo test", StatusMeaning::Unsure),
+            ("cargo build && cargo test || true", StatusMeaning::Unsure),
+            ("cargo test & wait", StatusMeaning::Unsure),
+            ("cargo test; echo $?", StatusMeaning::Unsure),
+            ("cargo test | tail", StatusMeaning::Unsure),
+            ("cargo test || true", StatusMeaning::Unsure),
+            ("true || cargo test", StatusMeaning::Unsure),
+            ("for i in 1 2; do cargo test; done", StatusMeaning::Unsure),
+            ("! cargo test", StatusMeaning::Unsure),
+            ("(cargo test)", StatusMeaning::Unsure),
         ] {
             assert_eq!(reading(command).unwrap().status, status, "{command}");
         }

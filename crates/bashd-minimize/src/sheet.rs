@@ -5,13 +5,13 @@
 //! listed.
 
 use super::braces;
-use super::frames::{Frames, Part};
+use super::frames::{FrameLine, Frames};
 use super::trouble::is_trouble;
 use super::work::Work;
 
 /// How a run ended, as far as a filter may know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum KnownEnding {
     /// The command itself exited with status 0: known noise may be counted instead of shown.
     Success,
     /// It failed, or its status is unknown: everything stays, at most in another form.
@@ -21,7 +21,7 @@ pub(crate) enum Ending {
 /// The text that a filter makes, line by line.
 #[derive(Debug)]
 pub(crate) struct Sheet<'a> {
-    ending: Ending,
+    ending: KnownEnding,
     work: &'a Work,
     text: String,
     /// Noise since the last line that stays, by kind in the order of appearance.
@@ -43,7 +43,7 @@ struct Folded<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    pub(crate) fn new(ending: Ending, work: &'a Work) -> Self {
+    pub(crate) fn new(ending: KnownEnding, work: &'a Work) -> Self {
         Self {
             ending,
             work,
@@ -69,7 +69,7 @@ impl<'a> Sheet<'a> {
         self.remark = Some(remark);
     }
 
-    pub(crate) fn ending(&self) -> Ending {
+    pub(crate) fn ending(&self) -> KnownEnding {
         self.ending
     }
 
@@ -77,13 +77,13 @@ impl<'a> Sheet<'a> {
     pub(crate) fn keep(&mut self, line: &str) {
         let part = self.frames.as_mut().map(|frames| frames.judge(line));
         match part {
-            Some(Part::Said) => self.said = true,
-            Some(Part::Drawing) => self.skipped = true,
-            Some(Part::Column(column)) => {
+            Some(FrameLine::Said) => self.said = true,
+            Some(FrameLine::Drawing) => self.skipped = true,
+            Some(FrameLine::Column(column)) => {
                 self.flush();
                 self.write(&format!(" ^ column {column}"));
             }
-            Some(Part::Stays) | None => {
+            Some(FrameLine::Stays) | None => {
                 self.flush();
                 self.write(line);
             }
@@ -125,9 +125,9 @@ impl<'a> Sheet<'a> {
     /// it stays.
     pub(crate) fn fold_known(&mut self, kind: &'static str, item: &'a str, line: &'a str) {
         match self.ending {
-            Ending::Success => self.count(kind, 1),
-            Ending::Careful if is_trouble(line) => self.keep(line),
-            Ending::Careful => {
+            KnownEnding::Success => self.count(kind, 1),
+            KnownEnding::Careful if is_trouble(line) => self.keep(line),
+            KnownEnding::Careful => {
                 self.work.charge(line.len());
                 self.push_pending(kind, item, line);
             }
@@ -137,7 +137,7 @@ impl<'a> Sheet<'a> {
     /// The line is noise on success, and otherwise stays as it is: what it says cannot be listed in
     /// fewer words.
     pub(crate) fn leave(&mut self, kind: &'static str, line: &str) {
-        if self.ending == Ending::Success && !is_trouble(line) {
+        if self.ending == KnownEnding::Success && !is_trouble(line) {
             self.count(kind, 1);
         } else {
             self.keep(line);
@@ -147,8 +147,8 @@ impl<'a> Sheet<'a> {
     /// Like `leave`, whatever its words: a command line with `-Werror` in it is not an error.
     pub(crate) fn leave_known(&mut self, kind: &'static str, line: &str) {
         match self.ending {
-            Ending::Success => self.count(kind, 1),
-            Ending::Careful => self.keep(line),
+            KnownEnding::Success => self.count(kind, 1),
+            KnownEnding::Careful => self.keep(line),
         }
     }
 
@@ -207,9 +207,9 @@ impl<'a> Sheet<'a> {
     }
 
     /// The text, and what was done to it.
-    pub(crate) fn finish(mut self) -> Written {
+    pub(crate) fn finish(mut self) -> FinishedSheet {
         self.flush();
-        Written {
+        FinishedSheet {
             text: self.text,
             left_out: self.left_out,
             joined: self.joined,
@@ -222,7 +222,7 @@ impl<'a> Sheet<'a> {
 
 /// A finished sheet.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct FinishedSheet {
     pub(crate) text: String,
     pub(crate) left_out: Vec<(&'static str, u64)>,
     pub(crate) joined: u64,
@@ -233,7 +233,7 @@ pub(crate) struct Written {
     pub(crate) said: bool,
 }
 
-impl Written {
+impl FinishedSheet {
     /// A text as it is.
     pub(crate) fn unfiltered(text: &str) -> Self {
         Self {
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn success_counts_and_failure_lists() {
         let work = Work::for_input(1000);
-        let mut sheet = Sheet::new(Ending::Success, &work);
+        let mut sheet = Sheet::new(KnownEnding::Success, &work);
         sheet.fold("ok", "a::b", "test a::b ... ok");
         sheet.fold("ok", "a::c", "test a::c ... ok");
         sheet.keep("end");
@@ -260,7 +260,7 @@ mod tests {
             ("end\n", vec![("ok", 2)])
         );
 
-        let mut sheet = Sheet::new(Ending::Careful, &work);
+        let mut sheet = Sheet::new(KnownEnding::Careful, &work);
         for (item, line) in [
             ("a::b", "test a::b ... ok"),
             ("a::c", "test a::c ... ok"),
@@ -278,12 +278,12 @@ mod tests {
     #[test]
     fn trouble_stays() {
         let work = Work::for_input(1000);
-        for ending in [Ending::Success, Ending::Careful] {
+        for ending in [KnownEnding::Success, KnownEnding::Careful] {
             let mut sheet = Sheet::new(ending, &work);
             sheet.fold("ok", "x", "warning: x");
             assert_eq!(sheet.finish().text, "warning: x\n");
         }
-        let mut sheet = Sheet::new(Ending::Careful, &work);
+        let mut sheet = Sheet::new(KnownEnding::Careful, &work);
         sheet.fold_known("ok", "x", "npm warn deprecated x");
         assert_eq!(sheet.finish().text, "npm warn deprecated x\n");
     }

@@ -21,7 +21,7 @@ fn success_counts_noise_and_says_so() {
         "{}\ntest result: ok. 60 passed; 0 failed\n",
         passed_tests(60)
     );
-    let digest = minimize(subject("cargo test", 0, &text), &Settings::default()).unwrap();
+    let digest = minimize(subject("cargo test", 0, &text), &FilterSettings::default()).unwrap();
     assert_eq!(
         digest.text,
         "test result: ok. 60 passed; 0 failed\n[minimized: left out 60 passed; layout removed]\n"
@@ -35,7 +35,11 @@ fn failure_lists_what_success_counts() {
         "{}test b ... FAILED\nerror: x\n1\n2\n3\n4\n5\n6\n",
         passed_tests(60)
     );
-    let digest = minimize(subject("cargo test", 101, &text), &Settings::default()).unwrap();
+    let digest = minimize(
+        subject("cargo test", 101, &text),
+        &FilterSettings::default(),
+    )
+    .unwrap();
     for number in 0..60 {
         assert!(
             digest.text.contains(&format!("case_{number}")),
@@ -59,7 +63,7 @@ fn a_masked_status_is_no_success() {
         "cargo test; echo $?",
         "cargo test || true",
     ] {
-        let digest = minimize(subject(command, 0, &text), &Settings::default()).unwrap();
+        let digest = minimize(subject(command, 0, &text), &FilterSettings::default()).unwrap();
         assert_eq!(digest.left_out, 0, "{command}");
         assert!(digest.text.contains("case_59"), "{command}");
     }
@@ -67,9 +71,9 @@ fn a_masked_status_is_no_success() {
 
 #[test]
 fn short_long_and_minimized_texts_stay() {
-    let settings = Settings {
+    let settings = FilterSettings {
         max_bytes: 2000,
-        ..Settings::default()
+        ..FilterSettings::default()
     };
     let text = passed_tests(40);
     assert_eq!(
@@ -90,12 +94,12 @@ fn short_long_and_minimized_texts_stay() {
 #[test]
 fn only_and_except_are_kept_to() {
     let text = passed_tests(60);
-    let with = |only: &[&str], except: &[&str]| Settings {
+    let with = |only: &[&str], except: &[&str]| FilterSettings {
         only: only.iter().map(|&name| name.to_owned()).collect(),
         except: except.iter().map(|&name| name.to_owned()).collect(),
-        ..Settings::default()
+        ..FilterSettings::default()
     };
-    let run = |settings: &Settings| minimize(subject("cargo test", 0, &text), settings);
+    let run = |settings: &FilterSettings| minimize(subject("cargo test", 0, &text), settings);
     assert!(run(&with(&["cargo"], &[])).is_ok());
     assert_eq!(run(&with(&["git"], &[])), Err(Unchanged::Excluded));
     assert_eq!(run(&with(&["cargo"], &["Cargo"])), Err(Unchanged::Excluded));
@@ -106,16 +110,16 @@ fn nothing_is_saved_on_text_without_noise() {
     let lines = (0..100).map(|number| format!("{number} is a number of its own kind\n"));
     let text = lines.collect::<Vec<_>>().concat();
     assert_eq!(
-        minimize(subject("cargo run", 0, &text), &Settings::default()),
+        minimize(subject("cargo run", 0, &text), &FilterSettings::default()),
         Err(Unchanged::NothingToSave)
     );
 }
 
 #[test]
 fn the_lossless_tier_alone_leaves_nothing_out() {
-    let settings = Settings {
+    let settings = FilterSettings {
         reach: Reach::Lossless,
-        ..Settings::default()
+        ..FilterSettings::default()
     };
     let text = format!("\x1b[32m{}\x1b[0m", passed_tests(60));
     let digest = minimize(subject("cargo test", 0, &text), &settings).unwrap();
@@ -126,9 +130,9 @@ fn the_lossless_tier_alone_leaves_nothing_out() {
 #[test]
 fn a_user_filter_comes_first() {
     let toml = "schema_version = 1\n[filters.mine]\nmatch_command = \"^cargo$\"\nkeep_lines_matching = [\"case_7 \"]\n";
-    let settings = Settings {
+    let settings = FilterSettings {
         user_filters: user::UserFilters::load(toml).filters,
-        ..Settings::default()
+        ..FilterSettings::default()
     };
     let text = passed_tests(60);
     let digest = minimize(subject("cargo test", 0, &text), &settings).unwrap();
@@ -146,13 +150,13 @@ fn a_filter_that_panics_leaves_the_text_as_it_is() {
         assert_eq!(
             minimize(
                 subject("panicking-filter", exit, &text),
-                &Settings::default()
+                &FilterSettings::default()
             ),
             Err(Unchanged::Panicked)
         );
     }
     // And the next text is unaffected.
-    assert!(minimize(subject("cargo test", 0, &text), &Settings::default()).is_ok());
+    assert!(minimize(subject("cargo test", 0, &text), &FilterSettings::default()).is_ok());
 }
 
 #[test]
@@ -160,7 +164,10 @@ fn a_filter_that_works_too_long_leaves_the_text_as_it_is() {
     for count in [60, 20_000] {
         let text = passed_tests(count);
         assert_eq!(
-            minimize(subject("endless-filter", 0, &text), &Settings::default()),
+            minimize(
+                subject("endless-filter", 0, &text),
+                &FilterSettings::default()
+            ),
             Err(Unchanged::TooMuchWork)
         );
     }

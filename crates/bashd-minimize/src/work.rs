@@ -50,20 +50,20 @@ impl Work {
 
 /// The lines of a text without their ends. A final line end ends the last line, it does not begin
 /// another.
-pub(crate) fn lines(text: &str) -> Lines<'_> {
+pub(crate) fn lines(text: &str) -> TextLines<'_> {
     let text = text.strip_suffix('\n').unwrap_or(text);
-    Lines {
+    TextLines {
         rest: (!text.is_empty()).then_some(text),
     }
 }
 
 /// The lines of a text, found several times faster than the standard library does.
 #[derive(Debug, Clone)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct TextLines<'a> {
     rest: Option<&'a str>,
 }
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for TextLines<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {

@@ -18,7 +18,7 @@ pub enum Spelling {
 
 /// An address in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundAddress {
     /// Its range, quotes included.
     pub span: Range<usize>,
     pub scheme: String,
@@ -29,7 +29,7 @@ pub struct Found {
 }
 
 /// Every address of these schemes, in the order of the text.
-pub fn addresses(text: &str, schemes: &[String], spelling: Spelling) -> Vec<Found> {
+pub fn addresses(text: &str, schemes: &[String], spelling: Spelling) -> Vec<FoundAddress> {
     // Most texts have none, and pay nothing more.
     if schemes.is_empty() || !(text.contains("://") || text.contains("local:/")) {
         return Vec::new();
@@ -70,7 +70,7 @@ struct Scan<'a> {
     /// Delimiters of here-documents that begin on the next line, and whether tabs before them are
     /// stripped.
     here_docs: Vec<(String, bool)>,
-    found: Vec<Found>,
+    found: Vec<FoundAddress>,
 }
 
 impl Scan<'_> {
@@ -294,7 +294,7 @@ impl Scan<'_> {
             return false;
         };
         let scheme = scheme.to_owned();
-        let mut word = Word {
+        let mut word = AddressWord {
             text: self.text,
             at: tail,
             url: format!("{scheme}://"),
@@ -307,7 +307,7 @@ impl Scan<'_> {
         if !is_whole || !word.more() || word.url.len() == scheme.len() + 3 && !word.expands {
             return false;
         }
-        self.found.push(Found {
+        self.found.push(FoundAddress {
             span: self.at..word.at,
             scheme,
             url: word.url,
@@ -356,7 +356,7 @@ impl Scan<'_> {
                 continue;
             }
             let end = tail + length + usize::from(quote.is_some());
-            self.found.push(Found {
+            self.found.push(FoundAddress {
                 span: self.at..end,
                 scheme: scheme.to_owned(),
                 url,
@@ -375,14 +375,14 @@ enum Blanks {
 }
 
 /// The rest of a shell word that begins with an address.
-struct Word<'a> {
+struct AddressWord<'a> {
     text: &'a str,
     at: usize,
     url: String,
     expands: bool,
 }
 
-impl Word<'_> {
+impl AddressWord<'_> {
     fn next(&mut self) -> Option<char> {
         let next = self.text.get(self.at..)?.chars().next()?;
         self.at += next.len_utf8();

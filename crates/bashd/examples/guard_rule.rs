@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use bashd::approval::{Answer, Approver};
+use bashd::approval::{ApprovalAnswer, Approver};
 use bashd::config::{ConfigFile, Sources, resolve};
 use bashd::{Engine, KeeperSource, Request, Surroundings};
 use std::sync::Arc;
@@ -38,9 +38,9 @@ fn approver() -> Approver {
                 approval.objection.message, approval.command
             );
             if approval.command.contains("--dry-run") {
-                Answer::Approved
+                ApprovalAnswer::Approved
             } else {
-                Answer::Refused
+                ApprovalAnswer::Refused
             }
         })
     })

@@ -14,13 +14,13 @@ pub(crate) struct Activity {
 }
 
 /// A call is in progress while this lives.
-pub(crate) struct UnderWay<'a>(&'a Activity);
+pub(crate) struct CallUnderWay<'a>(&'a Activity);
 
 impl Activity {
     /// A call begins.
-    pub(crate) fn begin(&self) -> UnderWay<'_> {
+    pub(crate) fn begin(&self) -> CallUnderWay<'_> {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        UnderWay(self)
+        CallUnderWay(self)
     }
 
     /// Waits until there have been calls, and then none for this long.
@@ -35,7 +35,7 @@ impl Activity {
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for CallUnderWay<'_> {
     fn drop(&mut self) {
         if self.0.under_way.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.0.ended.notify_one();

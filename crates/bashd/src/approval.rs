@@ -25,7 +25,7 @@ impl Approval {
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// It may run, this once.
     Approved,
     /// It may not; also if nobody answered.
@@ -34,4 +34,4 @@ pub enum Answer {
 
 /// Asks somebody. Dropped with the call that waits for it.
 pub type Approver =
-    Arc<dyn Fn(Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+    Arc<dyn Fn(Approval) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> + Send + Sync>;

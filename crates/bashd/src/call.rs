@@ -1,7 +1,7 @@
 //! One call as a front end makes it: an input, and the token that stops it.
 
 use crate::approval::Approver;
-use crate::exec::terminal::{ClientTerminal, Host};
+use crate::exec::terminal::{ClientTerminal, TerminalHost};
 use crate::profile::Profile;
 use crate::profile::parameters::Sets;
 use crate::request::{self, OnTimeout, Refusal, RefusalKind, Request};
@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 /// What an engine is asked to do, and how to stop it.
 #[derive(Debug, Clone)]
 pub struct Call {
-    input: Input,
+    input: CallInput,
     pub(crate) cancel: CancellationToken,
-    pub(crate) terminal: Option<Host>,
+    pub(crate) terminal: Option<TerminalHost>,
     pub(crate) approver: Option<OwnApprover>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Debug for OwnApprover {
 }
 
 #[derive(Debug, Clone)]
-enum Input {
+enum CallInput {
     /// A request in the engine's own terms.
     Typed(Request),
     /// A model's arguments as the profile spells them, on top of what the front end fills in.
@@ -49,7 +49,7 @@ struct NotText {
 }
 
 impl Call {
-    fn of(input: Input) -> Self {
+    fn of(input: CallInput) -> Self {
         Self {
             input,
             cancel: CancellationToken::new(),
@@ -62,15 +62,15 @@ impl Call {
     /// profile's parameters leave open.
     pub fn json(text: impl Into<String>, defaults: Request) -> Self {
         let text = text.into();
-        Self::of(Input::Json { text, defaults })
+        Self::of(CallInput::Json { text, defaults })
     }
 
     /// Like [`Call::json`], with the arguments as they arrived: bytes that are not UTF-8 are not
     /// JSON either, and the profile says so in its own words.
     pub fn json_bytes(bytes: Vec<u8>, defaults: Request) -> Self {
         let input = match String::from_utf8(bytes) {
-            Ok(text) => Input::Json { text, defaults },
-            Err(error) => Input::NotText(Box::new(NotText {
+            Ok(text) => CallInput::Json { text, defaults },
+            Err(error) => CallInput::NotText(Box::new(NotText {
                 shown: String::from_utf8_lossy(error.as_bytes()).into_owned(),
                 problem: error.utf8_error().to_string(),
                 defaults,
@@ -90,7 +90,7 @@ impl Call {
     /// our own has (input, our terminal, a session, continuing as a job).
     #[must_use]
     pub fn in_terminal_of(mut self, client: Arc<dyn ClientTerminal>) -> Self {
-        self.terminal = Some(Host(client));
+        self.terminal = Some(TerminalHost(client));
         self
     }
 
@@ -104,9 +104,9 @@ impl Call {
     /// What is known before the arguments are read.
     pub(crate) fn defaults(&self) -> &Request {
         match &self.input {
-            Input::Typed(request) => request,
-            Input::Json { defaults, .. } => defaults,
-            Input::NotText(input) => &input.defaults,
+            CallInput::Typed(request) => request,
+            CallInput::Json { defaults, .. } => defaults,
+            CallInput::NotText(input) => &input.defaults,
         }
     }
 
@@ -135,9 +135,11 @@ impl Call {
     /// What the caller said, read as the profile reads it.
     pub(crate) fn request(&self, profile: &Profile) -> Result<Request, Refusal> {
         match &self.input {
-            Input::Typed(request) => Ok(request.clone()),
-            Input::NotText(input) => Err(Refusal::new(RefusalKind::InvalidJson, &input.problem)),
-            Input::Json { text, defaults } => {
+            CallInput::Typed(request) => Ok(request.clone()),
+            CallInput::NotText(input) => {
+                Err(Refusal::new(RefusalKind::InvalidJson, &input.problem))
+            }
+            CallInput::Json { text, defaults } => {
                 let said = request::parse(profile, text)?;
                 let session = said.session.or_else(|| defaults.session.clone());
                 let wait_max = wait_max_default(profile, defaults);
@@ -178,9 +180,9 @@ impl Call {
     /// The text to record if no request could be read from it.
     pub(crate) fn raw_text(&self) -> &str {
         match &self.input {
-            Input::Typed(request) => &request.command,
-            Input::Json { text, .. } => text,
-            Input::NotText(input) => &input.shown,
+            CallInput::Typed(request) => &request.command,
+            CallInput::Json { text, .. } => text,
+            CallInput::NotText(input) => &input.shown,
         }
     }
 }
@@ -198,6 +200,6 @@ fn wait_max_default(profile: &Profile, defaults: &Request) -> Option<Duration> {
 
 impl From<Request> for Call {
     fn from(request: Request) -> Self {
-        Self::of(Input::Typed(request))
+        Self::of(CallInput::Typed(request))
     }
 }

@@ -4,20 +4,20 @@
 //! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
 
 use crate::activity::Activity;
-use crate::approval::{Answer, Approval, Approver};
-use crate::artifact::{Kind, Store};
+use crate::approval::{Approval, ApprovalAnswer, Approver};
+use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::snapshots::Slot;
-use crate::exec::{self, Failure, Keepers, Keyboard, Outcome, Run, Sessions, Watch};
-use crate::guard::safe_mode::Form;
+use crate::exec::excerpts::NewestExcerpt;
+use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
+use crate::guard::safe_mode::RunForm;
 use crate::guard::{Judgement, Verdict};
 use crate::jobs::{Jobs, claim, tool};
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
-use crate::plan::{self, Handover, Inheritance, Otherwise, Plan, Programs, Setting, Streams};
+use crate::plan::{self, Backgrounding, Inheritance, Otherwise, Plan, Programs, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::{self, ShownOutput};
 use crate::profile::library::{Library, Missing};
@@ -30,8 +30,8 @@ use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
 use crate::running::Running;
-use crate::script::{Script, Shape};
-use crate::urls::{self, Expanded, Places};
+use crate::script::{Script, ScriptShape};
+use crate::urls::{self, Expanded, UrlTargets};
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -49,9 +49,9 @@ const WORTH_GIVING_BACK: usize = 512 * 1024;
 ///
 /// Its futures need a tokio runtime with I/O and time enabled; one thread is enough.
 #[derive(Clone)]
-pub struct Engine(Arc<Shared>);
+pub struct Engine(Arc<EngineCore>);
 
-struct Shared {
+struct EngineCore {
     config: Config,
     surroundings: Surroundings,
     keepers: Keepers,
@@ -59,12 +59,12 @@ struct Shared {
     rc_scripts: RcScripts,
     profiles: Library,
     ledger: Ledger,
-    artifacts: Store,
+    artifacts: ArtifactStore,
     activity: Activity,
     programs: Programs,
     inheritance: Inheritance,
     /// `None` if output is not minimized.
-    minimizer: Option<minimize::Settings>,
+    minimizer: Option<minimize::FilterSettings>,
     /// Who is asked when a rule requires approval.
     approver: OnceLock<Approver>,
     /// Told once, to people: a call's reply is the wrong place for it.
@@ -82,7 +82,8 @@ enum Storing {
 impl Engine {
     /// An engine that is ready for its first call.
     pub fn new(config: Config, surroundings: Surroundings, source: KeeperSource) -> Result<Self> {
-        let keepers = Keepers::new(source, config.storage())?.with_warm_shells(config.warm_shells);
+        let keepers =
+            Keepers::new(source, config.storage())?.with_started_shells(config.started_shells);
         let sessions = Sessions::new(config.sessions);
         let rc_scripts = RcScripts::new(config.shells_dir());
         let profiles =
@@ -92,10 +93,10 @@ impl Engine {
             let _ = profiles.get(&config.profile);
         }
         let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
-        let artifacts = Store::of(&config).for_one_call(keepers.is_for_one_call());
+        let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(EngineCore {
             config,
             surroundings,
             keepers,
@@ -125,7 +126,7 @@ impl Engine {
         let (shared, call) = (Arc::clone(&self.0), call.into());
         let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
-            let mut watch = Watch::new(sender).typed_by(strokes);
+            let mut watch = OutputWatch::new(sender).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
         Running::new(reply, keyboard, events, None)
@@ -135,11 +136,11 @@ impl Engine {
     /// the newest [`Event::Snapshot`], and the last one always comes.
     pub fn follow(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(NewestExcerpt::default());
         let (shared, call, filled) = (Arc::clone(&self.0), call.into(), Arc::clone(&slot));
         let (keyboard, strokes) = Keyboard::new();
         let reply = async move {
-            let mut watch = Watch::of_the_end(sender, filled).typed_by(strokes);
+            let mut watch = OutputWatch::of_the_end(sender, filled).typed_by(strokes);
             shared.perform(&call, Some(&mut watch)).await
         };
         Running::new(reply, keyboard, events, Some(slot))
@@ -160,15 +161,15 @@ impl Engine {
         let owner = owner_of(request);
         let setting = Setting {
             streams: Some(streams),
-            ..shared.setting(&id, &Form::AsWritten, &owner, shape)
+            ..shared.setting(&id, &RunForm::AsWritten, &owner, shape)
         };
         let draft = plan::draft(&profile, request, &command, &accepted, setting)?;
         let plan = plan::resolve(draft, None);
         let cancel = CancellationToken::new();
         let run = exec::run_alone(&plan, &shared.keepers, None, &cancel).await;
         match run.map_err(Error::from)? {
-            Outcome::Ended(run) => Ok(run),
-            Outcome::HandedOver(_) => Err(Error::new(
+            PlanOutcome::Ended(run) => Ok(run),
+            PlanOutcome::Backgrounded(_) => Err(Error::new(
                 ErrorKind::Job,
                 "the command became a job, which this call does not allow",
             )),
@@ -189,7 +190,7 @@ impl Engine {
         let answer = tokio::select! {
             biased;
             answer = tool::answer(&profile, &self.0.config, &owner, call.raw_text()) => answer,
-            () = call.cancel.cancelled() => tool::Answer::cancelled(),
+            () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
         };
         reply::of_job_tool(answer, begun.elapsed())
     }
@@ -215,7 +216,7 @@ impl Engine {
     }
 
     /// The stored outputs of this engine's state directory.
-    pub fn artifacts(&self) -> &Store {
+    pub fn artifacts(&self) -> &ArtifactStore {
         &self.0.artifacts
     }
 
@@ -250,7 +251,7 @@ impl Engine {
     }
 }
 
-impl Shared {
+impl EngineCore {
     fn warn(&self, warning: Option<String>) {
         self.warnings
             .lock()
@@ -259,10 +260,10 @@ impl Shared {
     }
 
     /// One call: its stages, its reply, its record.
-    async fn perform(&self, call: &Call, watch: Option<&mut Watch>) -> Reply {
+    async fn perform(&self, call: &Call, watch: Option<&mut OutputWatch>) -> Reply {
         let begun = Instant::now();
         let _under_way = self.activity.begin();
-        let mut entry = Entry::new(&self.ledger, call.raw_text());
+        let mut entry = LedgerEntry::new(&self.ledger, call.raw_text());
         let (profile, ending) = match self.profile(call.profile()) {
             Ok(profile) => {
                 let ending = self.stages(&profile, call, &mut entry, watch).await;
@@ -284,8 +285,8 @@ impl Shared {
         &self,
         profile: &Arc<Profile>,
         call: &Call,
-        entry: &mut Entry<'_>,
-        watch: Option<&mut Watch>,
+        entry: &mut LedgerEntry<'_>,
+        watch: Option<&mut OutputWatch>,
     ) -> Result<Ending, Ending> {
         let (accepted, expanded) = self.understand(profile, call, entry)?;
         let Expanded {
@@ -297,7 +298,7 @@ impl Shared {
             return Err(Ending::Refused(problem.clone()));
         }
         let owner = owner_of(request);
-        self.check_room(&owner, accepted.handover)?;
+        self.check_room(&owner, accepted.backgrounding)?;
         let failed = |error| Ending::Failed(error, None);
         let client = call.terminal.as_ref();
         let setting = Setting {
@@ -327,7 +328,7 @@ impl Shared {
         &self,
         profile: &Profile,
         call: &Call,
-        entry: &mut Entry<'_>,
+        entry: &mut LedgerEntry<'_>,
     ) -> Result<(Accepted, Box<Expanded>), Ending> {
         entry.profile.clone_from(&profile.name);
         entry.hide(&call.defaults().env);
@@ -355,7 +356,7 @@ impl Shared {
         &self,
         profile: &Profile,
         plan: &Plan,
-        run: Result<Outcome, Failure>,
+        run: Result<PlanOutcome, RunFailure>,
         accepted: &Accepted,
     ) -> Ending {
         let unreadable = |error| {
@@ -364,25 +365,25 @@ impl Shared {
         };
         let shown = |run: &Run, effects| self.show(profile, (plan, run), accepted, effects);
         match run {
-            Ok(Outcome::Ended(run)) => match shown(&run, Storing::Allowed) {
+            Ok(PlanOutcome::Ended(run)) => match shown(&run, Storing::Allowed) {
                 Ok(finished) => Ending::Ran(Box::new(finished)),
                 Err(error) => unreadable(error),
             },
-            Ok(Outcome::HandedOver(job)) => {
-                let (run, handed) = finished::handed(plan, job);
+            Ok(PlanOutcome::Backgrounded(job)) => {
+                let (run, handed) = finished::backgrounded(plan, job);
                 match shown(&run, Storing::Needless) {
-                    Ok(so_far) => Ending::HandedOver(Box::new(handed(so_far))),
+                    Ok(so_far) => Ending::Backgrounded(Box::new(handed(so_far))),
                     Err(error) => unreadable(error),
                 }
             }
-            Err(Failure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
-            Err(Failure::Failed(error, None)) if finished::is_written(profile, plan, &error) => {
+            Err(RunFailure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
+            Err(RunFailure::Failed(error, None)) if finished::is_written(profile, plan, &error) => {
                 match finished::never_started(profile, plan, accepted, &error) {
                     Ok(finished) => Ending::Ran(Box::new(finished)),
                     Err(_) => Ending::Failed(error, None),
                 }
             }
-            Err(Failure::Failed(error, partial)) => {
+            Err(RunFailure::Failed(error, partial)) => {
                 let partial = partial.and_then(|run| shown(&run, Storing::Allowed).ok());
                 Ending::Failed(error, partial.map(Box::new))
             }
@@ -406,7 +407,9 @@ impl Shared {
         let minimizer = minimizer.filter(|_| storing == Storing::Allowed);
         let digest = minimized::digest(profile, plan, run, views.out(), minimizer)?;
         // The raw output is stored before less than that is shown.
-        let kept = digest.as_ref().and_then(|_| keep(Kind::BashOriginal));
+        let kept = digest
+            .as_ref()
+            .and_then(|_| keep(ArtifactKind::BashOriginal));
         let shown = if let Some(digest) = digest
             && let Some(kept) = kept.filter(|kept| kept.dropped == 0)
         {
@@ -419,7 +422,8 @@ impl Shared {
             }
         } else {
             let cut = views.cut(profile, plan.lines)?;
-            let kept = kept.or_else(|| cut.leaves_out().then(|| keep(Kind::Bash)).flatten());
+            let kept =
+                kept.or_else(|| cut.leaves_out().then(|| keep(ArtifactKind::Bash)).flatten());
             cut.arrange(kept)
         };
         Ok(finished::finished(plan, run, accepted, shown))
@@ -444,11 +448,11 @@ impl Shared {
                 answer = ask(approval) => answer,
                 () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
             },
-            None => Answer::Refused,
+            None => ApprovalAnswer::Refused,
         };
         match answer {
-            Answer::Approved => Ok(()),
-            Answer::Refused => Err(Ending::Denied(judgement.into())),
+            ApprovalAnswer::Approved => Ok(()),
+            ApprovalAnswer::Refused => Err(Ending::Denied(judgement.into())),
         }
     }
 
@@ -461,15 +465,15 @@ impl Shared {
     }
 
     /// Where internal URLs lead.
-    fn places(&self) -> Places<'_> {
-        Places {
+    fn places(&self) -> UrlTargets<'_> {
+        UrlTargets {
             directories: &self.config.urls,
             artifacts: Some(&self.artifacts),
         }
     }
 
     /// Refuses a call that wants a job when the limit is reached.
-    fn check_room(&self, owner: &str, handover: Option<Handover>) -> Result<(), Ending> {
+    fn check_room(&self, owner: &str, handover: Option<Backgrounding>) -> Result<(), Ending> {
         let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
         if !wants_job {
             return Ok(());
@@ -484,9 +488,9 @@ impl Shared {
     fn setting<'a>(
         &'a self,
         id: &'a RunId,
-        form: &'a Form,
+        form: &'a RunForm,
         owner: &'a str,
-        shape: Shape,
+        shape: ScriptShape,
     ) -> Setting<'a> {
         Setting {
             config: &self.config,

@@ -26,7 +26,7 @@ pub enum Event {
         text: String,
     },
     /// The end of the output so far; sent instead of [`Event::Output`] on request.
-    Snapshot(Snapshot),
+    Excerpt(Excerpt),
     /// The call is over.
     Finished(Box<Reply>),
 }
@@ -34,7 +34,7 @@ pub enum Event {
 /// The end of a command's output at some moment, as plain text of at most 50 KiB.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
-pub struct Snapshot {
+pub struct Excerpt {
     /// Without escape sequences, `\r` shown as its last frame; stdout before stderr if they are
     /// separate.
     pub text: String,

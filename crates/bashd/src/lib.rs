@@ -57,7 +57,7 @@ pub use call::Call;
 pub use config::{Config, Surroundings};
 pub use engine::Engine;
 pub use error::{Error, ErrorKind, Result};
-pub use event::{Event, Snapshot, Stream};
+pub use event::{Event, Excerpt, Stream};
 pub use exec::Keyboard;
 pub use exec::terminal::{
     ClientAnswer, ClientTerminal, NewTerminal, Patience, TerminalExit, TerminalOutput,

@@ -22,10 +22,10 @@ pub(crate) use self::resolve::{Setting, draft};
 pub use self::session::{Overlap, SessionKey, SessionPlan};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
-use crate::exec::terminal::Host as TerminalHost;
+use crate::exec::terminal::TerminalHost;
 use crate::notice::Notice;
 use crate::output::line_limits::LineLimits;
-pub use crate::request::{Handover, Otherwise};
+pub use crate::request::{Backgrounding, Otherwise};
 use crate::screen::Size;
 pub use bashd_keeper::capture::{Quota, Streams, Survivors};
 use bashd_keeper::quote::quote;
@@ -56,11 +56,11 @@ pub struct Plan {
     /// The program that the script is a call of, if it is that and nothing else.
     pub program: Option<OneProgram>,
     /// The working directory, held open so that it cannot be swapped meanwhile.
-    pub cwd: Directory,
+    pub cwd: OpenDirectory,
     /// The whole environment.
     pub env: Variables,
     /// What the command reads.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
     /// Whether more input may be sent while it runs.
     pub stdin_open: bool,
     /// One pipe or two.
@@ -74,7 +74,7 @@ pub struct Plan {
     /// How much output is kept.
     pub quota: Quota,
     /// When it continues as a job, if it does.
-    pub handover: Option<Handover>,
+    pub backgrounding: Option<Backgrounding>,
     /// What it would be as a job.
     pub job: JobPlan,
     /// Directory of this run, made when something of it must outlive the call.
@@ -185,7 +185,7 @@ impl Plan {
 
 /// A directory by path and by descriptor.
 #[derive(Debug)]
-pub struct Directory {
+pub struct OpenDirectory {
     /// As it was named.
     pub path: PathBuf,
     /// An `O_PATH` descriptor.
@@ -194,7 +194,7 @@ pub struct Directory {
 
 /// What the command reads on stdin.
 #[derive(Debug, Clone, Default)]
-pub enum Stdin {
+pub enum StdinSource {
     /// `/dev/null`: end of file at once, no waiting for input that never comes.
     #[default]
     Null,
@@ -204,7 +204,7 @@ pub enum Stdin {
     Open(Arc<OwnedFd>),
 }
 
-impl Stdin {
+impl StdinSource {
     /// Whether there is nothing to read.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)

@@ -7,10 +7,10 @@ mod validate;
 
 pub use parse::parse;
 pub(crate) use validate::refuse_switched_off;
-pub use validate::{Accepted, Ends, Handover, Otherwise, validate};
+pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
-use crate::plan::{Resources, Stdin};
+use crate::plan::{Resources, StdinSource};
 use crate::screen::Size;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -39,7 +39,7 @@ pub struct Request {
     /// The timeout in seconds as it was given, if no duration can express it: one below 0.
     pub(crate) timeout_as_given: Option<f64>,
     /// What the command reads on stdin.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.
     pub mode: Option<String>,
     /// Whether only read-only commands may run; `None` means as configured, otherwise as the
@@ -191,7 +191,7 @@ impl Request {
     /// Gives the command something to read on stdin.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = Stdin::Bytes(bytes.into());
+        self.stdin = StdinSource::Bytes(bytes.into());
         self
     }
 
@@ -199,7 +199,7 @@ impl Request {
     /// no more can be sent to it later.
     #[must_use]
     pub fn stdin_from(mut self, file: impl Into<OwnedFd>) -> Self {
-        self.stdin = Stdin::Open(Arc::new(file.into()));
+        self.stdin = StdinSource::Open(Arc::new(file.into()));
         self
     }
 

@@ -1,8 +1,8 @@
 //! A call that is under way, and what it tells meanwhile.
 
-use crate::event::{Event, Snapshot};
+use crate::event::{Event, Excerpt};
 use crate::exec::Keyboard;
-use crate::exec::snapshots::Slot;
+use crate::exec::excerpts::NewestExcerpt;
 use crate::reply::Reply;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 
 /// A call that tells what happens while it happens. Dropping it ends the command.
 pub struct Running {
-    state: State,
+    state: RunningState,
     keyboard: Keyboard,
     events: mpsc::Receiver<Event>,
-    snapshots: Option<Arc<Slot>>,
+    excerpts: Option<Arc<NewestExcerpt>>,
 }
 
-enum State {
+enum RunningState {
     Running(Pin<Box<dyn Future<Output = Reply> + Send>>),
     Finished(Option<Box<Reply>>),
 }
@@ -27,13 +27,13 @@ impl Running {
         reply: impl Future<Output = Reply> + Send + 'static,
         keyboard: Keyboard,
         events: mpsc::Receiver<Event>,
-        snapshots: Option<Arc<Slot>>,
+        snapshots: Option<Arc<NewestExcerpt>>,
     ) -> Self {
         Self {
-            state: State::Running(Box::pin(reply)),
+            state: RunningState::Running(Box::pin(reply)),
             keyboard,
             events,
-            snapshots,
+            excerpts: snapshots,
         }
     }
 
@@ -46,16 +46,16 @@ impl Running {
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             match &mut self.state {
-                State::Running(reply) => tokio::select! {
+                RunningState::Running(reply) => tokio::select! {
                     biased;
                     Some(event) = self.events.recv() => return Some(event),
-                    snapshot = next_snapshot(self.snapshots.as_deref()) => {
-                        return Some(Event::Snapshot(snapshot));
+                    snapshot = next_excerpt(self.excerpts.as_deref()) => {
+                        return Some(Event::Excerpt(snapshot));
                     }
-                    reply = reply => self.state = State::Finished(Some(Box::new(reply))),
+                    reply = reply => self.state = RunningState::Finished(Some(Box::new(reply))),
                 },
-                State::Finished(reply) => {
-                    let newest = || self.snapshots.as_ref()?.take().map(Event::Snapshot);
+                RunningState::Finished(reply) => {
+                    let newest = || self.excerpts.as_ref()?.take().map(Event::Excerpt);
                     let waiting = self.events.try_recv().ok().or_else(newest);
                     return waiting.or_else(|| reply.take().map(Event::Finished));
                 }
@@ -65,7 +65,7 @@ impl Running {
 }
 
 /// The next snapshot, if there are any.
-async fn next_snapshot(slot: Option<&Slot>) -> Snapshot {
+async fn next_excerpt(slot: Option<&NewestExcerpt>) -> Excerpt {
     match slot {
         Some(slot) => slot.next().await,
         None => std::future::pending().await,

@@ -14,11 +14,11 @@ mod terminal;
 
 use crate::args::Acp;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
-use crate::serve::lines::{self, Line, Outbox};
-use crate::serve::{self, Server};
-use crate::settings::Settings;
+use crate::serve::lines::{self, ClientLine, Outbox};
+use crate::serve::{self, ServerBase};
+use crate::settings::ConfigInForce;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, CancelNotification, Implementation, InitializeRequest, InitializeResponse,
@@ -43,24 +43,24 @@ const FLUSHED_WITHIN: Duration = Duration::from_secs(5);
 const MOST_SESSIONS: usize = 10_000;
 
 /// What the handlers share.
-struct Shared {
-    server: Server,
+struct AcpServer {
+    server: ServerBase,
     timeout: Option<Duration>,
     /// Whether the client runs commands in terminals of its own.
     has_terminals: AtomicBool,
-    sessions: Mutex<HashMap<SessionId, Session>>,
+    sessions: Mutex<HashMap<SessionId, AcpSession>>,
     /// The last number given to a session or tool call.
     last: AtomicU64,
 }
 
 /// A conversation: its directory, and the command that it runs now.
-struct Session {
+struct AcpSession {
     cwd: PathBuf,
     running: Option<CancellationToken>,
 }
 
-impl Shared {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+impl AcpServer {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AcpSession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,7 +77,7 @@ impl Shared {
             return Err(Error::invalid_request().data(json!("too many sessions")));
         }
         let id = SessionId::new(format!("session-{}", self.next_number()));
-        let session = Session {
+        let session = AcpSession {
             cwd: request.cwd,
             running: None,
         };
@@ -118,12 +118,12 @@ impl Shared {
 /// Serves one client on stdin and stdout until it is gone or a signal arrives.
 pub(crate) fn acp(
     arguments: &Acp,
-    settings: Settings,
+    settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = Server::start(&arguments.serving, settings)?;
+    let mut server = ServerBase::start(&arguments.serving, settings)?;
     server.set_front_end("acp");
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(AcpServer {
         server,
         timeout: arguments.timeout,
         has_terminals: AtomicBool::new(false),
@@ -136,7 +136,7 @@ pub(crate) fn acp(
         "a client of the Agent Client Protocol",
         "docs/acp.md",
     );
-    let failed = |error: io::Error| Failure::of(Kind::System, error.into());
+    let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let (input, output) = lines::stdio().map_err(failed)?;
     let (ended, signal) = serve::until_done(&engine, |stop| async move {
         let lines = lines::read(File::from(input));
@@ -151,22 +151,27 @@ pub(crate) fn acp(
     for warning in engine.take_warnings() {
         printer.warn(&warning);
     }
-    ended.map_err(|error| Failure::new(Kind::System, format!("the connection failed: {error}")))?;
+    ended.map_err(|error| {
+        Failure::new(
+            FailureKind::System,
+            format!("the connection failed: {error}"),
+        )
+    })?;
     Ok(signal.unwrap_or(ExitStatus::Success))
 }
 
 async fn serve_client(
-    shared: Arc<Shared>,
-    lines: mpsc::Receiver<Line>,
+    shared: Arc<AcpServer>,
+    lines: mpsc::Receiver<ClientLine>,
     outbox: Outbox,
 ) -> Result<(), Error> {
     let incoming = futures::stream::unfold(lines, async |mut lines| {
         let text = match lines.recv().await? {
             // Both are answered as unparsable; a repaired text would be another command.
-            Line::Text(bytes) => {
+            ClientLine::Text(bytes) => {
                 String::from_utf8(bytes).unwrap_or_else(|_| "a line that is not text".to_owned())
             }
-            Line::TooLong => "a line that is too long".to_owned(),
+            ClientLine::TooLong => "a line that is too long".to_owned(),
         };
         Some((Ok(text), lines))
     });

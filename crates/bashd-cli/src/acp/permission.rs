@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SessionId, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
-use bashd::approval::{Answer, Approval};
+use bashd::approval::{Approval, ApprovalAnswer};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -27,7 +27,10 @@ pub(super) struct TurnClient {
 impl CanBeAsked for TurnClient {
     /// Only an explicit yes approves: a client that can't ask, answers something else or cancels the
     /// turn refuses.
-    fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+    fn ask(
+        self: Arc<Self>,
+        approval: Approval,
+    ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
         let options = vec![
             PermissionOption::new(ALLOW, "Run it this once", PermissionOptionKind::AllowOnce),
             PermissionOption::new(REJECT, "Do not run it", PermissionOptionKind::RejectOnce),
@@ -46,9 +49,9 @@ impl CanBeAsked for TurnClient {
         Box::pin(async move {
             match asked.block_task().await.map(|answer| answer.outcome) {
                 Ok(RequestPermissionOutcome::Selected(chosen)) if &*chosen.option_id.0 == ALLOW => {
-                    Answer::Approved
+                    ApprovalAnswer::Approved
                 }
-                _ => Answer::Refused,
+                _ => ApprovalAnswer::Refused,
             }
         })
     }

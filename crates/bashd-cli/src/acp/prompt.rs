@@ -1,6 +1,6 @@
 //! One turn: a prompt's text as a command, and what the client sees of it.
 
-use super::Shared;
+use super::AcpServer;
 use super::permission::TurnClient;
 use super::terminal::Terminals;
 use crate::serve::asking;
@@ -29,13 +29,13 @@ const TITLE_CHARACTERS: usize = 120;
 
 /// Runs a prompt's command, and answers when it is over.
 pub(super) fn start(
-    shared: Arc<Shared>,
+    shared: Arc<AcpServer>,
     request: PromptRequest,
     (cwd, token): (PathBuf, CancellationToken),
     responder: Responder<PromptResponse>,
     connection: &ConnectionTo<Client>,
 ) -> Result<(), Error> {
-    let turn = Turn {
+    let turn = PromptTurn {
         tool_call: ToolCallId::new(format!("call-{}", shared.next_number())),
         session: request.session_id.clone(),
         connection: connection.clone(),
@@ -59,14 +59,14 @@ pub(super) fn start(
     })
 }
 
-struct Turn {
-    shared: Arc<Shared>,
+struct PromptTurn {
+    shared: Arc<AcpServer>,
     connection: ConnectionTo<Client>,
     session: SessionId,
     tool_call: ToolCallId,
 }
 
-impl Turn {
+impl PromptTurn {
     async fn run(
         &self,
         request: &PromptRequest,
@@ -87,7 +87,7 @@ impl Turn {
     /// Runs a call, and shows the client what happens.
     async fn follow(&self, call: Call) -> Result<PromptResponse, Error> {
         let mut running = self.shared.server.engine.stream(call);
-        let mut shown = Shown::default();
+        let mut shown = PromptOutput::default();
         while let Some(event) = running.next().await {
             match event {
                 Event::Terminal { id } => {
@@ -131,7 +131,7 @@ impl Turn {
         self.notify(SessionUpdate::ToolCall(call));
     }
 
-    fn conclude(&self, reply: &Reply, shown: &Shown) -> PromptResponse {
+    fn conclude(&self, reply: &Reply, shown: &PromptOutput) -> PromptResponse {
         let has_failed = reply.is_error || reply.exit_code != Some(0);
         let status = if has_failed {
             ToolCallStatus::Failed
@@ -195,14 +195,14 @@ fn title(command: &str) -> String {
 
 /// How much of the output the client was shown.
 #[derive(Default)]
-struct Shown {
+struct PromptOutput {
     /// The client sees the output in its own terminal.
     is_in_terminal: bool,
     tail: String,
     last: Option<Instant>,
 }
 
-impl Shown {
+impl PromptOutput {
     /// Takes in text; returns what the client should see of it, if it is time.
     fn add(&mut self, text: &str) -> Option<String> {
         if self.is_in_terminal {

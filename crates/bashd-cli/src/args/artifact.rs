@@ -4,7 +4,7 @@ use super::Everywhere;
 use clap::Args;
 
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Artifact {
+pub(crate) enum ArtifactAction {
     List(ArtifactList),
     Read(ArtifactRead),
     Rm(ArtifactRm),
@@ -30,10 +30,10 @@ pub(crate) struct ArtifactRead {
     pub(crate) id: u64,
     /// Print only these lines, counted from 1: `100-200`, `100-`, `-200`, `100`.
     #[arg(long, value_name = "A-B", value_parser = range, allow_hyphen_values = true)]
-    pub(crate) lines: Option<Ends>,
+    pub(crate) lines: Option<RangeEnds>,
     /// Print only these bytes, counted from 0, both ends included.
     #[arg(long, value_name = "A-B", value_parser = range, allow_hyphen_values = true, conflicts_with = "lines")]
-    pub(crate) bytes: Option<Ends>,
+    pub(crate) bytes: Option<RangeEnds>,
     /// Print only the last N lines.
     #[arg(long, value_name = "N", conflicts_with_all = ["lines", "bytes"])]
     pub(crate) tail: Option<u64>,
@@ -71,7 +71,7 @@ pub(crate) struct ArtifactRm {
 
 /// Both ends of a range; either may be left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ends {
+pub(crate) struct RangeEnds {
     pub(crate) first: Option<u64>,
     pub(crate) last: Option<u64>,
 }
@@ -80,7 +80,7 @@ fn artifact_id(text: &str) -> Result<u64, String> {
     bashd::artifact::parse_id(text).ok_or_else(|| "expected a number or artifact://N".to_owned())
 }
 
-fn range(text: &str) -> Result<Ends, String> {
+fn range(text: &str) -> Result<RangeEnds, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let end = |text: &str| (!text.is_empty()).then(|| text.parse::<u64>()).transpose();
     match (end(first), end(last)) {
@@ -90,6 +90,6 @@ fn range(text: &str) -> Result<Ends, String> {
         (Ok(Some(first)), Ok(Some(last))) if first > last => {
             Err("the range ends before it begins".to_owned())
         }
-        (Ok(first), Ok(last)) => Ok(Ends { first, last }),
+        (Ok(first), Ok(last)) => Ok(RangeEnds { first, last }),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Without a subcommand, lists running jobs and those whose end has not been reported yet.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Jobs {
+pub(crate) struct JobsOptions {
     /// List all jobs that are kept, including those that ended long ago.
     #[arg(long)]
     pub(crate) all: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Jobs {
     everywhere: Everywhere,
 }
 
-impl Jobs {
+impl JobsOptions {
     /// The options that every subcommand takes, wherever they are given.
     pub(super) fn everywhere(&self) -> &Everywhere {
         match &self.action {

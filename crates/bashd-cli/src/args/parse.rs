@@ -5,7 +5,7 @@
 //! knows only one of these comes first. What it does not accept is left to the whole parser, which
 //! also has the error messages. The shortest form of `run` needs neither.
 
-use super::{Acp, Cli, Everywhere, Mcp, Rpc, Run, Subcommand};
+use super::{Acp, Cli, Everywhere, Mcp, Rpc, RunOptions, Subcommand};
 use clap::{Args, Command, FromArgMatches, Parser};
 use std::ffi::OsString;
 
@@ -31,10 +31,10 @@ fn plain_run(words: &[OsString]) -> Option<Cli> {
     };
     Some(Cli {
         everywhere: Everywhere::default(),
-        subcommand: Subcommand::Run(Run {
+        subcommand: Subcommand::Run(RunOptions {
             json,
             command: vec![command.to_owned()],
-            ..Run::default()
+            ..RunOptions::default()
         }),
     })
 }
@@ -43,7 +43,7 @@ fn plain_run(words: &[OsString]) -> Option<Cli> {
 fn alone(words: &[OsString]) -> Option<Cli> {
     let mut names = words.iter().skip(1).filter_map(|word| word.to_str());
     match names.find(|word| matches!(*word, "run" | "mcp" | "rpc" | "acp"))? {
-        "run" => of(words, "run", Subcommand::Run as fn(Run) -> _),
+        "run" => of(words, "run", Subcommand::Run as fn(RunOptions) -> _),
         "mcp" => of(words, "mcp", Subcommand::Mcp as fn(Mcp) -> _),
         "rpc" => of(words, "rpc", Subcommand::Rpc as fn(Rpc) -> _),
         _ => of(words, "acp", Subcommand::Acp as fn(Acp) -> _),

@@ -2,7 +2,7 @@
 
 use super::{as_json, status};
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use bashd::guard::{Gate, Verdict};
 use bashd::rewrite::Command;
@@ -12,7 +12,7 @@ use std::io::{self, BufRead};
 
 /// One question.
 #[derive(Deserialize)]
-struct Question {
+struct CheckQuestion {
     #[serde(default)]
     id: Value,
     command: String,
@@ -25,11 +25,11 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
     let tools = std::mem::take(&mut gate.tools);
     let mut overall = ExitStatus::Success;
     for line in io::stdin().lock().split(b'\n') {
-        let line = line.map_err(|error| Failure::of(Kind::System, error.into()))?;
+        let line = line.map_err(|error| Failure::of(FailureKind::System, error.into()))?;
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let (id, mut answer, status) = match serde_json::from_slice::<Question>(&line) {
+        let (id, mut answer, status) = match serde_json::from_slice::<CheckQuestion>(&line) {
             Ok(question) => {
                 gate.tools = question.tools.unwrap_or_else(|| tools.clone());
                 let judgement = gate.judge(&Command::as_given(&question.command));

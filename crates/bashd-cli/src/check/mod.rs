@@ -5,11 +5,11 @@
 mod lines;
 mod underline;
 
-use crate::args::Check;
+use crate::args::CheckOptions;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use bashd::Request;
 use bashd::guard::{Gate, Judgement, Verdict};
 use bashd::rewrite::Command;
@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 
 /// Judges one command, or every line of stdin.
 pub(crate) fn check(
-    arguments: &Check,
-    settings: &Settings,
+    arguments: &CheckOptions,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let gate = gate(arguments, settings)?;
@@ -28,7 +28,7 @@ pub(crate) fn check(
     }
     let command = &arguments.command;
     if command.trim().is_empty() {
-        return Err(Failure::new(Kind::Usage, "the command is empty"));
+        return Err(Failure::new(FailureKind::Usage, "the command is empty"));
     }
     let judgement = gate.judge(&Command::as_given(command));
     if arguments.json {
@@ -40,7 +40,7 @@ pub(crate) fn check(
     Ok(status(&judgement.verdict))
 }
 
-fn gate(arguments: &Check, settings: &Settings) -> Result<Gate, Failure> {
+fn gate(arguments: &CheckOptions, settings: &ConfigInForce) -> Result<Gate, Failure> {
     let name = arguments
         .profile
         .as_ref()

@@ -3,13 +3,13 @@
 use super::complete::complete;
 use super::history;
 use super::jobs::{self, Deed, Opened};
-use super::overlay::{Overlay, Turn, Wish};
-use super::pager::{Asked, Pager};
+use super::overlay::{Overlay, OverlayAction, WheelTurn};
+use super::pager::{Pager, PagerAction};
 use super::prompt::{self, Prompt};
-use super::runs::{News, Runs};
+use super::runs::{ConsoleRuns, RunNews};
 use crate::render::{self, Tone};
 use bashd::Event;
-use bashd::artifact::Store;
+use bashd::artifact::ArtifactStore;
 use bashd::jobs::{Job, JobTerminal};
 use bashd::ledger::Ledger;
 use bashd::request::By;
@@ -46,7 +46,7 @@ pub(super) enum Happened {
 
 /// The console.
 pub(super) struct App {
-    runs: Runs,
+    runs: ConsoleRuns,
     ledger: Ledger,
     prompt: Prompt,
     over: Over,
@@ -60,7 +60,7 @@ pub(super) struct App {
 
 impl App {
     /// A console in which nothing ran yet.
-    pub(super) fn new(runs: Runs, ledger: Ledger) -> Self {
+    pub(super) fn new(runs: ConsoleRuns, ledger: Ledger) -> Self {
         Self {
             runs,
             ledger,
@@ -111,7 +111,7 @@ impl App {
             }
             Opened::Output(job) => {
                 let title = render::plain(&format!("{} {}", jobs::called(&job), job.command));
-                let page = jobs::Page::Output(job.id);
+                let page = jobs::JobsPage::Output(job.id);
                 self.pager = Some(Pager::following(crate::for_people::one_line(&title), page));
             }
         }
@@ -139,12 +139,12 @@ impl App {
     }
 
     /// What runs and ran here.
-    pub(super) fn runs(&self) -> &Runs {
+    pub(super) fn runs(&self) -> &ConsoleRuns {
         &self.runs
     }
 
     /// Everything that ran, as lines of at most this many columns, and the call that is being typed.
-    pub(super) fn lines(&self, columns: usize) -> Vec<render::Line> {
+    pub(super) fn lines(&self, columns: usize) -> Vec<render::StyledLine> {
         let text = self.prompt.text();
         let written = Some(text.trim_start()).filter(|text| text.starts_with('{'));
         self.runs.lines(columns, written)
@@ -182,9 +182,9 @@ impl App {
     pub(super) fn happened(&mut self, happened: Happened) {
         match happened {
             Happened::Own(event) => match self.runs.happened(event) {
-                News::Nothing => {}
-                News::Draws => self.over = Over::Own,
-                News::Over => {
+                RunNews::Nothing => {}
+                RunNews::Draws => self.over = Over::Own,
+                RunNews::Over => {
                     self.over = Over::Nobody;
                     self.remark.clear();
                 }
@@ -211,8 +211,8 @@ impl App {
                 None => self.prompt.insert(&text.replace('\r', "\n")),
             },
             event::Event::Mouse(mouse) => match mouse.kind {
-                MouseEventKind::ScrollUp => self.wheel(Turn::Up, size),
-                MouseEventKind::ScrollDown => self.wheel(Turn::Down, size),
+                MouseEventKind::ScrollUp => self.wheel(WheelTurn::Up, size),
+                MouseEventKind::ScrollDown => self.wheel(WheelTurn::Down, size),
                 _ => {}
             },
             event::Event::Resize(columns, rows) => {
@@ -228,7 +228,7 @@ impl App {
         }
     }
 
-    fn wheel(&mut self, turn: Turn, (_, rows): (u16, u16)) {
+    fn wheel(&mut self, turn: WheelTurn, (_, rows): (u16, u16)) {
         if let Some(overlay) = self.overlay_mut() {
             overlay.wheel(turn);
         } else if let Some(pager) = &mut self.pager {
@@ -271,24 +271,26 @@ impl App {
     }
 
     /// What a key at a terminal asked for.
-    fn grant(&mut self, wish: Wish) {
+    fn grant(&mut self, wish: OverlayAction) {
         match (wish, &self.watched) {
-            (Wish::Nothing, _) => {}
-            (Wish::End, Some(watched)) => self.deed = Some(Deed::Kill(watched.job.id.clone())),
-            (Wish::End, None) => self.end_command(),
-            (Wish::Hide, Some(_)) => self.watched = None,
-            (Wish::Hide, None) => self.over = Over::Nobody,
+            (OverlayAction::Nothing, _) => {}
+            (OverlayAction::End, Some(watched)) => {
+                self.deed = Some(Deed::Kill(watched.job.id.clone()))
+            }
+            (OverlayAction::End, None) => self.end_command(),
+            (OverlayAction::Hide, Some(_)) => self.watched = None,
+            (OverlayAction::Hide, None) => self.over = Over::Nobody,
         }
     }
 
     /// What a key in a page asked for.
-    fn answer(&mut self, asked: Asked) {
+    fn answer(&mut self, asked: PagerAction) {
         match asked {
-            Asked::Nothing => {}
-            Asked::Close => self.pager = None,
-            Asked::Open(id) => self.deed = Some(Deed::Open(id)),
-            Asked::End(id) => self.deed = Some(Deed::Kill(id)),
-            Asked::Answer(id) => {
+            PagerAction::Nothing => {}
+            PagerAction::Close => self.pager = None,
+            PagerAction::Open(id) => self.deed = Some(Deed::Open(id)),
+            PagerAction::End(id) => self.deed = Some(Deed::Kill(id)),
+            PagerAction::Answer(id) => {
                 self.pager = None;
                 self.prompt.set(&format!("/send {id} "));
             }
@@ -317,10 +319,12 @@ impl App {
     }
 
     fn submit(&mut self, size: (u16, u16)) {
-        let line = prompt::Line::parse(&self.prompt.text());
+        let line = prompt::PromptLine::parse(&self.prompt.text());
         let runs = matches!(
             line,
-            prompt::Line::Run(_) | prompt::Line::RunApart(_) | prompt::Line::Call(_)
+            prompt::PromptLine::Run(_)
+                | prompt::PromptLine::RunApart(_)
+                | prompt::PromptLine::Call(_)
         );
         if self.runs.live.is_some() && runs {
             BUSY.clone_into(&mut self.remark);
@@ -329,12 +333,12 @@ impl App {
         self.prompt.take();
         self.remark.clear();
         match line {
-            prompt::Line::Blank => {}
-            prompt::Line::Run(command) => self.runs.run(&command, By::Person, size),
-            prompt::Line::RunApart(command) => self.runs.run(&command, By::PersonApart, size),
-            prompt::Line::Call(arguments) => self.runs.call(&arguments, size),
-            prompt::Line::Word(word, rest) => self.word(&word, &rest),
-            prompt::Line::Text => {
+            prompt::PromptLine::Blank => {}
+            prompt::PromptLine::Run(command) => self.runs.run(&command, By::Person, size),
+            prompt::PromptLine::RunApart(command) => self.runs.run(&command, By::PersonApart, size),
+            prompt::PromptLine::Call(arguments) => self.runs.call(&arguments, size),
+            prompt::PromptLine::Word(word, rest) => self.word(&word, &rest),
+            prompt::PromptLine::Text => {
                 "type !COMMAND to run a command, or /help".clone_into(&mut self.remark);
             }
         }
@@ -364,9 +368,9 @@ impl App {
             }
             "log" => Pager::new(format!("Log {rest}"), history::search(&self.ledger, rest)),
             "runs" => Pager::new("Runs", self.runs.list()),
-            "jobs" => Pager::following("Runs and jobs", jobs::Page::List),
+            "jobs" => Pager::following("Runs and jobs", jobs::JobsPage::List),
             "artifact" => {
-                let store = Store::of(self.runs.engine().config());
+                let store = ArtifactStore::of(self.runs.engine().config());
                 let lines = history::artifact(&store, rest);
                 Pager::new(format!("Artifact {rest}"), lines)
             }
@@ -385,7 +389,7 @@ impl App {
     }
 }
 
-fn help(end_key: &str) -> Vec<render::Line> {
+fn help(end_key: &str) -> Vec<render::StyledLine> {
     let ending = format!("Esc ends the running command; in its terminal, {end_key} does");
     let lines = [
         "!command      runs a command in a terminal and records it",
@@ -408,6 +412,6 @@ fn help(end_key: &str) -> Vec<render::Line> {
         "In a page, the arrows, Space, b, g and G scroll; q or Esc closes it",
     ];
     lines
-        .map(|line| render::Line::new(Tone::Plain, line))
+        .map(|line| render::StyledLine::new(Tone::Plain, line))
         .to_vec()
 }

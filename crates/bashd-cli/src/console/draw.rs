@@ -15,13 +15,13 @@ const MOST_PROMPT_ROWS: u16 = 8;
 
 /// Whether colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paint {
+pub(super) enum ColorUse {
     Colours,
     None,
 }
 
 /// Draws everything.
-pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: Paint) {
+pub(super) fn draw(frame: &mut Frame<'_>, app: &App, paint: ColorUse) {
     let text = app.prompt().text();
     let rows = (text.split('\n').count() as u16).clamp(1, MOST_PROMPT_ROWS);
     let [above, remark, prompt] = Layout::vertical([
@@ -77,7 +77,7 @@ fn draw_prompt(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
-fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: Paint) {
+fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: ColorUse) {
     let screen = overlay.screen();
     let size = screen.size();
     let whole = frame.area();
@@ -118,9 +118,9 @@ fn draw_overlay(frame: &mut Frame<'_>, overlay: &Overlay, paint: Paint) {
     }
 }
 
-fn cell_of(cell: &Cell, paint: Paint) -> Span<'static> {
+fn cell_of(cell: &Cell, paint: ColorUse) -> Span<'static> {
     let mut style = Style::default();
-    if paint == Paint::Colours {
+    if paint == ColorUse::Colours {
         style = style
             .fg(colour_of(cell.foreground))
             .bg(colour_of(cell.background));
@@ -146,15 +146,15 @@ fn colour_of(colour: Colour) -> Color {
     }
 }
 
-fn line_of(line: &render::Line, paint: Paint) -> Line<'static> {
+fn line_of(line: &render::StyledLine, paint: ColorUse) -> Line<'static> {
     let spans = line.0.iter();
     let spans = spans.map(|span| Span::styled(span.text.clone(), style_of(span.tone, paint)));
     Line::from(spans.collect::<Vec<_>>())
 }
 
-fn style_of(tone: Tone, paint: Paint) -> Style {
+fn style_of(tone: Tone, paint: ColorUse) -> Style {
     let plain = Style::default();
-    if paint == Paint::None {
+    if paint == ColorUse::None {
         return match tone {
             Tone::Command => plain.add_modifier(Modifier::BOLD),
             _ => plain,

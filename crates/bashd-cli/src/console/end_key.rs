@@ -1,7 +1,7 @@
 //! The key that ends a command while somebody types at its terminal.
 
 use bashd::profile::rules;
-use bashd::screen::keys::{Code, Key, KeyModes};
+use bashd::screen::keys::{Code, KeyModes, KeyPress};
 use std::time::{Duration, Instant};
 
 /// Two Esc within this time end the command; a single one goes to the program.
@@ -9,27 +9,28 @@ const TWICE: Duration = Duration::from_millis(500);
 
 /// The key that ends a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EndKey {
+pub(super) enum ConsoleEndKey {
     /// Esc, and Esc again within half a second.
     EscapeTwice,
     /// This key, which the program then never gets.
-    Key(Key),
+    Key(KeyPress),
 }
 
-impl EndKey {
+impl ConsoleEndKey {
     /// The key that the configuration names, or else the profile's. The error is for people.
     pub(super) fn of(configured: Option<&str>, profile: rules::EndKey) -> Result<Self, String> {
         let name = configured.unwrap_or(match profile {
             rules::EndKey::EscapeTwice => "Escape Escape",
             rules::EndKey::Escape => "Escape",
         });
-        let is_escape = |name: &str| Key::named(name).is_some_and(|key| key.code == Code::Escape);
+        let is_escape =
+            |name: &str| KeyPress::named(name).is_some_and(|key| key.code == Code::Escape);
         let mut words = name.split_whitespace();
         match (words.next(), words.next(), words.next()) {
             (Some(first), Some(second), None) if is_escape(first) && is_escape(second) => {
                 Ok(Self::EscapeTwice)
             }
-            (Some(name), None, _) if name.chars().count() > 1 => Key::named(name)
+            (Some(name), None, _) if name.chars().count() > 1 => KeyPress::named(name)
                 .map(Self::Key)
                 .ok_or_else(|| format!("`console.end_key`: there is no key `{name}`")),
             _ => Err(format!(
@@ -65,13 +66,13 @@ impl EndKey {
 
 /// Watches the keys for the one that ends the command.
 #[derive(Debug)]
-pub(super) struct Ending {
-    key: EndKey,
+pub(super) struct EndKeyWatch {
+    key: ConsoleEndKey,
     last_escape: Option<Instant>,
 }
 
-impl Ending {
-    pub(super) fn by(key: EndKey) -> Self {
+impl EndKeyWatch {
+    pub(super) fn by(key: ConsoleEndKey) -> Self {
         Self {
             key,
             last_escape: None,
@@ -79,19 +80,19 @@ impl Ending {
     }
 
     /// The key.
-    pub(super) fn key(&self) -> EndKey {
+    pub(super) fn key(&self) -> ConsoleEndKey {
         self.key
     }
 
     /// Handles a key; returns whether it ends the command.
-    pub(super) fn is_asked_for(&mut self, pressed: Key, now: Instant) -> bool {
+    pub(super) fn is_asked_for(&mut self, pressed: KeyPress, now: Instant) -> bool {
         match self.key {
             // Old terminals send the same byte for C-] and C-5, so the program gets the same byte.
-            EndKey::Key(key) => {
-                let bytes = |key: Key| key.bytes(KeyModes::default());
+            ConsoleEndKey::Key(key) => {
+                let bytes = |key: KeyPress| key.bytes(KeyModes::default());
                 bytes(key) == bytes(pressed)
             }
-            EndKey::EscapeTwice => {
+            ConsoleEndKey::EscapeTwice => {
                 let last = self.last_escape.take();
                 if pressed.code != Code::Escape {
                     return false;
@@ -108,8 +109,8 @@ impl Ending {
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> Key {
-        Key::named(name).unwrap()
+    fn key(name: &str) -> KeyPress {
+        KeyPress::named(name).unwrap()
     }
 
     #[test]
@@ -124,11 +125,14 @@ mod tests {
             (Some("C-]"), Escape, "ctrl-]"),
             (Some("M-S-PageUp"), Escape, "alt-shift-pageup"),
         ] {
-            let found = EndKey::of(configured, profile).unwrap();
+            let found = ConsoleEndKey::of(configured, profile).unwrap();
             assert_eq!(found.label(), expected, "{configured:?}");
         }
         for wrong in ["x", "F13", "Up Down", "Escape Escape Escape"] {
-            assert!(EndKey::of(Some(wrong), EscapeTwice).is_err(), "{wrong}");
+            assert!(
+                ConsoleEndKey::of(Some(wrong), EscapeTwice).is_err(),
+                "{wrong}"
+            );
         }
     }
 
@@ -136,7 +140,7 @@ mod tests {
     fn a_single_escape_is_the_programs_unless_it_is_the_key() {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
-        let mut twice = Ending::by(EndKey::EscapeTwice);
+        let mut twice = EndKeyWatch::by(ConsoleEndKey::EscapeTwice);
         assert!(!twice.is_asked_for(key("Escape"), after(0)));
         assert!(!twice.is_asked_for(key("Escape"), after(600)), "too late");
         assert!(!twice.is_asked_for(key("x"), after(650)));
@@ -145,10 +149,10 @@ mod tests {
             "not in a row"
         );
         assert!(twice.is_asked_for(key("Escape"), after(1100)));
-        let mut single = Ending::by(EndKey::Key(key("Escape")));
+        let mut single = EndKeyWatch::by(ConsoleEndKey::Key(key("Escape")));
         assert!(!single.is_asked_for(key("x"), after(0)));
         assert!(single.is_asked_for(key("Escape"), after(1)));
-        let mut bracket = Ending::by(EndKey::Key(key("C-]")));
+        let mut bracket = EndKeyWatch::by(ConsoleEndKey::Key(key("C-]")));
         assert!(!bracket.is_asked_for(key("]"), after(2)));
         assert!(bracket.is_asked_for(key("C-5"), after(3)));
     }

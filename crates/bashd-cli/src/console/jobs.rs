@@ -2,10 +2,10 @@
 //! the actions on them.
 
 use crate::for_people;
-use crate::render::{self, Line, Tone};
+use crate::render::{self, StyledLine, Tone};
 use bashd::Error;
-use bashd::jobs::{Job, JobKind, JobTerminal, Jobs, OutputQuery, State, Typing, Whose};
-use bashd::screen::keys::Key;
+use bashd::jobs::{Job, JobKind, JobState, JobTerminal, Jobs, OutputQuery, Typing, Whose};
+use bashd::screen::keys::KeyPress;
 
 /// Lines of a job's output that are shown.
 const LINES: u64 = 500;
@@ -18,7 +18,7 @@ const ALL: Whose<'static> = Whose::Everybody("console");
 
 /// What a page shows of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum JobsPage {
     /// All of them.
     List,
     /// The output of one.
@@ -37,17 +37,17 @@ pub(super) enum Deed {
 }
 
 /// A page as it is now.
-pub(super) struct Seen {
-    pub(super) lines: Vec<Line>,
+pub(super) struct SeenPage {
+    pub(super) lines: Vec<StyledLine>,
     /// The id behind each line of a list.
     pub(super) targets: Vec<String>,
 }
 
 /// The page as it is now.
-pub(super) async fn page(jobs: &Jobs, page: &Page) -> Seen {
+pub(super) async fn page(jobs: &Jobs, page: &JobsPage) -> SeenPage {
     match page {
-        Page::List => list(jobs).await,
-        Page::Output(name) => Seen {
+        JobsPage::List => list(jobs).await,
+        JobsPage::Output(name) => SeenPage {
             lines: output(jobs, name).await,
             targets: Vec::new(),
         },
@@ -55,22 +55,22 @@ pub(super) async fn page(jobs: &Jobs, page: &Page) -> Seen {
 }
 
 /// Runs whose calls wait, then jobs, the newest first.
-async fn list(jobs: &Jobs) -> Seen {
+async fn list(jobs: &Jobs) -> SeenPage {
     let mut all = jobs.list(ALL);
     all.extend(jobs.running().await);
     let lines = all.iter().rev().map(line).collect();
     let targets: Vec<_> = all.iter().rev().map(|job| job.id.clone()).collect();
     if targets.is_empty() {
         let nothing = "there are no jobs, and no command has been running for more than a second";
-        return Seen {
-            lines: vec![Line::new(Tone::Faint, nothing)],
+        return SeenPage {
+            lines: vec![StyledLine::new(Tone::Faint, nothing)],
             targets,
         };
     }
-    Seen { lines, targets }
+    SeenPage { lines, targets }
 }
 
-fn line(job: &Job) -> Line {
+fn line(job: &Job) -> StyledLine {
     let age = for_people::duration(job.age_ms);
     let name: &str = match (&job.name, job.kind) {
         (Some(name), _) => name,
@@ -79,23 +79,23 @@ fn line(job: &Job) -> Line {
     };
     let state = job.state.name().replace('_', " ");
     let last = for_people::one_line(&render::plain(&job.last_line));
-    Line::new(tone(job.state), format!("{state:<17}"))
+    StyledLine::new(tone(job.state), format!("{state:<17}"))
         .and(Tone::Plain, format!(" {name:<8}"))
         .and(Tone::Faint, format!(" {age:>6}  "))
         .and(Tone::Command, for_people::one_line(&job.command))
         .and(Tone::Faint, format!("  {last}"))
 }
 
-fn tone(state: State) -> Tone {
+fn tone(state: JobState) -> Tone {
     match state {
-        State::Running | State::Survivors => Tone::Active,
-        State::WaitingForInput => Tone::Warning,
-        State::Exited => Tone::Good,
+        JobState::Running | JobState::Survivors => Tone::Active,
+        JobState::WaitingForInput => Tone::Warning,
+        JobState::Exited => Tone::Good,
         _ => Tone::Bad,
     }
 }
 
-async fn output(jobs: &Jobs, name: &str) -> Vec<Line> {
+async fn output(jobs: &Jobs, name: &str) -> Vec<StyledLine> {
     let read = async {
         let job = jobs.find(ALL, name)?;
         jobs.output(&job, &OutputQuery::tail(LINES).at_most(BYTES))
@@ -104,12 +104,12 @@ async fn output(jobs: &Jobs, name: &str) -> Vec<Line> {
     match read.await {
         Ok(output) => {
             let text = render::plain(&output.text);
-            let lines = text.lines().map(|line| Line::new(Tone::Plain, line));
+            let lines = text.lines().map(|line| StyledLine::new(Tone::Plain, line));
             let state = output.job.state;
-            let end = Line::new(tone(state), state.name().replace('_', " "));
+            let end = StyledLine::new(tone(state), state.name().replace('_', " "));
             lines.chain([end]).collect()
         }
-        Err(error) => vec![Line::new(Tone::Bad, error.to_string())],
+        Err(error) => vec![StyledLine::new(Tone::Bad, error.to_string())],
     }
 }
 
@@ -154,7 +154,7 @@ pub(super) fn called(job: &Job) -> &str {
 
 /// Names of keys (`C-c Up Enter`), or else a line of text.
 fn typing(what: &str) -> Typing {
-    let is_key = |word: &str| word.chars().count() > 1 && Key::named(word).is_some();
+    let is_key = |word: &str| word.chars().count() > 1 && KeyPress::named(word).is_some();
     let words = || what.split_whitespace();
     let keys = Typing::default().keys(words()).ok();
     let is_all_keys = !what.trim().is_empty() && words().all(is_key);

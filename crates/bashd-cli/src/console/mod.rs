@@ -18,16 +18,16 @@ mod runs;
 mod screen;
 
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use crate::{serve, surroundings};
 use app::App;
 use bashd::exec::TerminalGuardian;
 use bashd::{CancellationToken, Engine, KeeperSource};
 use crossterm::event;
-use end_key::EndKey;
-use runs::Runs;
+use end_key::ConsoleEndKey;
+use runs::ConsoleRuns;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -48,15 +48,15 @@ pub(crate) fn guard_early() -> Option<io::Result<TerminalGuardian>> {
 /// Runs the console until its user leaves.
 pub(crate) fn console(
     guardian: Option<io::Result<TerminalGuardian>>,
-    settings: Settings,
+    settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         let message = "the console needs a terminal";
-        return Err(Failure::new(Kind::Usage, message)
+        return Err(Failure::new(FailureKind::Usage, message)
             .hint("`bashd run`, `bashd log` and `bashd rpc` work without one"));
     }
-    let failed = |error: io::Error| Failure::of(Kind::System, error.into());
+    let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let _guardian = guardian.transpose().map_err(failed)?;
     let surroundings = surroundings::for_commands(None)?;
     let cwd = surroundings.cwd.clone();
@@ -64,10 +64,10 @@ pub(crate) fn console(
     let ledger = bashd::ledger::Ledger::new(settings.config.ledger, settings.config.ledger_dir());
     let profile = settings.profile(&settings.config.profile)?;
     let configured = settings.config.console_end_key.as_deref();
-    let end_key = EndKey::of(configured, profile.terminal.end_key)
-        .map_err(|problem| Failure::new(Kind::Usage, problem))?;
+    let end_key = ConsoleEndKey::of(configured, profile.terminal.end_key)
+        .map_err(|problem| Failure::new(FailureKind::Usage, problem))?;
     let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
-    let runs = Runs::new(engine.clone(), profile, cwd, home, end_key);
+    let runs = ConsoleRuns::new(engine.clone(), profile, cwd, home, end_key);
     let mut app = App::new(runs, ledger);
     let mut screen = screen::Taken::take(paint(printer)).map_err(failed)?;
     let (app, drawn) = (&mut app, &mut screen);
@@ -77,11 +77,11 @@ pub(crate) fn console(
     Ok(signal.unwrap_or(ExitStatus::Success))
 }
 
-fn paint(printer: &Printer) -> draw::Paint {
+fn paint(printer: &Printer) -> draw::ColorUse {
     if printer.paints() {
-        draw::Paint::Colours
+        draw::ColorUse::Colours
     } else {
-        draw::Paint::None
+        draw::ColorUse::None
     }
 }
 

@@ -1,8 +1,8 @@
 //! The terminal of a running command: its screen, and the keys that go to it.
 
-use super::end_key::{EndKey, Ending};
+use super::end_key::{ConsoleEndKey, EndKeyWatch};
 use bashd::Keyboard;
-use bashd::screen::keys::{self, Code, Key, Modifiers};
+use bashd::screen::keys::{self, Code, KeyPress, Modifiers};
 use bashd::screen::{Screen, Size};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Instant;
@@ -12,7 +12,7 @@ const WHEEL: usize = 3;
 
 /// What a key in the overlay asks of the console.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum OverlayAction {
     /// Nothing: the command got the key.
     Nothing,
     /// End the command.
@@ -25,16 +25,16 @@ pub(super) enum Wish {
 pub(super) struct Overlay {
     screen: Screen,
     keyboard: Keyboard,
-    ending: Ending,
+    ending: EndKeyWatch,
 }
 
 impl Overlay {
     /// The terminal of a command, of this size.
-    pub(super) fn new(keyboard: Keyboard, size: Size, ends: EndKey) -> Self {
+    pub(super) fn new(keyboard: Keyboard, size: Size, ends: ConsoleEndKey) -> Self {
         Self {
             screen: Screen::new(size),
             keyboard,
-            ending: Ending::by(ends),
+            ending: EndKeyWatch::by(ends),
         }
     }
 
@@ -45,7 +45,7 @@ impl Overlay {
     }
 
     /// The key that ends the command.
-    pub(super) fn ends_by(&self) -> EndKey {
+    pub(super) fn ends_by(&self) -> ConsoleEndKey {
         self.ending.key()
     }
 
@@ -70,20 +70,20 @@ impl Overlay {
     }
 
     /// A key was pressed.
-    pub(super) fn key(&mut self, event: &KeyEvent, now: Instant) -> Wish {
+    pub(super) fn key(&mut self, event: &KeyEvent, now: Instant) -> OverlayAction {
         if event.code == KeyCode::Char('t') && event.modifiers == KeyModifiers::CONTROL {
-            return Wish::Hide;
+            return OverlayAction::Hide;
         }
         let Some(key) = key_of(event) else {
-            return Wish::Nothing;
+            return OverlayAction::Nothing;
         };
         if self.ending.is_asked_for(key, now) {
-            return Wish::End;
+            return OverlayAction::End;
         }
         self.screen.look_back(0);
         let bytes = key.bytes(self.screen.key_modes());
         self.keyboard.type_bytes(bytes);
-        Wish::Nothing
+        OverlayAction::Nothing
     }
 
     /// Text was pasted.
@@ -93,24 +93,24 @@ impl Overlay {
     }
 
     /// The wheel was turned.
-    pub(super) fn wheel(&mut self, turn: Turn) {
+    pub(super) fn wheel(&mut self, turn: WheelTurn) {
         let back = self.screen.looks_back();
         self.screen.look_back(match turn {
-            Turn::Up => back + WHEEL,
-            Turn::Down => back.saturating_sub(WHEEL),
+            WheelTurn::Up => back + WHEEL,
+            WheelTurn::Down => back.saturating_sub(WHEEL),
         });
     }
 }
 
 /// Which way the wheel was turned.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Turn {
+pub(super) enum WheelTurn {
     Up,
     Down,
 }
 
 /// The key that an event is about.
-fn key_of(event: &KeyEvent) -> Option<Key> {
+fn key_of(event: &KeyEvent) -> Option<KeyPress> {
     let mut modifiers = Modifiers {
         shift: event.modifiers.contains(KeyModifiers::SHIFT),
         alt: event.modifiers.contains(KeyModifiers::ALT),
@@ -139,5 +139,5 @@ fn key_of(event: &KeyEvent) -> Option<Key> {
         KeyCode::Esc => Code::Escape,
         _ => return None,
     };
-    Some(Key { code, modifiers })
+    Some(KeyPress { code, modifiers })
 }

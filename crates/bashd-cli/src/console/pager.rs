@@ -1,9 +1,9 @@
 //! A page of lines over everything else: to read, to follow, or to choose from.
 
 use super::jobs;
-use super::overlay::Turn;
+use super::overlay::WheelTurn;
 use crate::for_people;
-use crate::render::{Line, Tone};
+use crate::render::{StyledLine, Tone};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// A page.
 pub(super) struct Pager {
     pub(super) title: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<StyledLine>,
     top: Top,
     /// The page about jobs that it keeps refreshing.
-    follows: Option<jobs::Page>,
+    follows: Option<jobs::JobsPage>,
     looked_at: Option<Instant>,
     /// The ids behind the lines, if one can be chosen.
     targets: Vec<String>,
@@ -33,7 +33,7 @@ enum Top {
 
 /// What a key in a page asks of the console.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum PagerAction {
     Nothing,
     Close,
     /// Look at this one.
@@ -46,7 +46,7 @@ pub(super) enum Asked {
 
 impl Pager {
     /// A page of these lines.
-    pub(super) fn new(title: impl Into<String>, lines: Vec<Line>) -> Self {
+    pub(super) fn new(title: impl Into<String>, lines: Vec<StyledLine>) -> Self {
         Self {
             title: title.into(),
             lines,
@@ -59,11 +59,11 @@ impl Pager {
     }
 
     /// A page about jobs that keeps refreshing.
-    pub(super) fn following(title: impl Into<String>, page: jobs::Page) -> Self {
+    pub(super) fn following(title: impl Into<String>, page: jobs::JobsPage) -> Self {
         Self {
             top: match page {
-                jobs::Page::List => Top::Line(0),
-                jobs::Page::Output(_) => Top::End,
+                jobs::JobsPage::List => Top::Line(0),
+                jobs::JobsPage::Output(_) => Top::End,
             },
             follows: Some(page),
             ..Self::new(title, Vec::new())
@@ -71,7 +71,7 @@ impl Pager {
     }
 
     /// The page to refresh, if it is time.
-    pub(super) fn due(&self) -> Option<&jobs::Page> {
+    pub(super) fn due(&self) -> Option<&jobs::JobsPage> {
         let is_due = |last: Instant| last.elapsed() >= LOOK_AGAIN;
         self.follows
             .as_ref()
@@ -79,7 +79,7 @@ impl Pager {
     }
 
     /// Shows the refreshed page; the chosen line stays chosen.
-    pub(super) fn show(&mut self, seen: jobs::Seen) {
+    pub(super) fn show(&mut self, seen: jobs::SeenPage) {
         let chosen = self.targets.get(self.chosen).cloned();
         self.lines = seen.lines;
         self.targets = seen.targets;
@@ -90,7 +90,7 @@ impl Pager {
     }
 
     /// The lines that fit into this many rows.
-    pub(super) fn visible(&self, rows: usize) -> Vec<Line> {
+    pub(super) fn visible(&self, rows: usize) -> Vec<StyledLine> {
         let lines = self.lines.iter().enumerate();
         let shown = lines.skip(self.first(rows)).take(rows);
         shown
@@ -100,7 +100,7 @@ impl Pager {
                 }
                 let is_chosen = number == self.chosen;
                 let mark = if is_chosen { "› " } else { "  " };
-                let mut marked = Line::new(Tone::Command, mark);
+                let mut marked = StyledLine::new(Tone::Command, mark);
                 marked.0.extend(line.0.iter().cloned());
                 marked
             })
@@ -111,10 +111,10 @@ impl Pager {
     pub(super) fn footer(&self) -> String {
         let lines = for_people::count(self.lines.len(), "line");
         match (&self.follows, self.targets.is_empty()) {
-            (Some(jobs::Page::List), false) => {
+            (Some(jobs::JobsPage::List), false) => {
                 " ↑ ↓ choose · enter opens · s answers · x ends · q closes ".to_owned()
             }
-            (Some(jobs::Page::Output(_)), _) => {
+            (Some(jobs::JobsPage::Output(_)), _) => {
                 format!(" {lines} · s answers · x ends · q closes ")
             }
             _ => format!(" {lines} · q closes "),
@@ -130,47 +130,57 @@ impl Pager {
     }
 
     /// A key was pressed, on a page of this many rows.
-    pub(super) fn key(&mut self, key: &KeyEvent, rows: usize) -> Asked {
+    pub(super) fn key(&mut self, key: &KeyEvent, rows: usize) -> PagerAction {
         match key.code {
-            KeyCode::Esc | KeyCode::Char('q') => return Asked::Close,
+            KeyCode::Esc | KeyCode::Char('q') => return PagerAction::Close,
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                return Asked::Close;
+                return PagerAction::Close;
             }
-            KeyCode::Enter => return self.target().map_or(Asked::Nothing, Asked::Open),
-            KeyCode::Char('x') => return self.target().map_or(Asked::Nothing, Asked::End),
-            KeyCode::Char('s') => return self.target().map_or(Asked::Nothing, Asked::Answer),
-            KeyCode::Up | KeyCode::Char('k') => self.step(Turn::Up, 1, rows),
-            KeyCode::Down | KeyCode::Char('j') => self.step(Turn::Down, 1, rows),
-            KeyCode::PageUp | KeyCode::Char('b') => self.step(Turn::Up, rows, rows),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.step(Turn::Down, rows, rows),
-            KeyCode::Home | KeyCode::Char('g') => self.step(Turn::Up, usize::MAX, rows),
-            KeyCode::End | KeyCode::Char('G') => self.step(Turn::Down, usize::MAX, rows),
+            KeyCode::Enter => {
+                return self
+                    .target()
+                    .map_or(PagerAction::Nothing, PagerAction::Open);
+            }
+            KeyCode::Char('x') => {
+                return self.target().map_or(PagerAction::Nothing, PagerAction::End);
+            }
+            KeyCode::Char('s') => {
+                return self
+                    .target()
+                    .map_or(PagerAction::Nothing, PagerAction::Answer);
+            }
+            KeyCode::Up | KeyCode::Char('k') => self.step(WheelTurn::Up, 1, rows),
+            KeyCode::Down | KeyCode::Char('j') => self.step(WheelTurn::Down, 1, rows),
+            KeyCode::PageUp | KeyCode::Char('b') => self.step(WheelTurn::Up, rows, rows),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.step(WheelTurn::Down, rows, rows),
+            KeyCode::Home | KeyCode::Char('g') => self.step(WheelTurn::Up, usize::MAX, rows),
+            KeyCode::End | KeyCode::Char('G') => self.step(WheelTurn::Down, usize::MAX, rows),
             _ => {}
         }
-        Asked::Nothing
+        PagerAction::Nothing
     }
 
     /// Moves the choice, or else the lines.
-    pub(super) fn step(&mut self, turn: Turn, count: usize, rows: usize) {
+    pub(super) fn step(&mut self, turn: WheelTurn, count: usize, rows: usize) {
         if self.targets.is_empty() {
             self.scroll(turn, count, rows);
             return;
         }
         let last = self.targets.len().saturating_sub(1);
         self.chosen = match turn {
-            Turn::Up => self.chosen.saturating_sub(count),
-            Turn::Down => self.chosen.saturating_add(count).min(last),
+            WheelTurn::Up => self.chosen.saturating_sub(count),
+            WheelTurn::Down => self.chosen.saturating_add(count).min(last),
         };
         let first = self.first(rows);
         let lowest = (self.chosen + 1).saturating_sub(rows);
         self.top = Top::Line(first.clamp(lowest, self.chosen.max(lowest)));
     }
 
-    fn scroll(&mut self, turn: Turn, count: usize, rows: usize) {
+    fn scroll(&mut self, turn: WheelTurn, count: usize, rows: usize) {
         let last = self.lines.len().saturating_sub(rows);
         let line = match turn {
-            Turn::Up => self.first(rows).saturating_sub(count),
-            Turn::Down => self.first(rows).saturating_add(count).min(last),
+            WheelTurn::Up => self.first(rows).saturating_sub(count),
+            WheelTurn::Down => self.first(rows).saturating_add(count).min(last),
         };
         let follows_the_end = self.follows.is_some() && line >= last;
         self.top = if follows_the_end {
@@ -183,7 +193,7 @@ impl Pager {
     /// The chosen job, or the one that the page is about.
     fn target(&self) -> Option<String> {
         match &self.follows {
-            Some(jobs::Page::Output(name)) => Some(name.clone()),
+            Some(jobs::JobsPage::Output(name)) => Some(name.clone()),
             _ => self.targets.get(self.chosen).cloned(),
         }
     }
@@ -193,8 +203,8 @@ impl Pager {
 mod tests {
     use super::*;
 
-    fn lines(count: usize) -> Vec<Line> {
-        let line = |number: usize| Line::new(Tone::Plain, number.to_string());
+    fn lines(count: usize) -> Vec<StyledLine> {
+        let line = |number: usize| StyledLine::new(Tone::Plain, number.to_string());
         (0..count).map(line).collect()
     }
 
@@ -202,10 +212,10 @@ mod tests {
         pager
             .visible(3)
             .first()
-            .map_or_else(String::new, Line::text)
+            .map_or_else(String::new, StyledLine::text)
     }
 
-    fn press(pager: &mut Pager, code: KeyCode) -> Asked {
+    fn press(pager: &mut Pager, code: KeyCode) -> PagerAction {
         pager.key(&KeyEvent::new(code, KeyModifiers::NONE), 3)
     }
 
@@ -220,11 +230,11 @@ mod tests {
             (KeyCode::Up, "6"),
             (KeyCode::Home, "0"),
         ] {
-            assert_eq!(press(&mut page, code), Asked::Nothing);
+            assert_eq!(press(&mut page, code), PagerAction::Nothing);
             assert_eq!(first(&page), expected, "{code:?}");
         }
-        let mut run = Pager::following("Job", jobs::Page::Output("bg_1".to_owned()));
-        let seen = |count| jobs::Seen {
+        let mut run = Pager::following("Job", jobs::JobsPage::Output("bg_1".to_owned()));
+        let seen = |count| jobs::SeenPage {
             lines: lines(count),
             targets: Vec::new(),
         };
@@ -240,15 +250,15 @@ mod tests {
         assert_eq!(first(&run), "13");
         assert_eq!(
             press(&mut run, KeyCode::Char('x')),
-            Asked::End("bg_1".to_owned())
+            PagerAction::End("bg_1".to_owned())
         );
-        assert_eq!(press(&mut run, KeyCode::Char('q')), Asked::Close);
+        assert_eq!(press(&mut run, KeyCode::Char('q')), PagerAction::Close);
     }
 
     #[test]
     fn what_is_chosen_stays_chosen_when_the_list_changes() {
-        let mut list = Pager::following("Runs", jobs::Page::List);
-        let seen = |names: &[&str]| jobs::Seen {
+        let mut list = Pager::following("Runs", jobs::JobsPage::List);
+        let seen = |names: &[&str]| jobs::SeenPage {
             lines: lines(names.len()),
             targets: names.iter().map(ToString::to_string).collect(),
         };
@@ -259,14 +269,14 @@ mod tests {
         assert_eq!(first(&list), "  1", "the choice is in sight");
         assert_eq!(
             press(&mut list, KeyCode::Enter),
-            Asked::Open("d".to_owned())
+            PagerAction::Open("d".to_owned())
         );
         list.show(seen(&["new", "a", "b", "c", "d"]));
         assert_eq!(
             press(&mut list, KeyCode::Char('s')),
-            Asked::Answer("d".to_owned())
+            PagerAction::Answer("d".to_owned())
         );
         list.show(seen(&[]));
-        assert_eq!(press(&mut list, KeyCode::Enter), Asked::Nothing);
+        assert_eq!(press(&mut list, KeyCode::Enter), PagerAction::Nothing);
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Prompt {
 
 /// What a line asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum PromptLine {
     /// Nothing.
     Blank,
     /// `!command`: recorded, and part of what an agent may be told.
@@ -34,7 +34,7 @@ pub(super) enum Line {
     Text,
 }
 
-impl Line {
+impl PromptLine {
     /// Reads a line.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
@@ -175,17 +175,23 @@ mod tests {
 
     #[test]
     fn lines_are_told_apart() {
-        let run = |text: &str| Line::Run(text.to_owned());
-        assert_eq!(Line::parse(" ! ls -l "), run("ls -l"));
-        assert_eq!(Line::parse("!!date"), Line::RunApart("date".to_owned()));
-        assert_eq!(Line::parse("!"), Line::Blank);
-        assert_eq!(Line::parse("  "), Line::Blank);
-        assert_eq!(Line::parse("ls"), Line::Text);
-        assert_eq!(Line::parse(" {\"a"), Line::Call("{\"a".to_owned()));
-        let search = Line::Word("log".to_owned(), "git push".to_owned());
-        assert_eq!(Line::parse("/log  git push"), search);
+        let run = |text: &str| PromptLine::Run(text.to_owned());
+        assert_eq!(PromptLine::parse(" ! ls -l "), run("ls -l"));
         assert_eq!(
-            Line::parse("!for a in b\ndo x\ndone"),
+            PromptLine::parse("!!date"),
+            PromptLine::RunApart("date".to_owned())
+        );
+        assert_eq!(PromptLine::parse("!"), PromptLine::Blank);
+        assert_eq!(PromptLine::parse("  "), PromptLine::Blank);
+        assert_eq!(PromptLine::parse("ls"), PromptLine::Text);
+        assert_eq!(
+            PromptLine::parse(" {\"a"),
+            PromptLine::Call("{\"a".to_owned())
+        );
+        let search = PromptLine::Word("log".to_owned(), "git push".to_owned());
+        assert_eq!(PromptLine::parse("/log  git push"), search);
+        assert_eq!(
+            PromptLine::parse("!for a in b\ndo x\ndone"),
             run("for a in b\ndo x\ndone")
         );
     }

@@ -1,8 +1,10 @@
 //! What this console runs: a person's own commands, and calls as an agent would make them.
 
-use super::end_key::EndKey;
+use super::end_key::ConsoleEndKey;
 use super::overlay::Overlay;
-use crate::render::{self, CallText, Expansion, Look, Preview, RunView, State, Tone};
+use crate::render::{
+    self, CallText, OutputExpansion, Preview, RunState, RunView, Tone, ViewContext,
+};
 use bashd::request::By;
 use bashd::{Call, CancellationToken, Engine, Event, Profile, Request, Running};
 use std::path::{Path, PathBuf};
@@ -13,16 +15,16 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_hours(24);
 
 /// One command and what became of it.
-struct Shown {
+struct ConsoleRun {
     view: RunView,
     begun: Instant,
-    expansion: Expansion,
+    expansion: OutputExpansion,
     /// Whether the command only finds the directory that `cd` leads to.
     is_cd: bool,
 }
 
 /// The command that runs now.
-pub(super) struct Live {
+pub(super) struct LiveRun {
     running: Running,
     token: CancellationToken,
     pub(super) overlay: Overlay,
@@ -30,7 +32,7 @@ pub(super) struct Live {
     pub(super) has_terminal: bool,
 }
 
-impl Live {
+impl LiveRun {
     /// Ends the command.
     pub(super) fn end(&self) {
         self.token.cancel();
@@ -38,19 +40,19 @@ impl Live {
 }
 
 /// What runs and ran here.
-pub(super) struct Runs {
+pub(super) struct ConsoleRuns {
     engine: Engine,
     profile: Arc<Profile>,
     pub(super) cwd: PathBuf,
     home: Option<PathBuf>,
-    end_key: EndKey,
-    shown: Vec<Shown>,
-    pub(super) live: Option<Live>,
+    end_key: ConsoleEndKey,
+    shown: Vec<ConsoleRun>,
+    pub(super) live: Option<LiveRun>,
 }
 
 /// What an event of the running command means to the console.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum RunNews {
     Nothing,
     /// It draws now.
     Draws,
@@ -58,14 +60,14 @@ pub(super) enum News {
     Over,
 }
 
-impl Runs {
+impl ConsoleRuns {
     /// Nothing ran yet.
     pub(super) fn new(
         engine: Engine,
         profile: Arc<Profile>,
         cwd: PathBuf,
         home: Option<PathBuf>,
-        end_key: EndKey,
+        end_key: ConsoleEndKey,
     ) -> Self {
         Self {
             engine,
@@ -89,7 +91,7 @@ impl Runs {
     }
 
     /// The key that ends a command while somebody types at its terminal.
-    pub(super) fn end_key(&self) -> EndKey {
+    pub(super) fn end_key(&self) -> ConsoleEndKey {
         self.end_key
     }
 
@@ -153,7 +155,7 @@ impl Runs {
         let token = CancellationToken::new();
         let running = self.engine.stream(call.cancel_by(token.clone()));
         let overlay = Overlay::new(running.keyboard(), Overlay::size_on(size), self.end_key);
-        self.live = Some(Live {
+        self.live = Some(LiveRun {
             running,
             token,
             overlay,
@@ -162,42 +164,42 @@ impl Runs {
     }
 
     fn show(&mut self, view: RunView, is_cd: bool) {
-        self.shown.push(Shown {
+        self.shown.push(ConsoleRun {
             view,
             begun: Instant::now(),
-            expansion: Expansion::Collapsed,
+            expansion: OutputExpansion::Collapsed,
             is_cd,
         });
     }
 
     /// Everything that ran, as lines of at most this many columns; last the call that is being typed.
-    pub(super) fn lines(&self, columns: usize, written: Option<&str>) -> Vec<render::Line> {
+    pub(super) fn lines(&self, columns: usize, written: Option<&str>) -> Vec<render::StyledLine> {
         let mut lines = Vec::new();
         for shown in &self.shown {
-            lines.extend(shown.view.lines(Look {
+            lines.extend(shown.view.lines(ViewContext {
                 columns,
                 elapsed: shown.begun.elapsed(),
                 expansion: shown.expansion,
             }));
-            lines.push(render::Line::default());
+            lines.push(render::StyledLine::default());
         }
         if let Some(arguments) = written {
-            lines.extend(self.arriving(arguments).lines(Look {
+            lines.extend(self.arriving(arguments).lines(ViewContext {
                 columns,
                 elapsed: Duration::ZERO,
-                expansion: Expansion::Collapsed,
+                expansion: OutputExpansion::Collapsed,
             }));
         }
         lines
     }
 
     /// What runs and ran here, one line each, the newest first.
-    pub(super) fn list(&self) -> Vec<render::Line> {
-        let line = |shown: &Shown| {
+    pub(super) fn list(&self) -> Vec<render::StyledLine> {
+        let line = |shown: &ConsoleRun| {
             let state = shown.view.state();
             let age = crate::for_people::duration(shown.begun.elapsed().as_millis() as u64);
             let command = shown.view.call().command.clone().unwrap_or_default();
-            render::Line::new(
+            render::StyledLine::new(
                 state.tone(),
                 format!("{} {:<10}", state.sign(), state.word()),
             )
@@ -206,7 +208,10 @@ impl Runs {
         };
         let lines: Vec<_> = self.shown.iter().rev().map(line).collect();
         if lines.is_empty() {
-            return vec![render::Line::new(Tone::Faint, "nothing has run here yet")];
+            return vec![render::StyledLine::new(
+                Tone::Faint,
+                "nothing has run here yet",
+            )];
         }
         lines
     }
@@ -215,8 +220,8 @@ impl Runs {
     pub(super) fn expand(&mut self) {
         if let Some(shown) = self.shown.last_mut() {
             shown.expansion = match shown.expansion {
-                Expansion::Collapsed => Expansion::Expanded,
-                Expansion::Expanded => Expansion::Collapsed,
+                OutputExpansion::Collapsed => OutputExpansion::Expanded,
+                OutputExpansion::Expanded => OutputExpansion::Collapsed,
             };
         }
     }
@@ -230,17 +235,17 @@ impl Runs {
     }
 
     /// The running command sent an event.
-    pub(super) fn happened(&mut self, event: Option<Event>) -> News {
+    pub(super) fn happened(&mut self, event: Option<Event>) -> RunNews {
         let Some(event) = event else {
             self.live = None;
-            return News::Over;
+            return RunNews::Over;
         };
-        let mut news = News::Nothing;
+        let mut news = RunNews::Nothing;
         if let (Some(live), Event::Output { text, .. }) = (&mut self.live, &event)
             && live.overlay.output(text.as_bytes())
             && live.has_terminal
         {
-            news = News::Draws;
+            news = RunNews::Draws;
         }
         let Some(shown) = self.shown.last_mut() else {
             return news;
@@ -252,7 +257,7 @@ impl Runs {
             if shown.is_cd && reply.exit_code == Some(0) && directory.starts_with('/') {
                 self.cwd = PathBuf::from(directory);
             }
-            news = News::Over;
+            news = RunNews::Over;
         }
         news
     }
@@ -260,7 +265,7 @@ impl Runs {
     /// Whether a command runs.
     pub(super) fn is_running(&self) -> bool {
         let state = self.shown.last().map(|shown| shown.view.state());
-        self.live.is_some() && state == Some(State::Running)
+        self.live.is_some() && state == Some(RunState::Running)
     }
 
     /// Ends what runs, and waits for its end.

@@ -1,7 +1,7 @@
 //! The user's terminal: taken for drawing, and restored whatever happens.
 
 use super::app::App;
-use super::draw::{self, Paint};
+use super::draw::{self, ColorUse};
 use bashd::exec::LEAVE_SCREEN;
 use crossterm::event::{
     EnableBracketedPaste, EnableMouseCapture, KeyboardEnhancementFlags,
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The terminal while it is ours.
 pub(super) struct Taken {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    paint: Paint,
+    paint: ColorUse,
 }
 
 /// Whether the terminal is ours: it is restored once, by whoever comes first.
@@ -26,7 +26,7 @@ static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 impl Taken {
     /// Takes the terminal. A panic restores it before it prints its message.
-    pub(super) fn take(colors: Paint) -> io::Result<Self> {
+    pub(super) fn take(colors: ColorUse) -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let tell = std::panic::take_hook();
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_panic_gives_the_terminal_back_and_then_tells_why() {
         if std::env::var_os(PANICS).is_some() {
-            let _taken = Taken::take(Paint::None).unwrap();
+            let _taken = Taken::take(ColorUse::None).unwrap();
             panic!("for the test");
         }
         let name = "console::screen::tests::a_panic_gives_the_terminal_back_and_then_tells_why";

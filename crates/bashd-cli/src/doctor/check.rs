@@ -4,11 +4,11 @@ use serde::Serialize;
 
 /// One finding about this machine.
 #[derive(Debug, Serialize)]
-pub(super) struct Check {
+pub(super) struct DoctorCheck {
     /// What was looked at.
     pub(super) name: &'static str,
     /// Whether that is good for bashd.
-    pub(super) verdict: Verdict,
+    pub(super) verdict: CheckGrade,
     /// What was found.
     pub(super) finding: String,
     /// What that means for bashd.
@@ -18,7 +18,7 @@ pub(super) struct Check {
 /// What a finding means for bashd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
+pub(super) enum CheckGrade {
     /// As it should be.
     Good,
     /// bashd works, with restrictions.
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
     Missing,
 }
 
-impl Check {
+impl DoctorCheck {
     pub(super) fn good(
         name: &'static str,
         finding: impl Into<String>,
@@ -35,7 +35,7 @@ impl Check {
     ) -> Self {
         Self {
             name,
-            verdict: Verdict::Good,
+            verdict: CheckGrade::Good,
             finding: finding.into(),
             consequence,
         }
@@ -48,7 +48,7 @@ impl Check {
     ) -> Self {
         Self {
             name,
-            verdict: Verdict::Weaker,
+            verdict: CheckGrade::Weaker,
             finding: finding.into(),
             consequence,
         }
@@ -61,7 +61,7 @@ impl Check {
     ) -> Self {
         Self {
             name,
-            verdict: Verdict::Missing,
+            verdict: CheckGrade::Missing,
             finding: finding.into(),
             consequence,
         }

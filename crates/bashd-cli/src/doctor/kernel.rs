@@ -1,8 +1,8 @@
 //! What the kernel offers to track a process tree and to end it.
 
-use super::check::Check;
+use super::check::DoctorCheck;
 use crate::for_people;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use rustix::fs::Access;
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// The oldest kernel that has everything: `close_range` came with 5.9.
 const OLDEST: (u32, u32) = (5, 9);
 
-pub(super) fn version(_settings: &Settings) -> Check {
+pub(super) fn version(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "kernel";
     let release = rustix::system::uname()
         .release()
@@ -19,10 +19,10 @@ pub(super) fn version(_settings: &Settings) -> Check {
         .into_owned();
     match parse(&release) {
         Some(version) if version >= OLDEST => {
-            Check::good(name, release, "bashd needs 5.9 or newer")
+            DoctorCheck::good(name, release, "bashd needs 5.9 or newer")
         }
-        Some(_) => Check::missing(name, release, "bashd needs Linux 5.9 or newer"),
-        None => Check::weaker(
+        Some(_) => DoctorCheck::missing(name, release, "bashd needs Linux 5.9 or newer"),
+        None => DoctorCheck::weaker(
             name,
             release,
             "the version is not understood; bashd needs Linux 5.9 or newer",
@@ -35,15 +35,15 @@ fn parse(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-pub(super) fn pidfd(_settings: &Settings) -> Check {
+pub(super) fn pidfd(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "pidfd";
     match pidfd_open(getpid(), PidfdFlags::empty()) {
-        Ok(_) => Check::good(
+        Ok(_) => DoctorCheck::good(
             name,
             "works",
             "a signal never reaches another process that reuses a pid",
         ),
-        Err(error) => Check::missing(
+        Err(error) => DoctorCheck::missing(
             name,
             error.to_string(),
             "process trees can't be ended safely here",
@@ -51,15 +51,15 @@ pub(super) fn pidfd(_settings: &Settings) -> Check {
     }
 }
 
-pub(super) fn subreaper(_settings: &Settings) -> Check {
+pub(super) fn subreaper(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "subreaper";
     match rustix::process::child_subreaper() {
-        Ok(_) => Check::good(
+        Ok(_) => DoctorCheck::good(
             name,
             "works",
             "children that daemonize stay in the process tree",
         ),
-        Err(error) => Check::missing(
+        Err(error) => DoctorCheck::missing(
             name,
             error.to_string(),
             "children that daemonize would escape from the process tree",
@@ -67,15 +67,15 @@ pub(super) fn subreaper(_settings: &Settings) -> Check {
     }
 }
 
-pub(super) fn children_file(_settings: &Settings) -> Check {
+pub(super) fn children_file(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "/proc children";
     match fs::read("/proc/thread-self/children") {
-        Ok(_) => Check::good(
+        Ok(_) => DoctorCheck::good(
             name,
             "readable",
             "bashd finds the processes of a tree without scanning /proc",
         ),
-        Err(error) => Check::missing(
+        Err(error) => DoctorCheck::missing(
             name,
             error.to_string(),
             "bashd can't find the processes of a tree: mount /proc, on a kernel with PROC_CHILDREN",
@@ -83,10 +83,10 @@ pub(super) fn children_file(_settings: &Settings) -> Check {
     }
 }
 
-pub(super) fn cgroup(_settings: &Settings) -> Check {
+pub(super) fn cgroup(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "cgroup v2";
     let Some(directory) = own_cgroup() else {
-        return Check::good(
+        return DoctorCheck::good(
             name,
             "not mounted",
             "not needed: bashd tracks process trees without it",
@@ -98,7 +98,7 @@ pub(super) fn cgroup(_settings: &Settings) -> Check {
         directory.display(),
         if is_writable { "writable" } else { "read-only" }
     );
-    Check::good(
+    DoctorCheck::good(
         name,
         finding,
         "not needed: bashd tracks process trees without it",
@@ -113,18 +113,18 @@ fn own_cgroup() -> Option<PathBuf> {
     directory.join("cgroup.procs").exists().then_some(directory)
 }
 
-pub(super) fn ptrace(_settings: &Settings) -> Check {
+pub(super) fn ptrace(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "ptrace scope";
     match fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope") {
         Ok(scope) => {
             let finding = format!("yama: {}", scope.trim());
-            Check::good(
+            DoctorCheck::good(
                 name,
                 finding,
                 "bashd is not affected; debuggers in commands may be refused",
             )
         }
-        Err(_) => Check::good(
+        Err(_) => DoctorCheck::good(
             name,
             "no yama",
             "bashd is not affected; debuggers in commands work",
@@ -133,18 +133,18 @@ pub(super) fn ptrace(_settings: &Settings) -> Check {
 }
 
 /// If process 1 reaps late, dead processes remain; they are not leaks of ours.
-pub(super) fn first_process(_settings: &Settings) -> Check {
+pub(super) fn first_process(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "process 1";
     let program = fs::read_to_string("/proc/1/comm").unwrap_or_else(|_| "unknown".to_owned());
     let dead = dead_children_of_first();
     let zombies = for_people::count(dead, "zombie");
     let finding = format!("{}, {zombies}", program.trim());
     if dead == 0 {
-        Check::good(name, finding, "it reaps orphans")
+        DoctorCheck::good(name, finding, "it reaps orphans")
     } else {
         let consequence =
             "it reaps orphans late: a pid may belong to a dead process (use an init like tini)";
-        Check::weaker(name, finding, consequence)
+        DoctorCheck::weaker(name, finding, consequence)
     }
 }
 

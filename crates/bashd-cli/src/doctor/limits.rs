@@ -1,7 +1,7 @@
 //! Limits on this process, and so on every command.
 
-use super::check::Check;
-use crate::settings::Settings;
+use super::check::DoctorCheck;
+use crate::settings::ConfigInForce;
 use bashd::plan::Resources;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
@@ -16,7 +16,7 @@ const FEW_PROCESSES: u64 = 512;
 const PAGES_OF_A_PIPE: u64 = 256;
 
 /// How `limits.*` would be enforced.
-pub(super) fn of_commands(settings: &Settings) -> Check {
+pub(super) fn of_commands(settings: &ConfigInForce) -> DoctorCheck {
     let name = "limits";
     let config = &settings.config;
     let memory_and_processes = Resources::default().memory_bytes(1).processes(1);
@@ -30,37 +30,37 @@ pub(super) fn of_commands(settings: &Settings) -> Check {
         };
         // Without configured limits, nothing is missing.
         return if config.resources.is_unlimited() {
-            Check::good(name, finding, consequence)
+            DoctorCheck::good(name, finding, consequence)
         } else {
-            Check::weaker(name, finding, consequence)
+            DoctorCheck::weaker(name, finding, consequence)
         };
     };
-    Check::good(
+    DoctorCheck::good(
         name,
         format!("control groups below {}", group.display()),
         "limits apply to all processes of a command together; running out of memory is reported",
     )
 }
 
-pub(super) fn pipe_pages(_settings: &Settings) -> Check {
+pub(super) fn pipe_pages(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "pipe pages";
     let Ok(text) = fs::read_to_string("/proc/sys/fs/pipe-user-pages-soft") else {
-        return Check::good(name, "unknown", "pipes stay small if they can't grow");
+        return DoctorCheck::good(name, "unknown", "pipes stay small if they can't grow");
     };
     let pages = text.trim();
     let finding = format!("{pages} per user (pipe-user-pages-soft)");
     match pages.parse::<u64>() {
-        Ok(0) => Check::good(
+        Ok(0) => DoctorCheck::good(
             name,
             finding,
             "no limit: pipes with a lot of output grow to 1 MiB",
         ),
-        Ok(pages) if pages < PAGES_OF_A_PIPE => Check::weaker(
+        Ok(pages) if pages < PAGES_OF_A_PIPE => DoctorCheck::weaker(
             name,
             finding,
             "pipes can't grow: large outputs are read more slowly",
         ),
-        _ => Check::good(
+        _ => DoctorCheck::good(
             name,
             finding,
             "pipes with a lot of output grow to 1 MiB, until the limit is reached",
@@ -68,31 +68,31 @@ pub(super) fn pipe_pages(_settings: &Settings) -> Check {
     }
 }
 
-pub(super) fn processes(_settings: &Settings) -> Check {
+pub(super) fn processes(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "processes";
     let (finding, is_low) = limit(Resource::Nproc, FEW_PROCESSES);
     if is_low {
-        Check::weaker(
+        DoctorCheck::weaker(
             name,
             finding,
             "low: commands that start many processes will fail",
         )
     } else {
-        Check::good(name, finding, "enough (RLIMIT_NPROC)")
+        DoctorCheck::good(name, finding, "enough (RLIMIT_NPROC)")
     }
 }
 
-pub(super) fn open_files(_settings: &Settings) -> Check {
+pub(super) fn open_files(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "open files";
     let (finding, is_low) = limit(Resource::Nofile, FEW_FILES);
     if is_low {
-        Check::weaker(
+        DoctorCheck::weaker(
             name,
             finding,
             "low: many calls at once will fail (raise `ulimit -n`)",
         )
     } else {
-        Check::good(name, finding, "enough (RLIMIT_NOFILE)")
+        DoctorCheck::good(name, finding, "enough (RLIMIT_NOFILE)")
     }
 }
 

@@ -14,19 +14,19 @@ use crate::args::Doctor;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::{Paint, Printer};
-use crate::settings::Settings;
-use check::{Check, Verdict};
+use crate::settings::ConfigInForce;
+use check::{CheckGrade, DoctorCheck};
 use serde_json::json;
 
 /// A check of the machine: what it found, and what that means.
-type Checker = fn(&Settings) -> Check;
+type Checker = fn(&ConfigInForce) -> DoctorCheck;
 
 /// Every check, in the order in which they are shown.
 const CHECKS: &[Checker] = &[
     shells::bash,
     shells::zsh,
     shells::sh,
-    shells::snapshot,
+    shells::rc_script,
     kernel::version,
     kernel::pidfd,
     kernel::subreaper,
@@ -48,11 +48,13 @@ const CHECKS: &[Checker] = &[
 /// Runs all checks and prints them; the status says whether bashd can work here.
 pub(crate) fn doctor(
     arguments: &Doctor,
-    settings: &Settings,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let checks: Vec<Check> = CHECKS.iter().map(|checker| checker(settings)).collect();
-    let is_fit = checks.iter().all(|check| check.verdict != Verdict::Missing);
+    let checks: Vec<DoctorCheck> = CHECKS.iter().map(|checker| checker(settings)).collect();
+    let is_fit = checks
+        .iter()
+        .all(|check| check.verdict != CheckGrade::Missing);
     if arguments.json {
         let report = json!({ "fit": is_fit, "checks": checks });
         printer.out(&format!("{report:#}\n"))?;
@@ -66,7 +68,7 @@ pub(crate) fn doctor(
     })
 }
 
-fn show(checks: &[Check], printer: &Printer) -> Result<(), Failure> {
+fn show(checks: &[DoctorCheck], printer: &Printer) -> Result<(), Failure> {
     let mut page = printer.page();
     let width = checks
         .iter()
@@ -75,12 +77,12 @@ fn show(checks: &[Check], printer: &Printer) -> Result<(), Failure> {
         .unwrap_or_default();
     for check in checks {
         let (paint, word) = match check.verdict {
-            Verdict::Good => (Paint::Good, "ok     "),
-            Verdict::Weaker => (Paint::Warning, "limited"),
-            Verdict::Missing => (Paint::Bad, "MISSING"),
+            CheckGrade::Good => (Paint::Good, "ok     "),
+            CheckGrade::Weaker => (Paint::Warning, "limited"),
+            CheckGrade::Missing => (Paint::Bad, "MISSING"),
         };
         let verdict = page.paint(paint, word);
-        let Check {
+        let DoctorCheck {
             name,
             finding,
             consequence,

@@ -1,7 +1,7 @@
 //! Which shells exist. Their files are found and read, not started: `doctor` starts no process.
 
-use super::check::Check;
-use crate::settings::Settings;
+use super::check::DoctorCheck;
+use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::Surroundings;
 use bashd::plan::shell_for;
@@ -11,14 +11,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Real bash is what commands are written for.
-pub(super) fn bash(_settings: &Settings) -> Check {
+pub(super) fn bash(_settings: &ConfigInForce) -> DoctorCheck {
     match find("bash") {
         Some(path) => {
             let version = bash_version(&path).unwrap_or_else(|| "of unknown version".to_owned());
             let finding = format!("{} {version}", shown(&path));
-            Check::good("bash", finding, "all profiles except `voice` start it")
+            DoctorCheck::good("bash", finding, "all profiles except `voice` start it")
         }
-        None => Check::missing(
+        None => DoctorCheck::missing(
             "bash",
             "not in PATH",
             "install bash: most profiles start it",
@@ -27,10 +27,10 @@ pub(super) fn bash(_settings: &Settings) -> Check {
 }
 
 /// The first shell of the `voice` profile.
-pub(super) fn zsh(_settings: &Settings) -> Check {
+pub(super) fn zsh(_settings: &ConfigInForce) -> DoctorCheck {
     match find("zsh") {
-        Some(path) => Check::good("zsh", shown(&path), "the `voice` profile starts it"),
-        None => Check::weaker(
+        Some(path) => DoctorCheck::good("zsh", shown(&path), "the `voice` profile starts it"),
+        None => DoctorCheck::weaker(
             "zsh",
             "not in PATH",
             "the `voice` profile starts bash instead",
@@ -39,41 +39,41 @@ pub(super) fn zsh(_settings: &Settings) -> Check {
 }
 
 /// The last resort.
-pub(super) fn sh(_settings: &Settings) -> Check {
+pub(super) fn sh(_settings: &ConfigInForce) -> DoctorCheck {
     match find("sh") {
-        Some(path) => Check::good(
+        Some(path) => DoctorCheck::good(
             "sh",
             shown(&path),
             "the last one that the `voice` profile tries",
         ),
-        None => Check::weaker("sh", "not in PATH", "scripts that need it will fail"),
+        None => DoctorCheck::weaker("sh", "not in PATH", "scripts that need it will fail"),
     }
 }
 
 /// What shells load from the user's rc file.
-pub(super) fn snapshot(settings: &Settings) -> Check {
+pub(super) fn rc_script(settings: &ConfigInForce) -> DoctorCheck {
     const NAME: &str = "snapshot of ~/.bashrc";
     const TAKEN: &str = "shells of `pi` get its aliases, functions, options and PATH";
     const NONE: &str = "shells of `pi` start without your aliases and functions";
     let Some((shell, surroundings)) = shell_of_pi(settings) else {
-        return Check::weaker(NAME, "there is no bash to read it", NONE);
+        return DoctorCheck::weaker(NAME, "there is no bash to read it", NONE);
     };
     if shell.file_name() != Some(OsStr::new("bash")) {
         let finding = format!("the shell of `pi` is {}", shell.display());
-        return Check::weaker(NAME, finding, NONE);
+        return DoctorCheck::weaker(NAME, finding, NONE);
     }
     let directory = settings.config.shells_dir();
     match standing(&directory, &shell, &surroundings.variables()) {
-        Standing::Ready(path) => Check::good(NAME, path.display().to_string(), TAKEN),
-        Standing::NotMade => Check::good(
+        Standing::Ready(path) => DoctorCheck::good(NAME, path.display().to_string(), TAKEN),
+        Standing::NotMade => DoctorCheck::good(
             NAME,
             "not created yet",
             "the first server that needs it creates it",
         ),
         Standing::Failed(reason) => {
-            Check::weaker(NAME, format!("~/.bashrc can't be used: {reason}"), NONE)
+            DoctorCheck::weaker(NAME, format!("~/.bashrc can't be used: {reason}"), NONE)
         }
-        _ => Check::good(
+        _ => DoctorCheck::good(
             NAME,
             "there is no ~/.bashrc",
             "shells of `pi` have nothing to load",
@@ -82,7 +82,7 @@ pub(super) fn snapshot(settings: &Settings) -> Check {
 }
 
 /// The shell that `pi` starts: the configured one, the user's own, or a bash.
-fn shell_of_pi(settings: &Settings) -> Option<(PathBuf, Surroundings)> {
+fn shell_of_pi(settings: &ConfigInForce) -> Option<(PathBuf, Surroundings)> {
     let surroundings = surroundings::for_commands(None).ok()?;
     let profile = settings.profile("pi").ok()?;
     let shell = shell_for(&profile, &settings.config, &surroundings).ok()?;

@@ -8,7 +8,7 @@ use crate::args::ClaudeCode;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
 use crate::print::Printer;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use bashd::Request;
 use bashd::guard::{Judgement, Verdict};
 use bashd::rewrite::Command;
@@ -24,7 +24,7 @@ const SHELL_TOOL: &str = "Bash";
 
 /// The part of an event that we read.
 #[derive(Deserialize)]
-struct Event {
+struct HookEvent {
     hook_event_name: Option<String>,
     tool_name: String,
     #[serde(default)]
@@ -33,7 +33,7 @@ struct Event {
 
 /// What the agent is told.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum HookAnswer {
     /// No objection; the agent decides as it would without us.
     NoObjection,
     /// The user decides, for this reason.
@@ -47,51 +47,51 @@ enum Answer {
 /// Answers the event on stdin.
 pub(crate) fn answer_event(
     arguments: &ClaudeCode,
-    settings: &dyn Fn() -> Result<Settings, Failure>,
+    settings: &dyn Fn() -> Result<ConfigInForce, Failure>,
     printer: &Printer,
 ) -> ExitStatus {
     let mut event = String::new();
     let answer = match io::stdin().lock().read_to_string(&mut event) {
         Ok(_) => answer(&event, &|command| judge(command, arguments, settings)),
-        Err(error) => Answer::Ask(format!("bashd could not read the event: {error}")),
+        Err(error) => HookAnswer::Ask(format!("bashd could not read the event: {error}")),
     };
     tell(&answer, printer)
 }
 
-fn answer(event: &str, judge: &dyn Fn(&str) -> Result<Judgement, Failure>) -> Answer {
-    let event: Event = match serde_json::from_str(event) {
+fn answer(event: &str, judge: &dyn Fn(&str) -> Result<Judgement, Failure>) -> HookAnswer {
+    let event: HookEvent = match serde_json::from_str(event) {
         Ok(event) => event,
-        Err(error) => return Answer::Ask(format!("bashd could not read the event: {error}")),
+        Err(error) => return HookAnswer::Ask(format!("bashd could not read the event: {error}")),
     };
     if event
         .hook_event_name
         .as_deref()
         .is_some_and(|name| name != EVENT)
     {
-        return Answer::Block(format!(
+        return HookAnswer::Block(format!(
             "bashd can only answer {EVENT} events: fix the hook's configuration"
         ));
     }
     let Some(command) = event.tool_input.get("command").and_then(Value::as_str) else {
         return if event.tool_name == SHELL_TOOL {
-            Answer::Ask("bashd found no command in the event".to_owned())
+            HookAnswer::Ask("bashd found no command in the event".to_owned())
         } else {
-            Answer::NoObjection
+            HookAnswer::NoObjection
         };
     };
     let judgement = match judge(command) {
         Ok(judgement) => judgement,
         Err(failure) => {
-            return Answer::Ask(format!("bashd could not judge the command: {failure}"));
+            return HookAnswer::Ask(format!("bashd could not judge the command: {failure}"));
         }
     };
     match judgement.verdict {
-        Verdict::Allow => Answer::NoObjection,
+        Verdict::Allow => HookAnswer::NoObjection,
         Verdict::Ask(objection) => {
-            Answer::Ask(format!("{}: {}", objection.rule, objection.message))
+            HookAnswer::Ask(format!("{}: {}", objection.rule, objection.message))
         }
         Verdict::Deny(objection) => {
-            Answer::Deny(format!("{}: {}", objection.rule, objection.message))
+            HookAnswer::Deny(format!("{}: {}", objection.rule, objection.message))
         }
     }
 }
@@ -99,7 +99,7 @@ fn answer(event: &str, judge: &dyn Fn(&str) -> Result<Judgement, Failure>) -> An
 fn judge(
     command: &str,
     arguments: &ClaudeCode,
-    settings: &dyn Fn() -> Result<Settings, Failure>,
+    settings: &dyn Fn() -> Result<ConfigInForce, Failure>,
 ) -> Result<Judgement, Failure> {
     let settings = settings()?;
     let name = arguments
@@ -114,12 +114,12 @@ fn judge(
         .judge(&profile, &request, &Command::as_given(command)))
 }
 
-fn tell(answer: &Answer, printer: &Printer) -> ExitStatus {
+fn tell(answer: &HookAnswer, printer: &Printer) -> ExitStatus {
     let (decision, reason) = match answer {
-        Answer::NoObjection => return ExitStatus::Success,
-        Answer::Ask(reason) => ("ask", reason),
-        Answer::Deny(reason) => ("deny", reason),
-        Answer::Block(reason) => {
+        HookAnswer::NoObjection => return ExitStatus::Success,
+        HookAnswer::Ask(reason) => ("ask", reason),
+        HookAnswer::Deny(reason) => ("deny", reason),
+        HookAnswer::Block(reason) => {
             Printer::err(&format!("{reason}\n"));
             return ExitStatus::Blocked;
         }
@@ -141,16 +141,16 @@ fn tell(answer: &Answer, printer: &Printer) -> ExitStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Kind;
+    use crate::failure::FailureKind;
 
     const EVENT_OF_BASH: &str =
         r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"x"}}"#;
 
     #[test]
     fn a_failure_asks_with_its_reason() {
-        let failing = |_: &str| Err(Failure::new(Kind::Config, "the file is broken"));
+        let failing = |_: &str| Err(Failure::new(FailureKind::Config, "the file is broken"));
         let answer = answer(EVENT_OF_BASH, &failing);
-        let Answer::Ask(reason) = &answer else {
+        let HookAnswer::Ask(reason) = &answer else {
             panic!("{answer:?}")
         };
         assert!(reason.contains("the file is broken"), "{reason}");

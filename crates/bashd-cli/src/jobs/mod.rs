@@ -7,14 +7,14 @@ mod show;
 mod wait;
 
 use crate::args::{
-    Jobs as Arguments, JobsAction, JobsFollow, JobsKill, JobsOutput, JobsRm, JobsSend,
+    JobsAction, JobsFollow, JobsKill, JobsOptions as Arguments, JobsOutput, JobsRm, JobsSend,
 };
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::for_people;
 use crate::print::Printer;
 use crate::runtime;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use bashd::Stream;
 use bashd::jobs::{AfterInput, Job, Jobs, OutputQuery, Typing, Whose, signal_number};
 use regex::Regex;
@@ -24,16 +24,18 @@ use std::io::Read;
 const AT_ONCE: u64 = 1024 * 1024;
 
 /// The jobs, and the owner whose jobs are meant if a short name is not unique.
-pub(super) struct Desk {
+pub(super) struct JobsDesk {
     pub(super) jobs: Jobs,
     owner: String,
 }
 
-impl Desk {
+impl JobsDesk {
     fn find(&self, name: &str) -> Result<Job, Failure> {
         self.jobs
             .find(Whose::Everybody(&self.owner), name)
-            .map_err(|error| Failure::new(Kind::Usage, error).hint("bashd jobs --all lists them"))
+            .map_err(|error| {
+                Failure::new(FailureKind::Usage, error).hint("bashd jobs --all lists them")
+            })
     }
 
     /// Each job once, however often and by whatever names it is given.
@@ -52,14 +54,15 @@ impl Desk {
 /// Does what was asked for.
 pub(crate) fn jobs(
     arguments: &Arguments,
-    settings: &Settings,
+    settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let desk = Desk {
+    let desk = JobsDesk {
         jobs: Jobs::new(&settings.config),
         owner: owner(),
     };
-    let runtime = runtime::build().map_err(|error| Failure::of(Kind::System, error.into()))?;
+    let runtime =
+        runtime::build().map_err(|error| Failure::of(FailureKind::System, error.into()))?;
     runtime.block_on(perform(arguments, &desk, printer))
 }
 
@@ -70,7 +73,7 @@ pub(crate) fn owner() -> String {
 
 async fn perform(
     arguments: &Arguments,
-    desk: &Desk,
+    desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let Some(action) = &arguments.action else {
@@ -98,7 +101,7 @@ async fn perform(
 
 async fn list(
     arguments: &Arguments,
-    desk: &Desk,
+    desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let mut all = desk.jobs.list(Whose::Everybody(&desk.owner));
@@ -132,7 +135,7 @@ async fn list(
 
 async fn print_output(
     arguments: &JobsOutput,
-    desk: &Desk,
+    desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let job = desk.find(&arguments.id)?;
@@ -160,13 +163,13 @@ async fn print_output(
         if is_all || !reads_on {
             return Ok(());
         }
-        query.part = bashd::jobs::Part::From(output.next_offset);
+        query.part = bashd::jobs::OutputStart::From(output.next_offset);
     }
 }
 
 async fn follow_output(
     arguments: &JobsFollow,
-    desk: &Desk,
+    desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<(), Failure> {
     let job = desk.find(&arguments.id)?;
@@ -198,13 +201,13 @@ async fn follow_output(
     Ok(())
 }
 
-async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
+async fn send_to(arguments: &JobsSend, desk: &JobsDesk, printer: &Printer) -> Result<(), Failure> {
     let job = desk.find(&arguments.id)?;
     let bytes = match arguments.text.as_deref() {
         Some("-") => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().read_to_end(&mut bytes);
-            read.map_err(|error| Failure::of(Kind::Usage, error.into()))?;
+            read.map_err(|error| Failure::of(FailureKind::Usage, error.into()))?;
             bytes
         }
         Some(text) => text.as_bytes().to_vec(),
@@ -215,7 +218,7 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
     let typing = Typing::text(bytes)
         .paste(arguments.paste.clone())
         .keys(enter.into_iter().chain(keys))
-        .map_err(|problem| Failure::new(Kind::Usage, problem))?
+        .map_err(|problem| Failure::new(FailureKind::Usage, problem))?
         .then(if arguments.close {
             AfterInput::Close
         } else {
@@ -224,7 +227,7 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
     if typing.is_empty() && arguments.signal.is_none() {
         let text =
             "there is nothing to send: give TEXT, --paste, --enter, --key, --close or --signal";
-        return Err(Failure::new(Kind::Usage, text));
+        return Err(Failure::new(FailureKind::Usage, text));
     }
     if !typing.is_empty() {
         let sent = desk.jobs.type_at(&job, &typing).await;
@@ -235,8 +238,9 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
         })?;
     }
     if let Some(name) = &arguments.signal {
-        let number = signal_number(name)
-            .ok_or_else(|| Failure::new(Kind::Usage, format!("there is no signal `{name}`")))?;
+        let number = signal_number(name).ok_or_else(|| {
+            Failure::new(FailureKind::Usage, format!("there is no signal `{name}`"))
+        })?;
         desk.jobs.signal(&job, number).await?;
     }
     if arguments.json {
@@ -245,7 +249,7 @@ async fn send_to(arguments: &JobsSend, desk: &Desk, printer: &Printer) -> Result
     Ok(())
 }
 
-async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
+async fn end(arguments: &JobsKill, desk: &JobsDesk, printer: &Printer) -> Result<(), Failure> {
     // All at once: a job that ignores TERM takes its grace period, and must not delay the others.
     let ends = desk.find_all(&arguments.ids)?.into_iter().map(|job| {
         let (was_alive, jobs) = (job.state.is_alive(), desk.jobs.clone());
@@ -258,7 +262,7 @@ async fn end(arguments: &JobsKill, desk: &Desk, printer: &Printer) -> Result<(),
     for (was_alive, end) in ends.collect::<Vec<_>>() {
         let ended = match end.await {
             Ok(ended) => ended.map_err(Failure::from),
-            Err(panicked) => Err(Failure::of(Kind::System, panicked.into())),
+            Err(panicked) => Err(Failure::of(FailureKind::System, panicked.into())),
         };
         match ended {
             Ok(job) => {
@@ -294,7 +298,7 @@ fn tell_end(
     Ok(())
 }
 
-fn remove(arguments: &JobsRm, desk: &Desk, printer: &Printer) -> Result<(), Failure> {
+fn remove(arguments: &JobsRm, desk: &JobsDesk, printer: &Printer) -> Result<(), Failure> {
     for job in desk.find_all(&arguments.ids)? {
         desk.jobs.remove(&job).map_err(|error| {
             let alive = job.state.is_alive();
@@ -310,5 +314,5 @@ fn remove(arguments: &JobsRm, desk: &Desk, printer: &Printer) -> Result<(), Fail
 }
 
 fn pattern(text: &str) -> Result<Regex, Failure> {
-    Regex::new(text).map_err(|error| Failure::new(Kind::Usage, error))
+    Regex::new(text).map_err(|error| Failure::new(FailureKind::Usage, error))
 }

@@ -1,6 +1,6 @@
 //! `bashd jobs screen`.
 
-use super::{Desk, pattern, show};
+use super::{JobsDesk, pattern, show};
 use crate::args::JobsScreen;
 use crate::exit_status::ExitStatus;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Prints what a job's terminal shows, and where the cursor is.
 pub(super) async fn screen(
     arguments: &JobsScreen,
-    desk: &Desk,
+    desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let job = desk.find(&arguments.id)?;

@@ -1,10 +1,10 @@
 //! Jobs as a table, as a page, and as JSON.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::for_people::{self, cut, one_line};
-use crate::print::{Page, Paint, Printer};
+use crate::print::{BufferedStdout, Paint, Printer};
 use bashd::exec::EndedBy;
-use bashd::jobs::{Job, State};
+use bashd::jobs::{Job, JobState};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) fn object(value: &impl Serialize, printer: &Printer) -> Result<(), Fa
 
 /// Something as JSON.
 pub(super) fn value(value: &impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|error| Failure::of(Kind::System, error.into()))
+    serde_json::to_value(value).map_err(|error| Failure::of(FailureKind::System, error.into()))
 }
 
 /// Prints one JSON object a line.
@@ -54,7 +54,7 @@ fn name(job: &Job) -> String {
     one_line(job.name.as_deref().unwrap_or(&job.alias))
 }
 
-fn row(page: &mut Page, job: &Job, width: usize) -> Result<(), Failure> {
+fn row(page: &mut BufferedStdout, job: &Job, width: usize) -> Result<(), Failure> {
     /// Columns before the command, without the name.
     const BEFORE: usize = 20 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
     let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
@@ -77,17 +77,17 @@ fn row(page: &mut Page, job: &Job, width: usize) -> Result<(), Failure> {
 
 fn paint(job: &Job) -> Paint {
     match (job.state, job.exit_code) {
-        (State::Running | State::Survivors, _) | (State::Exited, Some(0)) => Paint::Good,
-        (State::WaitingForInput, _) => Paint::Warning,
+        (JobState::Running | JobState::Survivors, _) | (JobState::Exited, Some(0)) => Paint::Good,
+        (JobState::WaitingForInput, _) => Paint::Warning,
         _ => Paint::Bad,
     }
 }
 
 fn short_state(job: &Job) -> String {
     match (job.state, job.exit_code, job.signal) {
-        (State::WaitingForInput, ..) => "waiting".to_owned(),
-        (State::Exited, Some(code), _) => format!("exit {code}"),
-        (State::Killed, _, Some(signal)) => format!("signal {signal}"),
+        (JobState::WaitingForInput, ..) => "waiting".to_owned(),
+        (JobState::Exited, Some(code), _) => format!("exit {code}"),
+        (JobState::Killed, _, Some(signal)) => format!("signal {signal}"),
         (state, ..) => state.name().to_owned(),
     }
 }
@@ -101,19 +101,19 @@ pub(super) fn ending(job: &Job) -> String {
         (None, None) => "no status".to_owned(),
     };
     match job.state {
-        State::Running => format!("has been running for {after}"),
-        State::WaitingForInput => format!("is waiting for input, after running for {after}"),
-        State::Survivors => match job.left_behind.as_slice() {
+        JobState::Running => format!("has been running for {after}"),
+        JobState::WaitingForInput => format!("is waiting for input, after running for {after}"),
+        JobState::Survivors => match job.left_behind.as_slice() {
             [_] => "left a process running".to_owned(),
             all => format!("left {} processes running", all.len()),
         },
-        State::Exited => format!("ended after {after}, {how}"),
-        State::Killed => match job.ended_by {
+        JobState::Exited => format!("ended after {after}, {how}"),
+        JobState::Killed => match job.ended_by {
             Some(EndedBy::Timeout) => format!("timed out after {after}, {how}"),
             Some(EndedBy::Cancel) => format!("was ended after {after}, {how}"),
             None => format!("was killed after {after}, {how}"),
         },
-        State::Lost => format!(
+        JobState::Lost => format!(
             "is lost: {}",
             job.lost_because.unwrap_or("the reason is unknown")
         ),

@@ -1,9 +1,9 @@
 //! `bashd jobs wait`.
 
-use super::{Desk, pattern, show};
+use super::{JobsDesk, pattern, show};
 use crate::args::JobsWait;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use bashd::jobs::{Condition, Met, Quorum, WaitFor, Waited};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Waits, and reports the result.
 pub(super) async fn wait(
     arguments: &JobsWait,
-    desk: &Desk,
+    desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let found = desk.find_all(&arguments.ids)?;
@@ -42,7 +42,7 @@ fn condition(arguments: &JobsWait) -> Result<Condition, Failure> {
     } else if let Some(port) = arguments.port {
         Condition::Port(port)
     } else if let Some(url) = &arguments.http {
-        Condition::answers(url).map_err(|problem| Failure::new(Kind::Usage, problem))?
+        Condition::answers(url).map_err(|problem| Failure::new(FailureKind::Usage, problem))?
     } else if let Some(millis) = arguments.silent {
         Condition::Silent(Duration::from_millis(millis))
     } else {

@@ -1,7 +1,7 @@
 //! Who may talk to the HTTP server: where it listens, its token, its host names.
 
 use crate::args::Mcp;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use anyhow::Context;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderValue};
@@ -37,25 +37,25 @@ impl Access {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
                     .with_context(|| format!("{} can't be read", path.display()))
-                    .map_err(|chain| Failure::of(Kind::Usage, chain))?;
+                    .map_err(|chain| Failure::of(FailureKind::Usage, chain))?;
                 Some(text.trim().to_owned())
             }
             None => arguments.token.clone(),
         };
         let is_here = address.ip().is_loopback();
         let token = match given.as_deref() {
-            Some("") => return Err(Failure::new(Kind::Usage, "the token is empty")),
+            Some("") => return Err(Failure::new(FailureKind::Usage, "the token is empty")),
             Some(NONE) if is_here => Token::None,
             Some(NONE) => {
                 let message =
                     format!("--token none works only with loopback addresses, not with {address}");
-                return Err(Failure::new(Kind::Usage, message));
+                return Err(Failure::new(FailureKind::Usage, message));
             }
             Some(token) => Token::Given(token.to_owned()),
             None if is_here => Token::Generated(random()?),
             None => {
                 let message = format!("{address} is not a loopback address, so it needs a token");
-                return Err(Failure::new(Kind::Usage, message)
+                return Err(Failure::new(FailureKind::Usage, message)
                     .hint("give one: --token-file FILE, or --token TOKEN"));
             }
         };
@@ -121,7 +121,7 @@ fn random() -> Result<String, Failure> {
     let mut bytes = [0; RANDOM];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("no token can be generated")
-        .map_err(|chain| Failure::of(Kind::System, chain))?;
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

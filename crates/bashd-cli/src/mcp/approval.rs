@@ -6,7 +6,7 @@
 
 use super::handler::is_stateless;
 use crate::serve::asking::{CanBeAsked, PATIENCE};
-use bashd::approval::{Answer, Approval};
+use bashd::approval::{Approval, ApprovalAnswer};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -109,23 +109,26 @@ impl CallClient {
 }
 
 impl CanBeAsked for CallClient {
-    fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+    fn ask(
+        self: Arc<Self>,
+        approval: Approval,
+    ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
         Box::pin(async move {
             match &self.way {
-                Way::Approved(command) if *command == approval.command => Answer::Approved,
-                Way::Approved(_) | Way::Nobody => Answer::Refused,
+                Way::Approved(command) if *command == approval.command => ApprovalAnswer::Approved,
+                Way::Approved(_) | Way::Nobody => ApprovalAnswer::Refused,
                 Way::Now(peer) => {
                     let form = form(&approval);
                     let asked = peer.create_elicitation_with_timeout(form, Some(TAKEN_BACK));
                     match asked.await.map(|result| result.action) {
-                        Ok(ElicitationAction::Accept) => Answer::Approved,
-                        _ => Answer::Refused,
+                        Ok(ElicitationAction::Accept) => ApprovalAnswer::Approved,
+                        _ => ApprovalAnswer::Refused,
                     }
                 }
                 Way::Later => {
                     let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                     *open = Some(approval);
-                    Answer::Refused
+                    ApprovalAnswer::Refused
                 }
             }
         })

@@ -1,7 +1,7 @@
 //! The tool that reads stored output: a range, the end, or the lines that match.
 
 use super::result;
-use bashd::artifact::{self, Excerpt, Grep, Range, Selection, Store};
+use bashd::artifact::{self, ArtifactStore, Grep, Passage, Range, Selection};
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::json;
@@ -19,7 +19,7 @@ from the reply (artifact://3) and a part: lines, tail or grep. Returns at most 3
 /// The arguments of a call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ArtifactArguments {
     id: String,
     from_line: Option<u64>,
     to_line: Option<u64>,
@@ -71,18 +71,18 @@ pub(super) fn tool() -> Tool {
 }
 
 /// Answers one call. It reads and searches files, so it must not run on the runtime's own thread.
-pub(super) fn answer(store: &Store, arguments: JsonObject) -> CallToolResult {
+pub(super) fn answer(store: &ArtifactStore, arguments: JsonObject) -> CallToolResult {
     read(store, arguments)
         .unwrap_or_else(|complaint| result::of_text(format!("Error: {complaint}"), true))
 }
 
-fn read(store: &Store, arguments: JsonObject) -> Result<CallToolResult, String> {
-    let arguments: Arguments = serde_json::from_value(arguments.into()).map_err(told)?;
+fn read(store: &ArtifactStore, arguments: JsonObject) -> Result<CallToolResult, String> {
+    let arguments: ArtifactArguments = serde_json::from_value(arguments.into()).map_err(told)?;
     let id = artifact::parse_id(&arguments.id)
         .ok_or_else(|| format!("`{}` is not an address like artifact://3", arguments.id))?;
     let selection = selection(&arguments)?;
     let stored = store.open(id).map_err(told)?;
-    let Excerpt { text, truncated } = stored.excerpt(&selection, LIMIT).map_err(told)?;
+    let Passage { text, truncated } = stored.passage(&selection, LIMIT).map_err(told)?;
     let about = stored.summary();
     let shown = match (text.is_empty(), truncated) {
         (true, _) => "[nothing found]".to_owned(),
@@ -102,7 +102,7 @@ fn read(store: &Store, arguments: JsonObject) -> Result<CallToolResult, String> 
     Ok(result)
 }
 
-fn selection(arguments: &Arguments) -> Result<Selection, String> {
+fn selection(arguments: &ArtifactArguments) -> Result<Selection, String> {
     let range = match (arguments.tail, arguments.from_line, arguments.to_line) {
         (Some(lines), None, None) => Range::Tail(lines),
         (Some(_), _, _) => return Err("give a tail or a range of lines, not both".to_owned()),

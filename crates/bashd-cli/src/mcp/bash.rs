@@ -1,13 +1,13 @@
 //! The tool that runs commands: one call from its arguments to its result.
 
 use super::approval::CallClient;
-use super::handler::{Shared, is_stateless};
+use super::handler::{McpServer, is_stateless};
 use super::load::Load;
-use super::log::Log;
-use super::news::Change;
-use super::progress::Progress;
+use super::log::ClientLogLevel;
+use super::news::ResourceChange;
+use super::progress::McpProgress;
 use super::result;
-use crate::serve::{Server, asking};
+use crate::serve::{ServerBase, asking};
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -22,7 +22,7 @@ use std::time::Duration;
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The profile's tool in the protocol's form.
-pub(super) fn tool(server: &Server) -> Tool {
+pub(super) fn tool(server: &ServerBase) -> Tool {
     defined(server.tool())
         .with_title("Run a shell command")
         .with_raw_output_schema(result::schema())
@@ -45,13 +45,13 @@ pub(super) fn defined(mut definition: Value) -> Tool {
 }
 
 /// What a call needs.
-pub(super) struct Calls<'a> {
-    pub(super) shared: &'a Shared,
+pub(super) struct BashTool<'a> {
+    pub(super) shared: &'a McpServer,
     pub(super) load: &'a Load,
-    pub(super) log: &'a Log,
+    pub(super) log: &'a ClientLogLevel,
 }
 
-impl Calls<'_> {
+impl BashTool<'_> {
     /// Runs one command for a client.
     pub(super) async fn run(
         &self,
@@ -74,7 +74,7 @@ impl Calls<'_> {
             match context.meta.get_progress_token() {
                 Some(token) => {
                     let running = self.shared.server.engine.follow(call);
-                    telling(running, Progress::new(token), &context).await
+                    telling(running, McpProgress::new(token), &context).await
                 }
                 None => Some(self.shared.server.engine.run(call).await),
             }
@@ -87,13 +87,15 @@ impl Calls<'_> {
             return Ok(question.into());
         }
         if let Some(address) = &reply.artifact {
-            self.shared.news.tell(Change::List);
-            self.shared.news.tell(Change::Resource(address.clone()));
+            self.shared.news.tell(ResourceChange::List);
+            self.shared
+                .news
+                .tell(ResourceChange::Resource(address.clone()));
         }
         if let Some(id) = &reply.job {
-            self.shared.news.tell(Change::List);
+            self.shared.news.tell(ResourceChange::List);
             let address = format!("{}{id}", super::job::SCHEME);
-            self.shared.news.tell(Change::Resource(address));
+            self.shared.news.tell(ResourceChange::Resource(address));
         }
         let warnings = self.shared.server.engine.take_warnings();
         tokio::select! {
@@ -140,7 +142,7 @@ async fn until_stopped(
 /// notifications delays only them.
 async fn telling(
     mut running: Running,
-    mut progress: Progress,
+    mut progress: McpProgress,
     context: &RequestContext<RoleServer>,
 ) -> Option<Reply> {
     let mut telling = None;

@@ -7,16 +7,16 @@
 
 use super::approval::Seal;
 use super::artifact;
-use super::bash::{self, Calls};
+use super::bash::{self, BashTool};
 use super::instructions;
 use super::job;
 use super::load::Load;
-use super::log::Log;
-use super::news::{self, News, Subscriptions};
+use super::log::ClientLogLevel;
+use super::news::{self, ResourceNews, Subscriptions};
 use super::resources;
-use crate::serve::{RUN_AT_ONCE, Server};
-use bashd::artifact::Store;
-use bashd::profile::rules::Artifacts;
+use crate::serve::{RUN_AT_ONCE, ServerBase};
+use bashd::artifact::ArtifactStore;
+use bashd::profile::rules::ArtifactsWhen;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
     CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
@@ -58,20 +58,20 @@ pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What all clients of a server share.
-pub(super) struct Shared {
-    pub(super) server: Server,
+pub(super) struct McpServer {
+    pub(super) server: ServerBase,
     pub(super) seal: Seal,
     pub(super) turns: Semaphore,
-    pub(super) news: News,
+    pub(super) news: ResourceNews,
     bash: Tool,
     job: Option<Tool>,
     /// Every tool, in the order in which clients see them.
     tools: Vec<Tool>,
 }
 
-impl Shared {
+impl McpServer {
     /// What is ready for clients.
-    pub(super) fn new(server: Server) -> Arc<Self> {
+    pub(super) fn new(server: ServerBase) -> Arc<Self> {
         let bash = bash::tool(&server);
         let job = job::tool(&server);
         let mut tools = vec![bash.clone()];
@@ -83,7 +83,7 @@ impl Shared {
             bash,
             job,
             tools,
-            news: News::new(),
+            news: ResourceNews::new(),
             server,
             seal: Seal::new(),
             turns: Semaphore::new(RUN_AT_ONCE),
@@ -92,25 +92,25 @@ impl Shared {
 }
 
 /// Whether this server stores output, which clients can then read.
-fn stores_output(server: &Server) -> bool {
-    server.profile.output.artifacts != Artifacts::Never
+fn stores_output(server: &ServerBase) -> bool {
+    server.profile.output.artifacts != ArtifactsWhen::Never
 }
 
 /// One client's view of the server.
 pub(super) struct Handler {
-    shared: Arc<Shared>,
+    shared: Arc<McpServer>,
     load: Arc<Load>,
-    log: Log,
+    log: ClientLogLevel,
     subscriptions: Subscriptions,
 }
 
 impl Handler {
     /// A handler for one client.
-    pub(super) fn new(shared: Arc<Shared>, load: Arc<Load>) -> Self {
+    pub(super) fn new(shared: Arc<McpServer>, load: Arc<Load>) -> Self {
         Self {
             shared,
             load,
-            log: Log::default(),
+            log: ClientLogLevel::default(),
             subscriptions: Subscriptions::new(),
         }
     }
@@ -118,7 +118,7 @@ impl Handler {
     /// Works on stored output, in a thread that may wait for files.
     async fn in_store<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Store) -> T + Send + 'static,
+        work: impl FnOnce(&ArtifactStore) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
         let engine = self.shared.server.engine.clone();
         let done = tokio::task::spawn_blocking(move || work(engine.artifacts())).await;
@@ -181,7 +181,7 @@ impl ServerHandler for Handler {
             let answer = self.in_store(move |store| artifact::answer(store, arguments));
             return Ok(answer.await?.into());
         }
-        let calls = Calls {
+        let calls = BashTool {
             shared,
             load,
             log: &self.log,

@@ -3,10 +3,10 @@
 //! rmcp speaks the protocol, and checks Host and Origin; this file has the listener and the token check.
 
 use super::access::Access;
-use super::handler::{Handler, Shared};
+use super::handler::{Handler, McpServer};
 use super::load::Load;
 use super::message::LONGEST;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use anyhow::Context;
 use bashd::CancellationToken;
@@ -42,12 +42,12 @@ const SESSION_SILENCE: Duration = Duration::from_mins(65);
 /// Pause after the system had no descriptor for a connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
 
 /// Serves until a signal ends it.
 pub(super) async fn serve(
-    shared: Arc<Shared>,
+    shared: Arc<McpServer>,
     access: Access,
     stop: CancellationToken,
     printer: &Printer,
@@ -55,7 +55,7 @@ pub(super) async fn serve(
     let listener = TcpListener::bind(access.address)
         .await
         .with_context(|| format!("can't listen on {}", access.address))
-        .map_err(|chain| Failure::of(Kind::System, chain))?;
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
     let address = listener.local_addr().unwrap_or(access.address);
     printer.note(&format!("listening on http://{address}{PATH}"));
     if let Some(token) = access.news() {
@@ -83,7 +83,7 @@ pub(super) async fn serve(
     }
 }
 
-fn service(shared: Arc<Shared>, access: &Access, stop: CancellationToken) -> Service {
+fn service(shared: Arc<McpServer>, access: &Access, stop: CancellationToken) -> Service {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(access.hosts())
         .with_allowed_origins(access.origins())
@@ -125,7 +125,7 @@ async fn connection(
         .await;
 }
 
-async fn answer(service: &Service, access: &Access, request: Request<Incoming>) -> Answer {
+async fn answer(service: &Service, access: &Access, request: Request<Incoming>) -> HttpAnswer {
     if !access.admits(request.headers()) {
         let mut refusal = plain(StatusCode::UNAUTHORIZED, "a bearer token is needed\n");
         let scheme = hyper::header::HeaderValue::from_static("Bearer");
@@ -138,7 +138,7 @@ async fn answer(service: &Service, access: &Access, request: Request<Incoming>) 
     service.handle(request).await
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Answer {
+fn plain(status: StatusCode, text: &'static str) -> HttpAnswer {
     let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
     *answer.status_mut() = status;
     answer

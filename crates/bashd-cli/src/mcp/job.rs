@@ -2,10 +2,10 @@
 
 use super::bash::defined;
 use super::load::Load;
-use super::progress::Progress;
+use super::progress::McpProgress;
 use super::resources;
 use super::result;
-use crate::serve::Server;
+use crate::serve::ServerBase;
 use bashd::CancellationToken;
 use bashd::jobs::{Job, OutputQuery, Whose};
 use bashd::profile::schema;
@@ -24,7 +24,7 @@ pub(super) const SCHEME: &str = "job://";
 const TAIL: u64 = 64 * 1024;
 
 /// The profile's tool, if it has one.
-pub(super) fn tool(server: &Server) -> Option<Tool> {
+pub(super) fn tool(server: &ServerBase) -> Option<Tool> {
     let definition = schema::job_definition(&server.profile, server.engine.config())?;
     let output = json!({"type": "object", "description": "The result of the action, as data"});
     let tool = defined(definition)
@@ -42,7 +42,7 @@ pub(super) fn tool(server: &Server) -> Option<Tool> {
 
 /// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need us.
 pub(super) async fn answer(
-    server: &Server,
+    server: &ServerBase,
     load: &Load,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
@@ -51,9 +51,9 @@ pub(super) async fn answer(
     let stop = CancellationToken::new();
     let call = server.call(arguments).cancel_by(stop.clone());
     let mut work = Box::pin(server.engine.job(call));
-    let mut progress = context.meta.get_progress_token().map(Progress::new);
+    let mut progress = context.meta.get_progress_token().map(McpProgress::new);
     let reply = loop {
-        let due = progress.as_ref().map(Progress::due);
+        let due = progress.as_ref().map(McpProgress::due);
         tokio::select! {
             reply = &mut work => break reply,
             () = context.ct.cancelled(), if !stop.is_cancelled() => stop.cancel(),
@@ -79,7 +79,7 @@ async fn until(due: Option<std::time::Instant>) {
 }
 
 /// The jobs of this server's owner, newest first.
-pub(super) fn list(server: &Server) -> Vec<Resource> {
+pub(super) fn list(server: &ServerBase) -> Vec<Resource> {
     let jobs = server.engine.jobs().list(Whose::Owner(server.owner()));
     jobs.into_iter().rev().map(|job| resource(&job)).collect()
 }
@@ -98,7 +98,7 @@ pub(super) fn template() -> ResourceTemplate {
 
 /// Reads the job of an address: its state, and the end of its output.
 pub(super) async fn read(
-    server: &Server,
+    server: &ServerBase,
     uri: &str,
 ) -> Option<Result<ReadResourceResult, ErrorData>> {
     let name = uri.strip_prefix(SCHEME)?;
@@ -122,7 +122,7 @@ pub(super) async fn read(
 }
 
 /// The part of a job that shows whether it has changed; `None` if no job has this address.
-pub(super) fn mark(server: &Server, uri: &str) -> Option<(String, u64)> {
+pub(super) fn mark(server: &ServerBase, uri: &str) -> Option<(String, u64)> {
     let name = uri.strip_prefix(SCHEME)?;
     let job = server
         .engine

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What one client has in progress.
 pub(super) struct Load {
-    state: Mutex<State>,
+    state: Mutex<LoadState>,
     changed: Notify,
     /// Cancelled when nobody reads our answers any more.
     pub(super) gone: CancellationToken,
@@ -31,8 +31,8 @@ pub(super) struct Load {
 }
 
 #[derive(Default)]
-struct State {
-    requests: HashMap<RequestId, Open>,
+struct LoadState {
+    requests: HashMap<RequestId, OpenRequest>,
     bytes: usize,
     unwritten: usize,
     written_at: Option<Instant>,
@@ -40,7 +40,7 @@ struct State {
 }
 
 /// A request in progress.
-struct Open {
+struct OpenRequest {
     weight: usize,
     answer: Option<Vec<u8>>,
 }
@@ -83,7 +83,9 @@ impl Load {
         }
         let weight = bytes.max(LEAST);
         let answer = None;
-        state.requests.insert(id.clone(), Open { weight, answer });
+        state
+            .requests
+            .insert(id.clone(), OpenRequest { weight, answer });
         state.bytes += weight;
         Ok(())
     }
@@ -177,7 +179,7 @@ impl Load {
         Some(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LoadState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

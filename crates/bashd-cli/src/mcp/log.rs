@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const LOGGER: &str = "bashd";
 
 /// The lowest level that the client wants.
-pub(super) struct Log(AtomicU8);
+pub(super) struct ClientLogLevel(AtomicU8);
 
-impl Default for Log {
+impl Default for ClientLogLevel {
     fn default() -> Self {
         Self(AtomicU8::new(LoggingLevel::Warning as u8))
     }
 }
 
-impl Log {
+impl ClientLogLevel {
     /// The client set its level.
     pub(super) fn set(&self, level: LoggingLevel) {
         self.0.store(level as u8, Ordering::Relaxed);

@@ -15,7 +15,7 @@ pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 /// A call of a tool and nothing more: a message with other fields is left to rmcp.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToolCall {
+struct McpToolCall {
     #[serde(rename = "jsonrpc")]
     _version: Version,
     id: RequestId,
@@ -44,7 +44,7 @@ pub(super) fn read(line: &[u8]) -> Result<ClientJsonRpcMessage, serde_json::Erro
     }
 }
 
-fn of_call(call: ToolCall) -> ClientJsonRpcMessage {
+fn of_call(call: McpToolCall) -> ClientJsonRpcMessage {
     let mut params = call.params;
     let meta = params.meta.take();
     let mut request = CallToolRequest::new(params);
@@ -75,7 +75,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","_meta":{"progressToken":7,"other":{"x":1}},"requestState":"s"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash","unknown":true,"inputResponses":{"q":{"action":"accept"}}}}"#,
         ] {
-            let call = serde_json::from_slice::<ToolCall>(line.as_bytes());
+            let call = serde_json::from_slice::<McpToolCall>(line.as_bytes());
             let call = of_call(call.unwrap_or_else(|error| panic!("{line}: {error}")));
             let theirs = serde_json::from_str(line).unwrap();
             assert_eq!(facts(&call), facts(&theirs), "{line}");
@@ -98,7 +98,7 @@ mod tests {
             r#"["tools/call"]"#,
             "nonsense",
         ] {
-            assert!(serde_json::from_str::<ToolCall>(line).is_err(), "{line}");
+            assert!(serde_json::from_str::<McpToolCall>(line).is_err(), "{line}");
             let theirs = serde_json::from_str::<ClientJsonRpcMessage>(line);
             match (read(line.as_bytes()), theirs) {
                 (Ok(ours), Ok(theirs)) => assert_eq!(facts(&ours), facts(&theirs), "{line}"),

@@ -23,13 +23,13 @@ mod stdio;
 
 use crate::args::Mcp;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
-use crate::serve::{self, Server};
-use crate::settings::Settings;
+use crate::serve::{self, ServerBase};
+use crate::settings::ConfigInForce;
 use access::Access;
 use bashd::CancellationToken;
-use handler::{Handler, Shared};
+use handler::{Handler, McpServer};
 use load::Load;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use std::sync::Arc;
@@ -37,16 +37,16 @@ use std::sync::Arc;
 /// Serves until the client is gone, or a signal ends it.
 pub(crate) fn mcp(
     arguments: &Mcp,
-    settings: Settings,
+    settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = Server::start(&arguments.serving, settings)?;
+    let mut server = ServerBase::start(&arguments.serving, settings)?;
     server.set_front_end("mcp");
     server.defaults.wait_max = Some(arguments.wait_max);
     let engine = server.engine.clone();
     let (outcome, signal) = if let Some(address) = arguments.http {
         let access = Access::of(arguments, address)?;
-        let shared = Shared::new(server);
+        let shared = McpServer::new(server);
         serve::until_done(&engine, |stop| http::serve(shared, access, stop, printer))?
     } else {
         let whom = "a client of the Model Context Protocol";
@@ -60,14 +60,14 @@ pub(crate) fn mcp(
 }
 
 /// One client on stdin and stdout.
-async fn on_stdio(server: Server, stop: CancellationToken) -> Result<(), Failure> {
+async fn on_stdio(server: ServerBase, stop: CancellationToken) -> Result<(), Failure> {
     let load = Arc::new(Load::default());
     let transport = stdio::Stdio::new(
         serve::stdio::reader(),
         serve::stdio::writer(),
         Arc::clone(&load),
     );
-    let handler = Handler::new(Shared::new(server), Arc::clone(&load));
+    let handler = Handler::new(McpServer::new(server), Arc::clone(&load));
     let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
     let running = match Box::pin(connecting).await {
         Ok(running) => running,
@@ -75,10 +75,12 @@ async fn on_stdio(server: Server, stop: CancellationToken) -> Result<(), Failure
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return gave_up(&load);
         }
-        Err(error) => return Err(Failure::new(Kind::System, error)),
+        Err(error) => return Err(Failure::new(FailureKind::System, error)),
     };
     match running.waiting().await {
-        Ok(QuitReason::JoinError(error)) | Err(error) => Err(Failure::new(Kind::System, error)),
+        Ok(QuitReason::JoinError(error)) | Err(error) => {
+            Err(Failure::new(FailureKind::System, error))
+        }
         Ok(_) => gave_up(&load),
     }
 }
@@ -86,7 +88,7 @@ async fn on_stdio(server: Server, stop: CancellationToken) -> Result<(), Failure
 /// Whether it was us who ended the connection.
 fn gave_up(load: &Load) -> Result<(), Failure> {
     match load.complaint() {
-        Some(complaint) => Err(Failure::new(Kind::System, complaint)),
+        Some(complaint) => Err(Failure::new(FailureKind::System, complaint)),
         None => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
 //! Changes that happen by themselves, and notifications of them to clients that subscribed.
 
-use super::handler::Shared;
+use super::handler::McpServer;
 use super::job;
-use crate::serve::Server;
+use crate::serve::ServerBase;
 use rmcp::RoleServer;
 use rmcp::model::{ResourceUpdatedNotificationParam, SubscriptionFilter};
 use rmcp::service::{Peer, ServiceError, SubscriptionContext};
@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Something changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum ResourceChange {
     /// The list of resources changed.
     List,
     /// This one has changed.
@@ -31,22 +31,22 @@ pub(super) enum Change {
 }
 
 /// The channel on which changes are published.
-pub(super) struct News(broadcast::Sender<Change>);
+pub(super) struct ResourceNews(broadcast::Sender<ResourceChange>);
 
-impl News {
+impl ResourceNews {
     /// Nobody listens yet.
     pub(super) fn new() -> Self {
         Self(broadcast::channel(AHEAD).0)
     }
 
     /// Publishes a change to all listeners.
-    pub(super) fn tell(&self, change: Change) {
+    pub(super) fn tell(&self, change: ResourceChange) {
         let _ = self.0.send(change);
     }
 }
 
 /// Sends one stateless client the changes that it asked for, until it has enough.
-pub(super) async fn pass_on(shared: &Shared, context: &SubscriptionContext) {
+pub(super) async fn pass_on(shared: &McpServer, context: &SubscriptionContext) {
     let mut changes = shared.news.0.subscribe();
     let wanted = context.accepted().resource_subscriptions.clone();
     let wanted = BTreeSet::from_iter(wanted.unwrap_or_default());
@@ -61,8 +61,8 @@ pub(super) async fn pass_on(shared: &Shared, context: &SubscriptionContext) {
         for change in told {
             // The sink refuses what the client did not ask for; that is not a failure.
             let _ = match change {
-                Change::List => context.sink().notify_resource_list_changed().await,
-                Change::Resource(uri) => context.sink().notify_resource_updated(uri).await,
+                ResourceChange::List => context.sink().notify_resource_list_changed().await,
+                ResourceChange::Resource(uri) => context.sink().notify_resource_updated(uri).await,
             };
         }
     }
@@ -89,7 +89,7 @@ impl Subscriptions {
     }
 
     /// Starts to notify a client; stops when this object is dropped.
-    pub(super) fn begin(&self, shared: &Arc<Shared>, peer: Peer<RoleServer>) {
+    pub(super) fn begin(&self, shared: &Arc<McpServer>, peer: Peer<RoleServer>) {
         let mut changes = shared.news.0.subscribe();
         let (addresses, end) = (Arc::clone(&self.addresses), self.end.clone());
         let (shared, added) = (Arc::clone(shared), Arc::clone(&self.added));
@@ -97,7 +97,7 @@ impl Subscriptions {
             let mut marks = Marks::default();
             loop {
                 let wanted = lock(&addresses).clone();
-                let told: Vec<Change> = tokio::select! {
+                let told: Vec<ResourceChange> = tokio::select! {
                     change = next(&mut changes) => change.into_iter().collect(),
                     () = pause(&wanted) => marks.look(&shared.server, &wanted),
                     () = added.notified() => {
@@ -134,16 +134,16 @@ impl Subscriptions {
 /// Notifies a client with a handshake of a change, if it subscribed to it.
 async fn tell(
     peer: &Peer<RoleServer>,
-    change: Change,
+    change: ResourceChange,
     wanted: &BTreeSet<String>,
 ) -> Result<(), ServiceError> {
     match change {
-        Change::List => peer.notify_resource_list_changed().await,
-        Change::Resource(uri) if wanted.contains(&uri) => {
+        ResourceChange::List => peer.notify_resource_list_changed().await,
+        ResourceChange::Resource(uri) if wanted.contains(&uri) => {
             let about = ResourceUpdatedNotificationParam::new(uri);
             peer.notify_resource_updated(about).await
         }
-        Change::Resource(_) => Ok(()),
+        ResourceChange::Resource(_) => Ok(()),
     }
 }
 
@@ -153,7 +153,7 @@ struct Marks(BTreeMap<String, (String, u64)>);
 
 impl Marks {
     /// Checks again, and notifies of what has changed.
-    fn look(&mut self, server: &Server, wanted: &BTreeSet<String>) -> Vec<Change> {
+    fn look(&mut self, server: &ServerBase, wanted: &BTreeSet<String>) -> Vec<ResourceChange> {
         let mut changed = Vec::new();
         for uri in wanted.iter().filter(|uri| uri.starts_with(job::SCHEME)) {
             let Some(mark) = job::mark(server, uri) else {
@@ -161,7 +161,7 @@ impl Marks {
             };
             if self.0.get(uri) != Some(&mark) {
                 self.0.insert(uri.clone(), mark);
-                changed.push(Change::Resource(uri.clone()));
+                changed.push(ResourceChange::Resource(uri.clone()));
             }
         }
         changed
@@ -187,7 +187,7 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted
 }
 
-async fn next(changes: &mut broadcast::Receiver<Change>) -> Option<Change> {
+async fn next(changes: &mut broadcast::Receiver<ResourceChange>) -> Option<ResourceChange> {
     loop {
         match changes.recv().await {
             Ok(change) => return Some(change),

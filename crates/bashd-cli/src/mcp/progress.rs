@@ -21,7 +21,7 @@ const LINES: usize = 5;
 const BYTES: usize = 1024;
 
 /// The end of a command's output, and when it was last told.
-pub(super) struct Progress {
+pub(super) struct McpProgress {
     token: ProgressToken,
     begun: Instant,
     told: Option<Instant>,
@@ -30,7 +30,7 @@ pub(super) struct Progress {
     tail: String,
 }
 
-impl Progress {
+impl McpProgress {
     /// Nothing has happened yet.
     pub(super) fn new(token: ProgressToken) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Progress {
 
     /// Takes in an event of the command.
     pub(super) fn take(&mut self, event: &Event) {
-        if let Event::Snapshot(snapshot) = event {
+        if let Event::Excerpt(snapshot) = event {
             self.bytes = snapshot.bytes;
             end_of(&snapshot.text).clone_into(&mut self.tail);
         }
@@ -88,14 +88,14 @@ mod tests {
     use rmcp::model::NumberOrString;
 
     fn output(text: &str) -> Event {
-        let mut snapshot = bashd::Snapshot::default();
+        let mut snapshot = bashd::Excerpt::default();
         (snapshot.bytes, snapshot.text) = (text.len() as u64, text.to_owned());
-        Event::Snapshot(snapshot)
+        Event::Excerpt(snapshot)
     }
 
     #[test]
     fn the_tail_is_short_and_whole_characters() {
-        let mut progress = Progress::new(ProgressToken(NumberOrString::Number(1)));
+        let mut progress = McpProgress::new(ProgressToken(NumberOrString::Number(1)));
         progress.take(&output("first\n"));
         progress.take(&output(&format!("{}last\n", "ééééééééé\n".repeat(1000))));
         let told = progress.tell();

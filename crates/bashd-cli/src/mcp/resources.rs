@@ -2,7 +2,7 @@
 
 use super::job;
 use crate::for_people;
-use bashd::artifact::{self, Selection, Store, Summary};
+use bashd::artifact::{self, ArtifactStore, Selection, Summary};
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
     Resource, ResourceContents, ResourceTemplate,
@@ -19,7 +19,10 @@ const LIMIT: usize = 1024 * 1024;
 const FRESH_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The addresses of stored output, newest first; the cursor is the number to continue below.
-pub(super) fn list(store: &Store, cursor: Option<&str>) -> Result<ListResourcesResult, ErrorData> {
+pub(super) fn list(
+    store: &ArtifactStore,
+    cursor: Option<&str>,
+) -> Result<ListResourcesResult, ErrorData> {
     let below = match cursor.map(str::parse) {
         None => u64::MAX,
         Some(Ok(number)) => number,
@@ -63,14 +66,14 @@ pub(super) fn missing(uri: &str) -> ErrorData {
 }
 
 /// Reads one resource. It reads files, so it must not run on the runtime's own thread.
-pub(super) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) fn read(store: &ArtifactStore, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let id = uri
         .starts_with(artifact::SCHEME)
         .then(|| artifact::parse_id(uri));
     let id = id.flatten().ok_or_else(|| missing(uri))?;
     let stored = store.open(id).map_err(|_| missing(uri))?;
     let excerpt = stored
-        .excerpt(&Selection::default(), LIMIT)
+        .passage(&Selection::default(), LIMIT)
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     let mut text = excerpt.text;
     if excerpt.truncated {

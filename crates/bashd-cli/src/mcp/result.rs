@@ -46,11 +46,11 @@ pub(super) fn line(id: &RequestId, reply: &Reply) -> Option<Vec<u8>> {
     let meta = (!reply.result.is_null()).then_some(Meta {
         result: &reply.result,
     });
-    let answer = Answer {
+    let answer = ToolAnswer {
         jsonrpc: "2.0",
         id,
         result: Answered {
-            content: [Text {
+            content: [ContentText {
                 kind: "text",
                 text: &reply.text,
             }],
@@ -65,7 +65,7 @@ pub(super) fn line(id: &RequestId, reply: &Reply) -> Option<Vec<u8>> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a, S> {
+struct ToolAnswer<'a, S> {
     jsonrpc: &'static str,
     id: &'a RequestId,
     result: Answered<'a, S>,
@@ -74,7 +74,7 @@ struct Answer<'a, S> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answered<'a, S> {
-    content: [Text<'a>; 1],
+    content: [ContentText<'a>; 1],
     structured_content: S,
     is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ struct Answered<'a, S> {
 }
 
 #[derive(Serialize)]
-struct Text<'a> {
+struct ContentText<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     text: &'a str,

@@ -6,7 +6,7 @@
 use super::load::Load;
 use super::message::{self, LONGEST};
 use super::outlet::Outlet;
-use crate::serve::stdio::{Reader, Writer};
+use crate::serve::stdio::{ServerInput, Writer};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
@@ -29,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// One client on two streams.
 pub(super) struct Stdio {
-    read: BufReader<Reader>,
+    read: BufReader<ServerInput>,
     line: Vec<u8>,
     /// The rest of this line belongs to a message that was too long.
     is_skipping: bool,
@@ -37,19 +37,19 @@ pub(super) struct Stdio {
     has_begun: bool,
     outlet: Arc<Outlet>,
     /// What the client did not take at once.
-    answers: Option<mpsc::UnboundedSender<Answer>>,
+    answers: Option<mpsc::UnboundedSender<OutgoingMessage>>,
     writing: Option<JoinHandle<()>>,
     load: Arc<Load>,
 }
 
 /// A message on its way out, and whom to tell when it is out.
-struct Answer {
+struct OutgoingMessage {
     line: Vec<u8>,
     done: oneshot::Sender<()>,
 }
 
 /// What was read.
-enum Line {
+enum LineRead {
     Whole,
     TooLong,
     End,
@@ -57,7 +57,7 @@ enum Line {
 
 impl Stdio {
     /// Starts to write; reading starts with the first `receive`.
-    pub(super) fn new(read: Reader, write: Writer, load: Arc<Load>) -> Self {
+    pub(super) fn new(read: ServerInput, write: Writer, load: Arc<Load>) -> Self {
         // Its length is bounded by the load.
         let (answers, queue) = mpsc::unbounded_channel();
         let outlet = Arc::new(Outlet::new(write));
@@ -75,11 +75,11 @@ impl Stdio {
     }
 
     /// Reads up to the end of a line. May be dropped and called again at any time.
-    async fn read_line(&mut self) -> Line {
+    async fn read_line(&mut self) -> LineRead {
         loop {
             let available = match self.read.fill_buf().await {
                 Ok(available) if !available.is_empty() => available,
-                _ => return Line::End,
+                _ => return LineRead::End,
             };
             let newline = memchr::memchr(b'\n', available);
             let length = newline.map_or(available.len(), |at| at + 1);
@@ -90,13 +90,13 @@ impl Stdio {
             }
             self.read.consume(length);
             match (newline, self.is_skipping, is_too_long) {
-                (Some(_), false, false) => return Line::Whole,
+                (Some(_), false, false) => return LineRead::Whole,
                 (None, false, false) | (None, true, _) => {}
                 (Some(_), true, _) => self.is_skipping = false,
                 (newline, false, true) => {
                     self.is_skipping = newline.is_none();
                     self.line = Vec::new();
-                    return Line::TooLong;
+                    return LineRead::TooLong;
                 }
             }
         }
@@ -173,7 +173,7 @@ impl Stdio {
         self.load.queue(line.len());
         let (done, written) = oneshot::channel();
         if let Some(answers) = &self.answers {
-            let _ = answers.send(Answer { line, done });
+            let _ = answers.send(OutgoingMessage { line, done });
         }
         Some(written)
     }
@@ -211,18 +211,18 @@ impl Transport<RoleServer> for Stdio {
             load.room().await?;
             let line = tokio::select! {
                 line = self.read_line() => line,
-                () = load.gone.cancelled() => Line::End,
+                () = load.gone.cancelled() => LineRead::End,
             };
             match line {
-                Line::End => {
+                LineRead::End => {
                     load.closing.cancel();
                     return None;
                 }
-                Line::TooLong => {
+                LineRead::TooLong => {
                     let text = format!("the message has more than {LONGEST} bytes");
                     self.answer_error(ErrorData::new(ErrorCode::INVALID_REQUEST, text, None), None);
                 }
-                Line::Whole => {
+                LineRead::Whole => {
                     let message = self.message();
                     self.line.clear();
                     self.line.shrink_to(KEPT);
@@ -249,7 +249,7 @@ impl Transport<RoleServer> for Stdio {
 /// Writes answers in their order, as many at a time as there are.
 async fn write_all(
     outlet: Arc<Outlet>,
-    mut queue: mpsc::UnboundedReceiver<Answer>,
+    mut queue: mpsc::UnboundedReceiver<OutgoingMessage>,
     load: Arc<Load>,
 ) {
     while let Some(answer) = queue.recv().await {

@@ -2,7 +2,7 @@
 
 use super::partial;
 use super::visible::plain;
-use super::{Line, Tone};
+use super::{StyledLine, Tone};
 use bashd::Profile;
 #[cfg(test)]
 use bashd::Request;
@@ -41,8 +41,8 @@ impl CallText {
     }
 
     /// The lines of the call; the home directory is shown as `~`.
-    pub(super) fn lines(&self, home: Option<&Path>) -> Vec<Line> {
-        let mut first = Line::new(Tone::Faint, "$ ");
+    pub(super) fn lines(&self, home: Option<&Path>) -> Vec<StyledLine> {
+        let mut first = StyledLine::new(Tone::Faint, "$ ");
         if let Some(cwd) = &self.cwd {
             first = first.and(
                 Tone::Faint,
@@ -60,7 +60,7 @@ impl CallText {
         let command = plain(self.command.as_deref().unwrap_or("…").trim_end());
         let mut rest = command.split('\n');
         let mut lines = vec![first.and(Tone::Command, rest.next().unwrap_or_default())];
-        lines.extend(rest.map(|line| Line::new(Tone::Command, format!("  {line}"))));
+        lines.extend(rest.map(|line| StyledLine::new(Tone::Command, format!("  {line}"))));
         lines
     }
 }

@@ -1,7 +1,7 @@
 //! One run as a single line: a spinner, how long it has been running, its last line.
 
 use super::store::LineStore;
-use super::{Line, Tone, clamp, width};
+use super::{StyledLine, Tone, clamp, width};
 use std::time::Duration;
 
 /// The spinner's frames.
@@ -14,11 +14,11 @@ const FRAME: Duration = Duration::from_millis(100);
 const LINES: usize = 16;
 
 /// A running command in one line.
-pub(crate) struct Status {
+pub(crate) struct StatusLine {
     last: LineStore,
 }
 
-impl Default for Status {
+impl Default for StatusLine {
     fn default() -> Self {
         Self {
             last: LineStore::keeping(LINES),
@@ -26,15 +26,15 @@ impl Default for Status {
     }
 }
 
-impl Status {
+impl StatusLine {
     /// Takes a piece of output.
     pub(crate) fn output(&mut self, text: &str) {
         self.last.push(text);
     }
 
     /// The line, at most this many columns wide.
-    pub(crate) fn line(&self, elapsed: Duration, columns: usize) -> Line {
-        let line = Line::new(Tone::Active, spinner(elapsed));
+    pub(crate) fn line(&self, elapsed: Duration, columns: usize) -> StyledLine {
+        let line = StyledLine::new(Tone::Active, spinner(elapsed));
         let last = self.last.lines().filter(|line| !line.trim().is_empty());
         match last.last() {
             Some(last) => {

@@ -18,9 +18,9 @@ mod tests;
 mod visible;
 
 pub(crate) use call::CallText;
-pub(crate) use live::Status;
-pub(crate) use outcome::{Outcome, State};
-pub(crate) use run_view::{Expansion, Look, Preview, RunView};
+pub(crate) use live::StatusLine;
+pub(crate) use outcome::{RunState, RunSummary};
+pub(crate) use run_view::{OutputExpansion, Preview, RunView, ViewContext};
 pub(crate) use visible::{Clamped, clamp, plain, width};
 
 /// What a piece of text is, which determines its colour.
@@ -44,7 +44,7 @@ pub(crate) enum Tone {
 
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct StyledSpan {
     /// What it is.
     pub(crate) tone: Tone,
     /// What it says: printable characters only.
@@ -53,9 +53,9 @@ pub(crate) struct Span {
 
 /// One line of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line(pub Vec<Span>);
+pub(crate) struct StyledLine(pub Vec<StyledSpan>);
 
-impl Line {
+impl StyledLine {
     /// A line in one tone.
     pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self::default().and(tone, text)
@@ -65,7 +65,7 @@ impl Line {
     #[must_use]
     pub(crate) fn and(mut self, tone: Tone, text: impl Into<String>) -> Self {
         let text = text.into();
-        self.0.push(Span { tone, text });
+        self.0.push(StyledSpan { tone, text });
         self
     }
 
@@ -82,7 +82,7 @@ impl Line {
         for span in self.0 {
             let Clamped { text, omitted } = clamp(&span.text, left);
             left -= width(&text);
-            spans.push(Span { text, ..span });
+            spans.push(StyledSpan { text, ..span });
             if omitted > 0 {
                 break;
             }

@@ -1,12 +1,12 @@
 //! How a run ended, in words and numbers: its state, the footer, the line about missing output.
 
-use super::{Line, Tone};
+use super::{StyledLine, Tone};
 use bashd::Reply;
 use std::time::Duration;
 
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum State {
+pub(crate) enum RunState {
     /// Its arguments have not all come.
     Arriving,
     /// Nothing runs yet.
@@ -29,7 +29,7 @@ pub(crate) enum State {
     Error,
 }
 
-impl State {
+impl RunState {
     /// The state given by a reply.
     pub(crate) fn of(reply: &Reply) -> Self {
         if reply.denied.is_some() {
@@ -90,9 +90,9 @@ impl State {
 
 /// What a finished run shows besides its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct RunSummary {
     /// How it ended.
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     /// From request to reply.
     pub(crate) wall: Duration,
     /// The limit in force.
@@ -109,11 +109,11 @@ pub(crate) struct Outcome {
     pub(crate) remark: Option<String>,
 }
 
-impl Outcome {
+impl RunSummary {
     /// The outcome given by a reply.
     pub(crate) fn of(reply: &Reply) -> Self {
         let number = |name: &str| reply.result.get(name).and_then(serde_json::Value::as_u64);
-        let state = State::of(reply);
+        let state = RunState::of(reply);
         let denied = reply.denied.as_ref().map(|denied| denied.message.clone());
         Self {
             state,
@@ -128,19 +128,26 @@ impl Outcome {
     }
 
     /// State, times and status in one line.
-    pub(crate) fn line(&self) -> Line {
+    pub(crate) fn line(&self) -> StyledLine {
         let state = format!("{} {}", self.state.sign(), self.state.word());
-        Line::new(self.state.tone(), state).and(Tone::Faint, format!(" {}", self.footer()))
+        StyledLine::new(self.state.tone(), state).and(Tone::Faint, format!(" {}", self.footer()))
     }
 
     /// The lines below the output.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(super) fn lines(&self) -> Vec<StyledLine> {
         let mut lines = vec![self.line()];
         if let Some(remark) = &self.remark {
             let remark = super::plain(remark);
-            lines.extend(remark.split('\n').map(|line| Line::new(Tone::Bad, line)));
+            lines.extend(
+                remark
+                    .split('\n')
+                    .map(|line| StyledLine::new(Tone::Bad, line)),
+            );
         }
-        lines.extend(self.truncation().map(|text| Line::new(Tone::Warning, text)));
+        lines.extend(
+            self.truncation()
+                .map(|text| StyledLine::new(Tone::Warning, text)),
+        );
         lines
     }
 

@@ -12,7 +12,7 @@ use std::str::Chars;
 /// Reads the call's command, directory and variables out of the beginning of a JSON object.
 pub(super) fn recover(profile: &Profile, json: &str) -> CallText {
     let mut call = CallText::default();
-    let mut reader = Reader(json.chars().peekable());
+    let mut reader = PartialReader(json.chars().peekable());
     let _ = reader.members(|reader, name| {
         let parameter = profile
             .parameters
@@ -31,9 +31,9 @@ pub(super) fn recover(profile: &Profile, json: &str) -> CallText {
 }
 
 /// Continues as long as there is something; `None` is the end, wherever it is.
-struct Reader<'text>(Peekable<Chars<'text>>);
+struct PartialReader<'text>(Peekable<Chars<'text>>);
 
-impl Reader<'_> {
+impl PartialReader<'_> {
     fn next_solid(&mut self) -> Option<char> {
         while self.0.next_if(char::is_ascii_whitespace).is_some() {}
         self.0.peek().copied()

@@ -2,10 +2,10 @@
 
 use super::call::CallText;
 use super::live::spinner;
-use super::outcome::{Outcome, State};
+use super::outcome::{RunState, RunSummary};
 use super::store::{LineStore, omitted};
 use super::visible::{Clamped, clamp, plain, wrap};
-use super::{Line, Tone};
+use super::{StyledLine, Tone};
 use bashd::Event;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) enum Preview {
 
 /// Whether all of the output is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expansion {
+pub(crate) enum OutputExpansion {
     /// The preview.
     Collapsed,
     /// Everything there is.
@@ -36,13 +36,13 @@ pub(crate) enum Expansion {
 
 /// The time and size for which lines are made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct ViewContext {
     /// The available columns.
     pub(crate) columns: usize,
     /// How long the command has been running.
     pub(crate) elapsed: Duration,
     /// How much is shown.
-    pub(crate) expansion: Expansion,
+    pub(crate) expansion: OutputExpansion,
 }
 
 /// A run, as far as it is known.
@@ -50,11 +50,11 @@ pub(crate) struct RunView {
     preview: Preview,
     call: CallText,
     home: Option<PathBuf>,
-    state: State,
+    state: RunState,
     live: LineStore,
     /// The reply's output, once there is one.
     output: Option<String>,
-    outcome: Option<Outcome>,
+    outcome: Option<RunSummary>,
 }
 
 impl RunView {
@@ -64,7 +64,7 @@ impl RunView {
             preview,
             home,
             call: CallText::default(),
-            state: State::Arriving,
+            state: RunState::Arriving,
             live: LineStore::keeping(MOST_LIVE_LINES),
             output: None,
             outcome: None,
@@ -79,20 +79,20 @@ impl RunView {
     /// The whole call.
     pub(crate) fn called(&mut self, call: CallText) {
         self.call = call;
-        self.state = State::Waiting;
+        self.state = RunState::Waiting;
     }
 
     /// Something happened.
     pub(crate) fn event(&mut self, event: &Event) {
         match event {
-            Event::Started { .. } | Event::Terminal { .. } => self.state = State::Running,
+            Event::Started { .. } | Event::Terminal { .. } => self.state = RunState::Running,
             Event::Output { text, .. } => self.live.push(text),
-            Event::Snapshot(snapshot) => {
+            Event::Excerpt(snapshot) => {
                 self.live = LineStore::keeping(MOST_LIVE_LINES);
                 self.live.push(&snapshot.text);
             }
             Event::Finished(reply) => {
-                let outcome = Outcome::of(reply);
+                let outcome = RunSummary::of(reply);
                 self.output = Some(plain(&reply.output));
                 self.finished(outcome);
             }
@@ -102,13 +102,13 @@ impl RunView {
     }
 
     /// It is over, as known from elsewhere: a job's end, for example.
-    pub(crate) fn finished(&mut self, outcome: Outcome) {
+    pub(crate) fn finished(&mut self, outcome: RunSummary) {
         self.state = outcome.state;
         self.outcome = Some(outcome);
     }
 
     /// Its state.
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> RunState {
         self.state
     }
 
@@ -118,7 +118,7 @@ impl RunView {
     }
 
     /// The run as lines that fit the available columns.
-    pub(crate) fn lines(&self, look: Look) -> Vec<Line> {
+    pub(crate) fn lines(&self, look: ViewContext) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         for line in self.call.lines(self.home.as_deref()) {
             lines.extend(rows_of(&line, look.columns));
@@ -126,12 +126,12 @@ impl RunView {
         lines.extend(self.output_lines(look));
         match &self.outcome {
             Some(outcome) => lines.extend(outcome.lines()),
-            None if self.state == State::Running => {
-                lines.push(Line::new(Tone::Active, spinner(look.elapsed)));
+            None if self.state == RunState::Running => {
+                lines.push(StyledLine::new(Tone::Active, spinner(look.elapsed)));
             }
             None => {
                 let state = format!("{} {}", self.state.sign(), self.state.word());
-                lines.push(Line::new(self.state.tone(), state));
+                lines.push(StyledLine::new(self.state.tone(), state));
             }
         }
         lines
@@ -140,7 +140,7 @@ impl RunView {
             .collect()
     }
 
-    fn output_lines(&self, look: Look) -> Vec<Line> {
+    fn output_lines(&self, look: ViewContext) -> Vec<StyledLine> {
         let (logical, dropped): (Vec<String>, _) = match &self.output {
             Some(output) if output.is_empty() => (Vec::new(), 0),
             Some(output) => (output.split('\n').map(str::to_owned).collect(), 0),
@@ -151,8 +151,8 @@ impl RunView {
             rows.flatten().collect()
         };
         let (rows, notice) = match (look.expansion, self.preview) {
-            (Expansion::Expanded, _) => (shown(&logical), None),
-            (Expansion::Collapsed, Preview::ToolCall) => {
+            (OutputExpansion::Expanded, _) => (shown(&logical), None),
+            (OutputExpansion::Collapsed, Preview::ToolCall) => {
                 let rows = shown(&logical);
                 let (total, earlier) = (rows.len() + dropped, rows.len().saturating_sub(10));
                 let notice = (earlier + dropped > 0).then(|| {
@@ -164,15 +164,17 @@ impl RunView {
                 });
                 (rows.get(earlier..).unwrap_or_default().to_vec(), notice)
             }
-            (Expansion::Collapsed, Preview::OwnCommand) => {
+            (OutputExpansion::Collapsed, Preview::OwnCommand) => {
                 let earlier = logical.len().saturating_sub(20);
                 let more = earlier + dropped;
                 let notice = (more > 0).then(|| format!("… {more} more lines (ctrl+o to expand)"));
                 (shown(logical.get(earlier..).unwrap_or_default()), notice)
             }
         };
-        let notice = notice.map(|text| Line::new(Tone::Faint, text));
-        let rows = rows.into_iter().map(|row| Line::new(Tone::Plain, row));
+        let notice = notice.map(|text| StyledLine::new(Tone::Faint, text));
+        let rows = rows
+            .into_iter()
+            .map(|row| StyledLine::new(Tone::Plain, row));
         notice.into_iter().chain(rows).collect()
     }
 }
@@ -189,7 +191,7 @@ fn clamped(line: &str) -> String {
 }
 
 /// Breaks a line into rows; the first row keeps its pieces, the others have the tone of the last.
-fn rows_of(line: &Line, columns: usize) -> Vec<Line> {
+fn rows_of(line: &StyledLine, columns: usize) -> Vec<StyledLine> {
     let first = line.clone().cut(columns);
     let whole = line.text();
     let tone = line.0.last().map_or(Tone::Plain, |span| span.tone);
@@ -201,7 +203,7 @@ fn rows_of(line: &Line, columns: usize) -> Vec<Line> {
         rows.extend(
             wrap(rest, columns)
                 .into_iter()
-                .map(|row| Line::new(tone, row)),
+                .map(|row| StyledLine::new(tone, row)),
         );
     }
     rows

@@ -10,14 +10,14 @@ const MOST_BYTES: usize = 32 * 1024;
 /// Takes pieces of output and keeps its last lines. Escape sequences may be split anywhere.
 pub(super) struct LineStore {
     escapes: vte::Parser,
-    lines: Lines,
+    lines: StoredLines,
 }
 
 #[derive(Default)]
-struct Lines {
+struct StoredLines {
     most: usize,
-    finished: VecDeque<Stored>,
-    current: Stored,
+    finished: VecDeque<StoredLine>,
+    current: StoredLine,
     /// Whether the cursor went back to the line's start: what is written next replaces the line.
     is_rewritten: bool,
     /// Lines that are no longer held.
@@ -26,7 +26,7 @@ struct Lines {
 
 /// A line, and how many of its columns are not held.
 #[derive(Default, Clone)]
-struct Stored {
+struct StoredLine {
     text: String,
     beyond: usize,
 }
@@ -34,9 +34,9 @@ struct Stored {
 impl LineStore {
     /// A store of at most this many finished lines.
     pub(super) fn keeping(most: usize) -> Self {
-        let lines = Lines {
+        let lines = StoredLines {
             most,
-            ..Lines::default()
+            ..StoredLines::default()
         };
         Self {
             escapes: vte::Parser::new(),
@@ -72,10 +72,10 @@ pub(super) fn omitted(columns: usize) -> String {
     format!("… [{columns} visible columns omitted]")
 }
 
-impl Lines {
+impl StoredLines {
     fn begin_anew_if_rewritten(&mut self) {
         if std::mem::take(&mut self.is_rewritten) {
-            self.current = Stored::default();
+            self.current = StoredLine::default();
         }
     }
 
@@ -98,7 +98,7 @@ impl Lines {
     }
 }
 
-impl vte::Perform for Lines {
+impl vte::Perform for StoredLines {
     fn print(&mut self, character: char) {
         if is_printable(character) {
             self.put(character);
@@ -124,7 +124,7 @@ impl vte::Perform for Lines {
         // Progress bars clear the line before they write it again.
         let what = parameters.iter().next().and_then(|part| part.first());
         if action == 'K' && (what == Some(&2) || self.is_rewritten) {
-            self.current = Stored::default();
+            self.current = StoredLine::default();
         }
     }
 }

@@ -33,8 +33,8 @@ fn numbered(count: usize) -> String {
     lines.concat()
 }
 
-fn outcome(state: State) -> Outcome {
-    Outcome {
+fn outcome(state: RunState) -> RunSummary {
+    RunSummary {
         state,
         wall: Duration::from_millis(1234),
         timeout: Some(Duration::from_mins(2)),
@@ -47,11 +47,11 @@ fn outcome(state: State) -> Outcome {
 }
 
 /// The view at four widths: each line with the initials of its tones, and within its columns.
-fn page(view: &RunView, expansion: Expansion) -> String {
+fn page(view: &RunView, expansion: OutputExpansion) -> String {
     let mut page = String::new();
     for columns in WIDTHS {
         let _ = writeln!(page, "{columns} columns");
-        let look = Look {
+        let look = ViewContext {
             columns,
             elapsed: Duration::from_millis(65_400),
             expansion,
@@ -82,7 +82,7 @@ fn a_running_call_is_shown_at_four_widths() {
         .cwd("/home/kim/project")
         .env("GREETING", "say \"hi\" to $USER\n");
     let view = running(Preview::ToolCall, &request, &[WORLD]);
-    insta::assert_snapshot!(page(&view, Expansion::Collapsed));
+    insta::assert_snapshot!(page(&view, OutputExpansion::Collapsed));
 }
 
 #[test]
@@ -90,27 +90,27 @@ fn a_finished_call_is_shown_at_four_widths() {
     let lines = numbered(30);
     let request = Request::new("make test");
     let mut view = running(Preview::ToolCall, &request, &[&lines, WORLD]);
-    view.finished(Outcome {
+    view.finished(RunSummary {
         requested_timeout: Some(Duration::from_secs(5000)),
         exit: Some(2),
         omitted_bytes: 4711,
         artifact: Some("artifact://3".to_owned()),
-        ..outcome(State::Failed)
+        ..outcome(RunState::Failed)
     });
-    insta::assert_snapshot!(page(&view, Expansion::Collapsed));
+    insta::assert_snapshot!(page(&view, OutputExpansion::Collapsed));
 }
 
 #[test]
 fn an_expanded_view_shows_everything() {
     let lines = numbered(30);
     let mut view = running(Preview::ToolCall, &Request::new("seq"), &[&lines]);
-    view.finished(outcome(State::Done));
-    let look = Look {
+    view.finished(outcome(RunState::Done));
+    let look = ViewContext {
         columns: 80,
         elapsed: Duration::ZERO,
-        expansion: Expansion::Expanded,
+        expansion: OutputExpansion::Expanded,
     };
-    let text: Vec<_> = view.lines(look).iter().map(Line::text).collect();
+    let text: Vec<_> = view.lines(look).iter().map(StyledLine::text).collect();
     assert_eq!(text.first().unwrap(), "$ seq");
     assert_eq!(text.get(1).unwrap(), "line 1");
     assert_eq!(text.get(30).unwrap(), "line 30");
@@ -123,25 +123,25 @@ fn an_expanded_view_shows_everything() {
 #[test]
 fn every_state_has_its_own_word() {
     let states = [
-        State::Done,
-        State::Failed,
-        State::TimedOut,
-        State::Cancelled,
-        State::Denied,
-        State::Background,
-        State::Error,
+        RunState::Done,
+        RunState::Failed,
+        RunState::TimedOut,
+        RunState::Cancelled,
+        RunState::Denied,
+        RunState::Background,
+        RunState::Error,
     ];
     let mut shown = String::new();
     for state in states {
         let mut view = running(Preview::OwnCommand, &Request::new("x"), &["out\n"]);
-        view.finished(Outcome {
-            remark: (state == State::Denied).then(|| "no \u{1b}[31mforce\nsecond".to_owned()),
+        view.finished(RunSummary {
+            remark: (state == RunState::Denied).then(|| "no \u{1b}[31mforce\nsecond".to_owned()),
             ..outcome(state)
         });
-        let look = Look {
+        let look = ViewContext {
             columns: 60,
             elapsed: Duration::ZERO,
-            expansion: Expansion::Collapsed,
+            expansion: OutputExpansion::Collapsed,
         };
         for line in view.lines(look).iter().skip(2) {
             let tone = line.0.first().map(|span| span.tone).unwrap();
@@ -164,23 +164,23 @@ fn every_state_has_its_own_word() {
 #[test]
 fn a_call_shows_ten_rows_and_an_own_command_twenty_lines() {
     let lines = numbered(25).replace('\n', " xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
-    let look = |expansion| Look {
+    let look = |expansion| ViewContext {
         columns: 20,
         elapsed: Duration::ZERO,
         expansion,
     };
     let call = running(Preview::ToolCall, &Request::new("c"), &[&lines]);
     let text: Vec<_> = call
-        .lines(look(Expansion::Collapsed))
+        .lines(look(OutputExpansion::Collapsed))
         .iter()
-        .map(Line::text)
+        .map(StyledLine::text)
         .collect();
     assert_eq!(text.len(), 1 + 1 + 10 + 1, "{text:?}");
     let own = running(Preview::OwnCommand, &Request::new("c"), &[&lines]);
     let text: Vec<_> = own
-        .lines(look(Expansion::Collapsed))
+        .lines(look(OutputExpansion::Collapsed))
         .iter()
-        .map(Line::text)
+        .map(StyledLine::text)
         .collect();
     assert_eq!(text.len(), 1 + 1 + 40 + 1, "{text:?}");
     assert_eq!(text.get(1).unwrap(), "… 5 more lines (ctrl");
@@ -199,10 +199,10 @@ fn lines_are_clamped_at_4000_columns_and_the_rest_is_counted() {
         ("x".repeat(100_000), 96_000),
     ] {
         let view = running(Preview::ToolCall, &Request::new("c"), &[&line, "\n"]);
-        let look = Look {
+        let look = ViewContext {
             columns: 8000,
             elapsed: Duration::ZERO,
-            expansion: Expansion::Expanded,
+            expansion: OutputExpansion::Expanded,
         };
         let lines = view.lines(look);
         let text = lines.get(1).unwrap().text();
@@ -286,12 +286,17 @@ fn an_arriving_call_is_shown_before_its_command_is_known() {
         &profile,
         r#"{"env":{"A":"1"},"comm"#,
     ));
-    let look = Look {
+    let look = ViewContext {
         columns: 80,
         elapsed: Duration::ZERO,
-        expansion: Expansion::Collapsed,
+        expansion: OutputExpansion::Collapsed,
     };
-    let text = |view: &RunView| view.lines(look).iter().map(Line::text).collect::<Vec<_>>();
+    let text = |view: &RunView| {
+        view.lines(look)
+            .iter()
+            .map(StyledLine::text)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(text(&view), ["$ A=\"1\" …", "• arriving"]);
     view.arriving(CallText::from_partial_json(
         &profile,
@@ -302,7 +307,7 @@ fn an_arriving_call_is_shown_before_its_command_is_known() {
 
 #[test]
 fn the_status_line_has_a_spinner_a_time_and_the_last_line() {
-    let mut status = Status::default();
+    let mut status = StatusLine::default();
     assert_eq!(
         status.line(Duration::from_millis(50), 80).text(),
         "⠋ running 0.0s"

@@ -1,7 +1,7 @@
 //! What we send to a client: responses, events, and the older document's form of a reply.
 
 use super::message::Misunderstood;
-use bashd::jobs::{Job, Progress};
+use bashd::jobs::{Job, JobProgress};
 use bashd::{Event, Reply, Stream};
 use serde_json::{Map, Value, json};
 
@@ -93,7 +93,7 @@ pub(super) fn jobs_ended(ended: &[Job], text: &str) -> Value {
 }
 
 /// The progress of one of the client's jobs.
-pub(super) fn job_progress(progress: &Progress) -> Value {
+pub(super) fn job_progress(progress: &JobProgress) -> Value {
     let mut message = begin(None, "job_progress");
     let job = &progress.job;
     message.insert("job".into(), serde_json::to_value(job).unwrap_or_default());

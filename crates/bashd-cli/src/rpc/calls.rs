@@ -21,7 +21,7 @@ const MOST_WAITING_BYTES: usize = 32 * 1024 * 1024;
 
 /// The form of the response, and who may end the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CallKind {
     /// The older document's; `abort_bash` ends it.
     Bash,
     /// The full reply.
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Job,
 }
 
-impl Kind {
+impl CallKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -43,7 +43,7 @@ impl Kind {
 /// What is known of a call before it runs.
 pub(super) struct NewCall {
     pub(super) id: Option<Value>,
-    pub(super) kind: Kind,
+    pub(super) kind: CallKind,
     pub(super) call: Call,
     pub(super) events: Events,
     /// Bytes of its line.
@@ -51,27 +51,27 @@ pub(super) struct NewCall {
 }
 
 /// A client's calls.
-pub(super) struct Calls {
+pub(super) struct ClientCalls {
     engine: Engine,
     outbox: Outbox,
     turns: Arc<Semaphore>,
-    running: JoinSet<Ended>,
-    under_way: HashMap<u64, UnderWay>,
+    running: JoinSet<EndedCall>,
+    under_way: HashMap<u64, RunningCall>,
     next: u64,
     bytes: usize,
 }
 
-struct UnderWay {
+struct RunningCall {
     id: Option<Value>,
-    kind: Kind,
+    kind: CallKind,
     cancel: CancellationToken,
     bytes: usize,
 }
 
 /// The number of a call that is over.
-struct Ended(u64);
+struct EndedCall(u64);
 
-impl Calls {
+impl ClientCalls {
     pub(super) fn new(engine: Engine, outbox: Outbox, turns: Arc<Semaphore>) -> Self {
         Self {
             engine,
@@ -102,7 +102,7 @@ impl Calls {
         self.bytes += new.bytes;
         self.under_way.insert(
             number,
-            UnderWay {
+            RunningCall {
                 id: new.id.clone(),
                 kind: new.kind,
                 cancel: cancel.clone(),
@@ -119,7 +119,7 @@ impl Calls {
                 () = cancel.cancelled() => None,
             };
             carry_out(&engine, &outbox, new, cancel, turn).await;
-            Ended(number)
+            EndedCall(number)
         });
         Ok(())
     }
@@ -144,8 +144,8 @@ impl Calls {
         }
     }
 
-    fn forget(&mut self, ended: Option<Ended>) {
-        let call = ended.and_then(|Ended(number)| self.under_way.remove(&number));
+    fn forget(&mut self, ended: Option<EndedCall>) {
+        let call = ended.and_then(|EndedCall(number)| self.under_way.remove(&number));
         self.bytes -= call.map_or(0, |call| call.bytes);
     }
 
@@ -157,7 +157,7 @@ impl Calls {
     }
 
     /// Ends all calls of a kind.
-    pub(super) fn cancel_each(&self, kind: Kind) {
+    pub(super) fn cancel_each(&self, kind: CallKind) {
         let of_kind = self.under_way.values().filter(|call| call.kind == kind);
         of_kind.for_each(|call| call.cancel.cancel());
     }
@@ -171,10 +171,10 @@ impl Calls {
 }
 
 /// Waits for the right to run a command; calls that only manage jobs need none.
-async fn turn_of(kind: Kind, turns: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+async fn turn_of(kind: CallKind, turns: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     match kind {
-        Kind::Bash | Kind::Call => turns.acquire_owned().await.ok(),
-        Kind::Job => None,
+        CallKind::Bash | CallKind::Call => turns.acquire_owned().await.ok(),
+        CallKind::Job => None,
     }
 }
 
@@ -194,13 +194,15 @@ async fn carry_out(
     } = new;
     let call = call.cancel_by(cancel);
     let reply = match events {
-        _ if kind == Kind::Job => Some(engine.job(call).await),
+        _ if kind == CallKind::Job => Some(engine.job(call).await),
         Events::Untold => Some(engine.run(call).await),
         Events::Told => told(engine, outbox, id.as_ref(), call).await,
     };
     let response = match (kind, reply) {
-        (Kind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply),
-        (Kind::Call | Kind::Job, Some(reply)) => answer::full(id.as_ref(), kind.name(), &reply),
+        (CallKind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply),
+        (CallKind::Call | CallKind::Job, Some(reply)) => {
+            answer::full(id.as_ref(), kind.name(), &reply)
+        }
         (_, None) => answer::failure(id.as_ref(), kind.name(), "the call ended without a reply"),
     };
     outbox.send(&response).await;

@@ -4,14 +4,14 @@
 //! that pipes its requests in wants the answers. Then, or at once if nobody can read the answers any
 //! more, everything is cancelled. Whatever the client does, the connection ends.
 
-use super::Host;
+use super::RpcServer;
 use super::answer;
-use super::calls::{Calls, Kind, MOST_CALLS, NewCall};
-use super::message::{self, Events, Message, Offers, Said, ToolCall};
-use super::requests::{Requests, Waiting};
-use crate::serve::lines::{self, Line, MOST_LINE_BYTES, Outbox};
+use super::calls::{CallKind, ClientCalls, MOST_CALLS, NewCall};
+use super::message::{self, Events, Offers, RpcMessage, RpcToolCall, Said};
+use super::requests::{OpenQuestions, Requests};
+use crate::serve::lines::{self, ClientLine, MOST_LINE_BYTES, Outbox};
 use crate::serve::{RUN_AT_ONCE, asking};
-use bashd::jobs::{JobNews, News, Tell};
+use bashd::jobs::{JobNews, OwnerNews, Tell};
 use bashd::request::By;
 use bashd::{Call, CancellationToken};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -36,14 +36,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const CANCELLED_WITHIN: Duration = Duration::from_secs(4);
 
 /// Both directions of a connection.
-pub(super) struct Ends {
+pub(super) struct ConnectionEnds {
     input: OwnedFd,
     output: OwnedFd,
     /// A socket, to be shut down at the end.
     socket: Option<UnixStream>,
 }
 
-impl Ends {
+impl ConnectionEnds {
     /// stdin and stdout.
     pub(super) fn stdio() -> io::Result<Self> {
         let (input, output) = lines::stdio()?;
@@ -74,7 +74,7 @@ impl Ends {
     }
 }
 
-impl Drop for Ends {
+impl Drop for ConnectionEnds {
     fn drop(&mut self) {
         if let Some(socket) = &self.socket {
             // The thread that reads it would wait forever.
@@ -100,7 +100,7 @@ async fn when(is_so: impl Fn() -> bool) {
 }
 
 /// The next news of jobs; waits forever if the client does not want any.
-async fn next_news(news: &mut Option<News>) -> JobNews {
+async fn next_news(news: &mut Option<OwnerNews>) -> JobNews {
     match news {
         Some(news) => news.next().await,
         None => std::future::pending().await,
@@ -108,15 +108,15 @@ async fn next_news(news: &mut Option<News>) -> JobNews {
 }
 
 /// Serves one client to its end.
-pub(super) async fn serve(host: Host, ends: Ends, stop: CancellationToken) {
+pub(super) async fn serve(host: RpcServer, ends: ConnectionEnds, stop: CancellationToken) {
     let (Ok(input), Ok(output)) = (ends.input.try_clone(), ends.output.try_clone()) else {
         return;
     };
     let mut lines = lines::read(File::from(input));
     let (outbox, flushed) = lines::write(File::from(output));
     let engine = host.server.engine.clone();
-    let mut connection = Connection {
-        calls: Calls::new(engine, outbox.clone(), Arc::clone(&host.turns)),
+    let mut connection = RpcConnection {
+        calls: ClientCalls::new(engine, outbox.clone(), Arc::clone(&host.turns)),
         offers: Offers::default(),
         waiting: Arc::default(),
         news: None,
@@ -135,22 +135,22 @@ pub(super) async fn serve(host: Host, ends: Ends, stop: CancellationToken) {
     }
 }
 
-struct Connection {
-    host: Host,
+struct RpcConnection {
+    host: RpcServer,
     outbox: Outbox,
-    calls: Calls,
+    calls: ClientCalls,
     offers: Offers,
-    waiting: Arc<Waiting>,
+    waiting: Arc<OpenQuestions>,
     /// The news of the client's jobs, if it wants any.
-    news: Option<News>,
+    news: Option<OwnerNews>,
 }
 
-impl Connection {
+impl RpcConnection {
     /// Reads the client's messages until it closes its end, or until we must stop.
     async fn until_closed(
         &mut self,
-        lines: &mut mpsc::Receiver<Line>,
-        ends: &Ends,
+        lines: &mut mpsc::Receiver<ClientLine>,
+        ends: &ConnectionEnds,
         stop: &CancellationToken,
     ) {
         let broken = self.outbox.broken.clone();
@@ -210,7 +210,7 @@ impl Connection {
     }
 
     /// Lets calls end by themselves for a while, then ends them; each is answered.
-    async fn come_to_an_end(&mut self, ends: &Ends, stop: &CancellationToken) {
+    async fn come_to_an_end(&mut self, ends: &ConnectionEnds, stop: &CancellationToken) {
         self.waiting.close();
         let (broken, linger) = (self.outbox.broken.clone(), self.host.linger);
         tokio::select! {
@@ -230,14 +230,14 @@ impl Connection {
         }
     }
 
-    async fn hear(&mut self, line: Line) {
+    async fn hear(&mut self, line: ClientLine) {
         let answer = match line {
-            Line::TooLong => {
+            ClientLine::TooLong => {
                 let most = MOST_LINE_BYTES / (1024 * 1024);
                 let error = format!("Failed to parse command: a line may have at most {most} MiB");
                 Some(answer::failure(None, "parse", &error))
             }
-            Line::Text(text) => match message::read(&text) {
+            ClientLine::Text(text) => match message::read(&text) {
                 Ok(message) => self.act(message, text.len()),
                 Err(why) => Some(answer::misunderstood(&why)),
             },
@@ -248,8 +248,8 @@ impl Connection {
     }
 
     /// Carries out a request; calls are answered when they end.
-    fn act(&mut self, message: Message, bytes: usize) -> Option<Value> {
-        let Message { id, said } = message;
+    fn act(&mut self, message: RpcMessage, bytes: usize) -> Option<Value> {
+        let RpcMessage { id, said } = message;
         let of = id.as_ref();
         let new = |kind, call, events| NewCall {
             id: id.clone(),
@@ -266,20 +266,20 @@ impl Connection {
             }
             Said::Bash { command, events } => {
                 let call = self.bash(command, of);
-                ("bash", self.start(new(Kind::Bash, call, events)))
+                ("bash", self.start(new(CallKind::Bash, call, events)))
             }
             Said::Call(tool_call) => {
                 let events = tool_call.events;
                 let call = self.tool_call(tool_call, of);
-                let started = call.and_then(|call| self.start(new(Kind::Call, call, events)));
+                let started = call.and_then(|call| self.start(new(CallKind::Call, call, events)));
                 ("call", started)
             }
             Said::Job { arguments, profile } => {
                 let call = self.plain_call(&arguments, profile);
-                ("job", self.start(new(Kind::Job, call, Events::Untold)))
+                ("job", self.start(new(CallKind::Job, call, Events::Untold)))
             }
             Said::AbortBash => {
-                self.calls.cancel_each(Kind::Bash);
+                self.calls.cancel_each(CallKind::Bash);
                 ("abort_bash", Ok(Some(Value::Null)))
             }
             Said::Cancel { target } => ("cancel", self.cancel(&target)),
@@ -299,7 +299,7 @@ impl Connection {
         }
     }
 
-    fn news_of_jobs(&self) -> Option<News> {
+    fn news_of_jobs(&self) -> Option<OwnerNews> {
         let server = &self.host.server;
         let tell = match self.offers {
             Offers { progress: true, .. } => Tell::EndsAndProgress,
@@ -335,7 +335,7 @@ impl Connection {
         }
     }
 
-    fn tool_call(&self, said: ToolCall, id: Option<&Value>) -> Result<Call, String> {
+    fn tool_call(&self, said: RpcToolCall, id: Option<&Value>) -> Result<Call, String> {
         let call = self.asking(self.plain_call(&said.arguments, said.profile), id);
         match (said.terminal, self.offers.terminal) {
             (Some(true), false) => {

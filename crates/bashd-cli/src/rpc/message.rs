@@ -12,7 +12,7 @@ pub(super) enum Said {
     /// Ends every `bash` of this client.
     AbortBash,
     /// Makes a full tool call.
-    Call(ToolCall),
+    Call(RpcToolCall),
     /// Calls the profile's job tool.
     Job {
         arguments: Value,
@@ -45,7 +45,7 @@ pub(super) struct Offers {
 
 /// A full tool call.
 #[derive(Debug, PartialEq)]
-pub(super) struct ToolCall {
+pub(super) struct RpcToolCall {
     /// The model's arguments, in the profile's spelling.
     pub(super) arguments: Value,
     pub(super) profile: Option<String>,
@@ -63,7 +63,7 @@ pub(super) enum Events {
 
 /// A message with the id that its answer carries.
 #[derive(Debug, PartialEq)]
-pub(super) struct Message {
+pub(super) struct RpcMessage {
     pub(super) id: Option<Value>,
     pub(super) said: Said,
 }
@@ -78,7 +78,7 @@ pub(super) struct Misunderstood {
 }
 
 /// Reads one line.
-pub(super) fn read(line: &[u8]) -> Result<Message, Misunderstood> {
+pub(super) fn read(line: &[u8]) -> Result<RpcMessage, Misunderstood> {
     let unreadable = |reason: String| Misunderstood {
         id: None,
         command: "parse".into(),
@@ -100,8 +100,8 @@ pub(super) fn read(line: &[u8]) -> Result<Message, Misunderstood> {
             ..unreadable("`type` must be a string".into())
         });
     };
-    match said(&command, id.as_ref(), Fields(fields)) {
-        Ok(said) => Ok(Message { id, said }),
+    match said(&command, id.as_ref(), MessageFields(fields)) {
+        Ok(said) => Ok(RpcMessage { id, said }),
         Err(reason) => Err(Misunderstood {
             id,
             command,
@@ -110,10 +110,10 @@ pub(super) fn read(line: &[u8]) -> Result<Message, Misunderstood> {
     }
 }
 
-fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, String> {
+fn said(command: &str, id: Option<&Value>, mut fields: MessageFields) -> Result<Said, String> {
     let said = match command {
         "hello" => {
-            let mut offers = Fields(fields.object("capabilities")?.unwrap_or_default());
+            let mut offers = MessageFields(fields.object("capabilities")?.unwrap_or_default());
             Said::Hello(Offers {
                 terminal: offers.switch("terminal")?.unwrap_or(false),
                 approve: offers.switch("approve")?.unwrap_or(false),
@@ -130,7 +130,7 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
             }
         }
         "abort_bash" => Said::AbortBash,
-        "call" => Said::Call(ToolCall {
+        "call" => Said::Call(RpcToolCall {
             arguments: fields.any("arguments").ok_or("`arguments` are missing")?,
             profile: fields.text("profile")?,
             events: fields.events()?,
@@ -160,9 +160,9 @@ fn said(command: &str, id: Option<&Value>, mut fields: Fields) -> Result<Said, S
 }
 
 /// The fields of a message that nobody has read yet.
-struct Fields(Map<String, Value>);
+struct MessageFields(Map<String, Value>);
 
-impl Fields {
+impl MessageFields {
     fn any(&mut self, name: &str) -> Option<Value> {
         self.0.remove(name).filter(|value| !value.is_null())
     }

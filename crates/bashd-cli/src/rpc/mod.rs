@@ -18,20 +18,20 @@ mod socket;
 
 use crate::args::Rpc;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
-use crate::serve::{self, Server};
-use crate::settings::Settings;
+use crate::serve::{self, ServerBase};
+use crate::settings::ConfigInForce;
 use bashd::profile::library::Library;
-use connection::Ends;
+use connection::ConnectionEnds;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// What every connection of a server shares.
 #[derive(Clone)]
-pub(crate) struct Host {
-    server: Server,
+pub(crate) struct RpcServer {
+    server: ServerBase,
     /// For tool definitions of other profiles than the server's own.
     profiles: Arc<Library>,
     /// Limits how many commands run at once.
@@ -43,13 +43,13 @@ pub(crate) struct Host {
 /// Serves until stdin closes or a signal arrives; on a socket, until a signal arrives.
 pub(crate) fn rpc(
     arguments: &Rpc,
-    settings: Settings,
+    settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let profiles = Library::new(settings.config.profiles_dir.clone());
-    let mut server = Server::start(&arguments.serving, settings)?;
+    let mut server = ServerBase::start(&arguments.serving, settings)?;
     server.set_front_end("rpc");
-    let host = Host {
+    let host = RpcServer {
         profiles: Arc::new(profiles),
         turns: Arc::new(Semaphore::new(serve::RUN_AT_ONCE)),
         server,
@@ -65,7 +65,8 @@ pub(crate) fn rpc(
             "requests, one JSON object per line,",
             "docs/rpc.md",
         );
-        let ends = Ends::stdio().map_err(|error| Failure::of(Kind::System, error.into()))?;
+        let ends = ConnectionEnds::stdio()
+            .map_err(|error| Failure::of(FailureKind::System, error.into()))?;
         serve::until_done(&engine, |stop| async move {
             connection::serve(host, ends, stop).await;
             Ok(())

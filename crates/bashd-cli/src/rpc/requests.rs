@@ -2,7 +2,7 @@
 
 use crate::serve::asking::CanBeAsked;
 use crate::serve::lines::Outbox;
-use bashd::approval::{Answer, Approval};
+use bashd::approval::{Approval, ApprovalAnswer};
 use bashd::{ClientAnswer, ClientTerminal, NewTerminal, TerminalExit, TerminalOutput};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -17,17 +17,17 @@ const ID_PREFIX: &str = "bashd-";
 
 /// Requests to the client that wait for its answer.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<State>);
+pub(super) struct OpenQuestions(Mutex<RequestTable>);
 
 #[derive(Default)]
-struct State {
+struct RequestTable {
     last: u64,
     answers: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
     is_closed: bool,
 }
 
-impl Waiting {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl OpenQuestions {
+    fn state(&self) -> MutexGuard<'_, RequestTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,15 +71,15 @@ impl Waiting {
 /// What a client is asked on behalf of one call.
 pub(super) struct Requests {
     pub(super) outbox: Outbox,
-    pub(super) waiting: Arc<Waiting>,
+    pub(super) waiting: Arc<OpenQuestions>,
     /// The id of the call.
     pub(super) call: Option<Value>,
 }
 
 /// Withdraws a question that nobody waits for any more.
-struct Question<'a>(&'a Waiting, u64);
+struct OpenQuestion<'a>(&'a OpenQuestions, u64);
 
-impl Drop for Question<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         self.0.state().answers.remove(&self.1);
     }
@@ -94,7 +94,7 @@ impl Requests {
         Box::pin(async move {
             let gone = || "the client is gone".to_owned();
             let (number, answer) = self.waiting.begin().ok_or_else(gone)?;
-            let _question = Question(&self.waiting, number);
+            let _question = OpenQuestion(&self.waiting, number);
             let request = json!({
                 "id": format!("{ID_PREFIX}{number}"),
                 "type": "request",
@@ -123,20 +123,20 @@ struct Created {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Exited {
+struct ExitAnswer {
     exit_code: Option<i32>,
     signal: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct OutputAnswer {
     output: String,
-    exit_status: Option<Exited>,
+    exit_status: Option<ExitAnswer>,
 }
 
-impl From<Exited> for TerminalExit {
-    fn from(exited: Exited) -> Self {
+impl From<ExitAnswer> for TerminalExit {
+    fn from(exited: ExitAnswer) -> Self {
         Self {
             code: exited.exit_code,
             signal: exited.signal,
@@ -145,7 +145,10 @@ impl From<Exited> for TerminalExit {
 }
 
 impl CanBeAsked for Requests {
-    fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+    fn ask(
+        self: Arc<Self>,
+        approval: Approval,
+    ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
         let params = json!({
             "command": approval.command,
             "rule": approval.objection.rule,
@@ -153,8 +156,8 @@ impl CanBeAsked for Requests {
         });
         Box::pin(async move {
             match self.request::<Approved>("approve", params).await {
-                Ok(Approved { approved: true }) => Answer::Approved,
-                Ok(Approved { approved: false }) | Err(_) => Answer::Refused,
+                Ok(Approved { approved: true }) => ApprovalAnswer::Approved,
+                Ok(Approved { approved: false }) | Err(_) => ApprovalAnswer::Refused,
             }
         })
     }
@@ -175,7 +178,7 @@ impl ClientTerminal for Requests {
     }
 
     fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput> {
-        let shown = self.request::<Shown>("terminal/output", json!({ "terminalId": id }));
+        let shown = self.request::<OutputAnswer>("terminal/output", json!({ "terminalId": id }));
         Box::pin(async move {
             shown.await.map(|shown| TerminalOutput {
                 text: shown.output,
@@ -185,7 +188,8 @@ impl ClientTerminal for Requests {
     }
 
     fn wait_for_exit<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalExit> {
-        let exited = self.request::<Exited>("terminal/wait_for_exit", json!({ "terminalId": id }));
+        let exited =
+            self.request::<ExitAnswer>("terminal/wait_for_exit", json!({ "terminalId": id }));
         Box::pin(async move { exited.await.map(Into::into) })
     }
 

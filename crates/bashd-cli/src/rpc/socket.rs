@@ -3,10 +3,10 @@
 //! Only its owner can use the socket (0600) from the moment it exists; the kernel also tells each peer's
 //! user. A socket that a killed server left behind is replaced; one that somebody serves is not.
 
-use super::Host;
+use super::RpcServer;
 use super::answer;
-use super::connection::{self, Ends};
-use crate::failure::{Failure, Kind};
+use super::connection::{self, ConnectionEnds};
+use crate::failure::{Failure, FailureKind};
 use bashd::CancellationToken;
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -43,7 +43,10 @@ impl Listening {
     pub(super) fn at(path: &Path) -> Result<Self, Failure> {
         let failed = |error: io::Error| {
             let context = format!("{} can't be served", path.display());
-            Failure::of(Kind::System, anyhow::Error::new(error).context(context))
+            Failure::of(
+                FailureKind::System,
+                anyhow::Error::new(error).context(context),
+            )
         };
         let listener = match bind(path) {
             Err(Errno::ADDRINUSE) => {
@@ -89,26 +92,27 @@ fn remove_stale(path: &Path) -> Result<(), Failure> {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     if !is_socket {
         let message = format!("{shown} exists and is not a socket");
-        return Err(Failure::new(Kind::Usage, message).hint("choose another path"));
+        return Err(Failure::new(FailureKind::Usage, message).hint("choose another path"));
     }
     match net::UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(|error| Failure::of(Kind::System, error.into()))
+            fs::remove_file(path).map_err(|error| Failure::of(FailureKind::System, error.into()))
         }
         _ => {
             let message = format!("{shown} is already in use by another server");
-            Err(Failure::new(Kind::Usage, message).hint("connect to it, or choose another path"))
+            Err(Failure::new(FailureKind::Usage, message)
+                .hint("connect to it, or choose another path"))
         }
     }
 }
 
 /// Serves clients until the token is cancelled; all of them have ended when this returns.
 pub(super) async fn serve(
-    host: Host,
+    host: RpcServer,
     listening: Listening,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::of(Kind::System, error.into());
+    let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let listener = listening.listener.try_clone().map_err(failed)?;
     let listener = UnixListener::from_std(listener).map_err(failed)?;
     let mut clients = JoinSet::new();
@@ -147,8 +151,8 @@ fn admit(stream: &UnixStream, clients: usize) -> io::Result<()> {
     Err(io::Error::other(refusal))
 }
 
-fn ends(stream: UnixStream) -> io::Result<Ends> {
+fn ends(stream: UnixStream) -> io::Result<ConnectionEnds> {
     let stream = stream.into_std()?;
     stream.set_nonblocking(false)?;
-    Ends::socket(stream)
+    ConnectionEnds::socket(stream)
 }

@@ -4,8 +4,8 @@
 //! call, and it gets ready while the command line and the configuration are being read.
 
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
-use crate::run::live::{Cursor, Live};
+use crate::failure::{Failure, FailureKind};
+use crate::run::live::{CursorPosition, LiveView};
 use crate::runtime;
 use crate::signals::Signals;
 use bashd::{
@@ -19,14 +19,14 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(100);
 
 /// A call that is over.
-pub(super) struct Ended {
+pub(super) struct FinishedCall {
     pub(super) reply: Reply,
     /// What people should know beside the reply.
     pub(super) warnings: Vec<String>,
     /// The exit status for a signal to bashd itself, if one ended the call.
     pub(super) signal: Option<ExitStatus>,
     /// Where the output that a person saw left the cursor.
-    pub(super) cursor: Cursor,
+    pub(super) cursor: CursorPosition,
 }
 
 /// Who hears of the command's output while it runs.
@@ -34,7 +34,7 @@ pub(super) enum Watcher<'a> {
     /// Nobody: the output is never read as a whole.
     Nobody,
     /// Somebody at a terminal, who sees every piece of output, and how long it takes.
-    Person(Box<Live<'a>>),
+    Person(Box<LiveView<'a>>),
 }
 
 /// Forks a keeper. Without one the call still gets its reply, in the profile's form, and its
@@ -50,9 +50,9 @@ pub(super) fn run(
     config: Config,
     surroundings: Surroundings,
     watcher: Watcher<'_>,
-) -> Result<Ended, Failure> {
+) -> Result<FinishedCall, Failure> {
     let engine = Engine::new(config, surroundings, keeper)?;
-    let failed = |error: io::Error| Failure::of(Kind::System, error.into());
+    let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(one_call(&engine, call, watcher));
     // The process ends after this, so nothing needs to be cleaned up.
@@ -60,14 +60,14 @@ pub(super) fn run(
     ended.map_err(failed)
 }
 
-async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Result<Ended> {
+async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Result<FinishedCall> {
     let signals = Signals::listen()?;
     let token = CancellationToken::new();
     let call = call.cancel_by(token.clone());
     let (reply, cursor, signal) = match watcher {
         Watcher::Nobody => {
             let (reply, signal) = signals.heed(&token, engine.run(call)).await;
-            (reply, Cursor::AtLineStart, signal)
+            (reply, CursorPosition::AtLineStart, signal)
         }
         Watcher::Person(live) => {
             let shown = show(engine.stream(call), live);
@@ -76,7 +76,7 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
             (reply, cursor, signal)
         }
     };
-    Ok(Ended {
+    Ok(FinishedCall {
         cursor,
         signal: signal.filter(|_| reply.cancelled),
         warnings: engine.take_warnings(),
@@ -84,7 +84,10 @@ async fn one_call(engine: &Engine, call: Call, watcher: Watcher<'_>) -> io::Resu
     })
 }
 
-async fn show(mut running: Running, mut live: Box<Live<'_>>) -> io::Result<(Reply, Cursor)> {
+async fn show(
+    mut running: Running,
+    mut live: Box<LiveView<'_>>,
+) -> io::Result<(Reply, CursorPosition)> {
     let mut ticks = tokio::time::interval(TICK);
     loop {
         let event = tokio::select! {

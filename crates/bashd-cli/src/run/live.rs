@@ -4,7 +4,7 @@
 //! else is written. So nothing of it stays, and the output is what the command wrote.
 
 use crate::print::Printer;
-use crate::render::Status;
+use crate::render::StatusLine;
 use bashd::Stream;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const CLEAR: &str = "\r\u{1b}[K";
 
 /// Where the output left the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cursor {
+pub(super) enum CursorPosition {
     /// At the start of a line: there was no output, or it ended its last line.
     AtLineStart,
     /// After a line that the output did not end.
@@ -24,25 +24,25 @@ pub(super) enum Cursor {
 }
 
 /// Shows one run to a person.
-pub(super) struct Live<'a> {
+pub(super) struct LiveView<'a> {
     printer: &'a Printer,
-    status: Status,
+    status: StatusLine,
     begun: Instant,
     last_output: Instant,
-    cursor: Cursor,
+    cursor: CursorPosition,
     is_shown: bool,
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveView<'a> {
     /// A run that begins now.
     pub(super) fn new(printer: &'a Printer) -> Self {
         let now = Instant::now();
         Self {
             printer,
-            status: Status::default(),
+            status: StatusLine::default(),
             begun: now,
             last_output: now,
-            cursor: Cursor::AtLineStart,
+            cursor: CursorPosition::AtLineStart,
             is_shown: false,
         }
     }
@@ -57,16 +57,16 @@ impl<'a> Live<'a> {
         }
         self.status.output(text);
         self.cursor = if text.ends_with('\n') {
-            Cursor::AtLineStart
+            CursorPosition::AtLineStart
         } else {
-            Cursor::InLine
+            CursorPosition::InLine
         };
         self.last_output = Instant::now();
     }
 
     /// Time passed.
     pub(super) fn tick(&mut self) {
-        if self.cursor == Cursor::InLine || self.last_output.elapsed() < SILENCE {
+        if self.cursor == CursorPosition::InLine || self.last_output.elapsed() < SILENCE {
             return;
         }
         // One column stays free: a terminal that wraps at its edge would begin another line.
@@ -82,7 +82,7 @@ impl<'a> Live<'a> {
     }
 
     /// Ends the display; returns where the output left the cursor.
-    pub(super) fn end(&mut self) -> Cursor {
+    pub(super) fn end(&mut self) -> CursorPosition {
         self.hide();
         self.cursor
     }

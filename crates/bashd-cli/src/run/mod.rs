@@ -7,19 +7,19 @@ mod engine;
 mod live;
 mod show;
 
-use crate::args::{OnTimeoutName, Run};
+use crate::args::{OnTimeoutName, RunOptions};
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::jobs;
 use crate::print::Printer;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::request::OnTimeout;
 use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
 pub(crate) use engine::fork_keeper;
-use live::Live;
-use show::Form;
+use live::LiveView;
+use show::ReplyFormat;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -34,16 +34,16 @@ pub(crate) fn fork_early() -> Option<KeeperSource> {
 /// Runs one command and prints its reply.
 pub(crate) fn run(
     keeper: KeeperSource,
-    arguments: &Run,
-    settings: Settings,
+    arguments: &RunOptions,
+    settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let call = call(arguments)?;
     let surroundings = surroundings::for_one_command();
-    let form = Form::of(arguments);
+    let form = ReplyFormat::of(arguments);
     let watcher = match form {
-        Form::Live => Watcher::Person(Box::new(Live::new(printer))),
-        Form::Json | Form::Text => Watcher::Nobody,
+        ReplyFormat::Live => Watcher::Person(Box::new(LiveView::new(printer))),
+        ReplyFormat::Json | ReplyFormat::Text => Watcher::Nobody,
     };
     let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
     // The reader of the reply may not read it: then nothing else would end us.
@@ -54,22 +54,22 @@ pub(crate) fn run(
     let status = ended.signal.unwrap_or_else(|| ExitStatus::of(&ended.reply));
     match show::reply(&ended.reply, form, ended.cursor, printer) {
         // A caller that stopped reading still wants to know how the command ended.
-        Err(failure) if failure.kind() != Kind::ReaderGone => Err(failure),
+        Err(failure) if failure.kind() != FailureKind::ReaderGone => Err(failure),
         _ => Ok(status),
     }
 }
 
-fn call(arguments: &Run) -> Result<Call, Failure> {
+fn call(arguments: &RunOptions) -> Result<Call, Failure> {
     let stdin = arguments.stdin.as_deref();
     if arguments.input.as_deref() == Some("-") && stdin.is_some_and(is_own_stdin) {
         let message = "--input - and --stdin - can't both read bashd's stdin";
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(Failure::new(FailureKind::Usage, message));
     }
     if let Some(name) = &arguments.session {
         let message =
             format!("the session `{name}` would end with this call, after which bashd run exits");
         let hint = "sessions live in a server: bashd mcp or bashd rpc";
-        return Err(Failure::new(Kind::Usage, message).hint(hint));
+        return Err(Failure::new(FailureKind::Usage, message).hint(hint));
     }
     let mut request = Request::new("");
     request.profile = arguments.profile.clone().unwrap_or_default();
@@ -111,12 +111,15 @@ fn call(arguments: &Run) -> Result<Call, Failure> {
 fn one_command(words: &[String]) -> Result<&str, Failure> {
     match words {
         [command] => Ok(command),
-        [] => Err(Failure::new(Kind::Usage, "there is no command to run")),
+        [] => Err(Failure::new(
+            FailureKind::Usage,
+            "there is no command to run",
+        )),
         several => {
             let message = format!("the command must be one argument, found {}", several.len());
             let quoted = several.join(" ").replace('\'', r"'\''");
             let hint = format!("quote it: bashd run '{quoted}'");
-            Err(Failure::new(Kind::Usage, message).hint(hint))
+            Err(Failure::new(FailureKind::Usage, message).hint(hint))
         }
     }
 }
@@ -157,5 +160,5 @@ fn unreadable(path: &Path, error: io::Error) -> Failure {
         path.to_string_lossy()
     };
     let chain = anyhow::Error::new(error).context(format!("{name} can't be read"));
-    Failure::of(Kind::Usage, chain)
+    Failure::of(FailureKind::Usage, chain)
 }

@@ -1,15 +1,15 @@
 //! Prints a reply: as one JSON object, as its text, or as what it adds to output already shown.
 
-use crate::args::Run;
-use crate::failure::{Failure, Kind};
+use crate::args::RunOptions;
+use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
-use crate::render::Outcome;
-use crate::run::live::Cursor;
+use crate::render::RunSummary;
+use crate::run::live::CursorPosition;
 use bashd::Reply;
 
 /// How a reply is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ReplyFormat {
     /// One object with everything, for programs.
     Json,
     /// The reply's text.
@@ -18,9 +18,9 @@ pub(super) enum Form {
     Live,
 }
 
-impl Form {
+impl ReplyFormat {
     /// The form that the flag asks for, or that suits where the output goes.
-    pub(super) fn of(arguments: &Run) -> Self {
+    pub(super) fn of(arguments: &RunOptions) -> Self {
         if arguments.json {
             Self::Json
         } else if Printer::is_terminal() {
@@ -34,21 +34,21 @@ impl Form {
 /// Prints the reply.
 pub(super) fn reply(
     reply: &Reply,
-    form: Form,
-    cursor: Cursor,
+    form: ReplyFormat,
+    cursor: CursorPosition,
     printer: &Printer,
 ) -> Result<(), Failure> {
     match form {
-        Form::Json => {
+        ReplyFormat::Json => {
             let json = serde_json::to_string(reply)
-                .map_err(|error| Failure::of(Kind::System, error.into()))?;
+                .map_err(|error| Failure::of(FailureKind::System, error.into()))?;
             printer.out(&format!("{json}\n"))
         }
         // Byte for byte what a model would get: captured output must not have an extra newline.
-        Form::Text => printer.out(&reply.text),
-        Form::Live => {
+        ReplyFormat::Text => printer.out(&reply.text),
+        ReplyFormat::Live => {
             printer.out(&whole_lines(added(&reply.text, &reply.output, cursor)))?;
-            printer.err_line(&Outcome::of(reply).line());
+            printer.err_line(&RunSummary::of(reply).line());
             Ok(())
         }
     }
@@ -65,12 +65,12 @@ fn whole_lines(mut text: String) -> String {
 /// What a reply's text says besides the output, which is already on the screen.
 ///
 /// If the output has no lines of its own in the text (it became JSON), the whole text is new.
-fn added(text: &str, output: &str, cursor: Cursor) -> String {
+fn added(text: &str, output: &str, cursor: CursorPosition) -> String {
     let (before, after) = around(text, output).unwrap_or((text, ""));
     let new = format!("{before}{}", after.trim_start_matches('\n'));
     match cursor {
-        Cursor::AtLineStart => new,
-        Cursor::InLine => format!("\n{new}"),
+        CursorPosition::AtLineStart => new,
+        CursorPosition::InLine => format!("\n{new}"),
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
             ("{\"stdout\":\"a\\n\"}", "a\n", "{\"stdout\":\"a\\n\"}"),
             ("", "", ""),
         ] {
-            let shown = added(text, output, Cursor::AtLineStart);
+            let shown = added(text, output, CursorPosition::AtLineStart);
             assert_eq!(shown, new, "{text:?} after {output:?}");
         }
     }
@@ -118,20 +118,27 @@ mod tests {
     fn output_that_is_only_a_part_of_a_line_is_not_taken_out_of_it() {
         let text = "{\"stdout\":\"o\",\"stderr\":\"\",\"exitCode\":0}";
         for output in ["o", "{", "}", "0}", "{\"stdout\"", ":"] {
-            assert_eq!(added(text, output, Cursor::AtLineStart), text, "{output:?}");
+            assert_eq!(
+                added(text, output, CursorPosition::AtLineStart),
+                text,
+                "{output:?}"
+            );
         }
         assert_eq!(
-            added("[exit code 3]\n3", "3", Cursor::AtLineStart),
+            added("[exit code 3]\n3", "3", CursorPosition::AtLineStart),
             "[exit code 3]\n"
         );
     }
 
     #[test]
     fn what_is_new_begins_a_line_wherever_the_cursor_was_left() {
-        assert_eq!(added("o\ne\n[x]", "o\ne\n", Cursor::InLine), "\n[x]");
-        assert_eq!(added("o", "o", Cursor::InLine), "\n");
         assert_eq!(
-            added("a\n[cut]\n[x]", "a\n[cut]", Cursor::AtLineStart),
+            added("o\ne\n[x]", "o\ne\n", CursorPosition::InLine),
+            "\n[x]"
+        );
+        assert_eq!(added("o", "o", CursorPosition::InLine), "\n");
+        assert_eq!(
+            added("a\n[cut]\n[x]", "a\n[cut]", CursorPosition::AtLineStart),
             "[x]"
         );
     }

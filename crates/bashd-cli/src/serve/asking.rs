@@ -4,7 +4,7 @@
 //! call brings its client along; one that brings nobody is denied what a rule wants approval for.
 
 use bashd::Call;
-use bashd::approval::{Answer, Approval};
+use bashd::approval::{Approval, ApprovalAnswer};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 /// A client whose user can be asked.
 pub(crate) trait CanBeAsked: Send + Sync {
     /// Asks whether the command may run. Nobody waits for the answer longer than [`PATIENCE`].
-    fn ask(self: Arc<Self>, approval: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
+    fn ask(
+        self: Arc<Self>,
+        approval: Approval,
+    ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>;
 }
 
 /// The same call, which asks this client. No answer in time is a no.
@@ -24,7 +27,7 @@ pub(crate) fn on_behalf_of(client: Arc<dyn CanBeAsked>, call: Call) -> Call {
         let asked = Arc::clone(&client).ask(approval);
         Box::pin(async move {
             let answer = tokio::time::timeout(PATIENCE, asked).await;
-            answer.unwrap_or(Answer::Refused)
+            answer.unwrap_or(ApprovalAnswer::Refused)
         })
     }))
 }
@@ -39,10 +42,13 @@ mod tests {
         command = 'made-up'\nexamples.deny = ['made-up']\nexamples.allow = ['true']\n";
 
     /// A user who always says this.
-    struct User(Answer);
+    struct User(ApprovalAnswer);
 
     impl CanBeAsked for User {
-        fn ask(self: Arc<Self>, _: Approval) -> Pin<Box<dyn Future<Output = Answer> + Send>> {
+        fn ask(
+            self: Arc<Self>,
+            _: Approval,
+        ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
             Box::pin(async move { self.0 })
         }
     }
@@ -80,8 +86,8 @@ mod tests {
     #[tokio::test]
     async fn each_call_asks_its_own_client() {
         let clients = [
-            Some(User(Answer::Approved)),
-            Some(User(Answer::Refused)),
+            Some(User(ApprovalAnswer::Approved)),
+            Some(User(ApprovalAnswer::Refused)),
             None,
         ];
         let replies = replies(clients).await;

@@ -20,7 +20,7 @@ const MESSAGES_AHEAD: usize = 16;
 
 /// One line of a client.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum ClientLine {
     /// Its bytes, without the newline.
     Text(Vec<u8>),
     /// It was longer than a line may be.
@@ -35,7 +35,7 @@ pub(crate) fn stdio() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Reads lines until the input ends or nobody wants more.
-pub(crate) fn read(mut input: impl Read + Send + 'static) -> mpsc::Receiver<Line> {
+pub(crate) fn read(mut input: impl Read + Send + 'static) -> mpsc::Receiver<ClientLine> {
     // One line ahead: lines may be large.
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -70,7 +70,7 @@ struct Splitter {
 }
 
 impl Splitter {
-    fn push(&mut self, bytes: &[u8]) -> Vec<Line> {
+    fn push(&mut self, bytes: &[u8]) -> Vec<ClientLine> {
         let mut lines = Vec::new();
         let mut parts = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(part) = parts.next() {
@@ -89,12 +89,12 @@ impl Splitter {
     }
 
     /// Ends the current line; blank lines are dropped.
-    fn finish(&mut self) -> Option<Line> {
+    fn finish(&mut self) -> Option<ClientLine> {
         let text = std::mem::take(&mut self.begun);
         if std::mem::take(&mut self.is_too_long) {
-            return Some(Line::TooLong);
+            return Some(ClientLine::TooLong);
         }
-        (!text.trim_ascii().is_empty()).then_some(Line::Text(text))
+        (!text.trim_ascii().is_empty()).then_some(ClientLine::Text(text))
     }
 }
 
@@ -107,7 +107,7 @@ struct Outgoing {
 
 /// The client is gone before it could be told.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Gone;
+pub(crate) struct ClientGone;
 
 /// The way to a client. Senders wait while the client does not read.
 #[derive(Clone)]
@@ -124,14 +124,14 @@ impl Outbox {
     }
 
     /// Sends one message as one line, and waits until that and everything before it was written.
-    pub(crate) async fn deliver(&self, message: &serde_json::Value) -> Result<(), Gone> {
+    pub(crate) async fn deliver(&self, message: &serde_json::Value) -> Result<(), ClientGone> {
         let (written, is_written) = oneshot::channel();
         self.put(message.to_string().into_bytes(), Some(written))
             .await;
         tokio::select! {
             biased;
-            is_written = is_written => is_written.map_err(|_| Gone),
-            () = self.broken.cancelled() => Err(Gone),
+            is_written = is_written => is_written.map_err(|_| ClientGone),
+            () = self.broken.cancelled() => Err(ClientGone),
         }
     }
 
@@ -180,8 +180,8 @@ pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, Cancell
 mod tests {
     use super::*;
 
-    fn text(line: &str) -> Line {
-        Line::Text(line.as_bytes().to_vec())
+    fn text(line: &str) -> ClientLine {
+        ClientLine::Text(line.as_bytes().to_vec())
     }
 
     #[test]
@@ -216,8 +216,8 @@ mod tests {
         let (outbox, _) = write(Fails(2));
         outbox.send(&serde_json::json!(1)).await;
         assert_eq!(outbox.deliver(&serde_json::json!(2)).await, Ok(()));
-        assert_eq!(outbox.deliver(&serde_json::json!(3)).await, Err(Gone));
-        assert_eq!(outbox.deliver(&serde_json::json!(4)).await, Err(Gone));
+        assert_eq!(outbox.deliver(&serde_json::json!(3)).await, Err(ClientGone));
+        assert_eq!(outbox.deliver(&serde_json::json!(4)).await, Err(ClientGone));
     }
 
     #[test]
@@ -227,6 +227,9 @@ mod tests {
         assert_eq!(splitter.push(&part), []);
         assert_eq!(splitter.push(&part), []);
         assert!(splitter.begun.is_empty());
-        assert_eq!(splitter.push(b"x\nnext\n"), [Line::TooLong, text("next")]);
+        assert_eq!(
+            splitter.push(b"x\nnext\n"),
+            [ClientLine::TooLong, text("next")]
+        );
     }
 }

@@ -11,10 +11,10 @@ pub(crate) mod stdio;
 
 use crate::args::Serving;
 use crate::exit_status::ExitStatus;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
 use crate::runtime;
-use crate::settings::Settings;
+use crate::settings::ConfigInForce;
 use crate::signals::Signals;
 use crate::surroundings;
 use bashd::profile::schema;
@@ -34,7 +34,7 @@ pub(crate) const RUN_AT_ONCE: usize = 128;
 
 /// What every server needs.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub(crate) struct ServerBase {
     /// Runs the calls.
     pub(crate) engine: Engine,
     /// The contract of this server's tools.
@@ -45,9 +45,9 @@ pub(crate) struct Server {
     pub(crate) defaults: Request,
 }
 
-impl Server {
+impl ServerBase {
     /// Starts an engine, and reads the options for its calls.
-    pub(crate) fn start(options: &Serving, settings: Settings) -> Result<Self, Failure> {
+    pub(crate) fn start(options: &Serving, settings: ConfigInForce) -> Result<Self, Failure> {
         let name = options.profile.as_ref().unwrap_or(&settings.config.profile);
         let profile = settings.profile(name)?;
         let mut surroundings = surroundings::for_commands(options.cwd.as_deref())?;
@@ -55,7 +55,7 @@ impl Server {
             surroundings.cwd =
                 std::path::absolute(surroundings.cwd.join(cwd)).map_err(|error| {
                     let message = format!("{} can't be resolved: {error}", cwd.display());
-                    Failure::new(Kind::Usage, message)
+                    Failure::new(FailureKind::Usage, message)
                 })?;
         }
         let mut defaults = Request::new("").profile(&profile.name);
@@ -109,13 +109,13 @@ impl Server {
 fn check(defaults: &Request, profile: &Profile, cwd: Option<&PathBuf>) -> Result<(), Failure> {
     if let Some(cwd) = cwd.filter(|cwd| !cwd.is_dir()) {
         let message = format!("{} is not a directory", cwd.display());
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(Failure::new(FailureKind::Usage, message));
     }
     let mut harmless = defaults.clone();
     "true".clone_into(&mut harmless.command);
     match request::validate(profile, &harmless) {
         Ok(_) => Ok(()),
-        Err(refusal) => Err(Failure::new(Kind::Usage, refusal.detail)),
+        Err(refusal) => Err(Failure::new(FailureKind::Usage, refusal.detail)),
     }
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn until_done<T, F>(
 where
     F: Future<Output = T>,
 {
-    let failed = |error: std::io::Error| Failure::of(Kind::System, error.into());
+    let failed = |error: std::io::Error| Failure::of(FailureKind::System, error.into());
     let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(async {
         let token = CancellationToken::new();

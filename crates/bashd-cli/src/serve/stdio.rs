@@ -12,19 +12,19 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 /// What a server reads.
-pub(crate) type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type ServerInput = Box<dyn AsyncRead + Send + Unpin>;
 
 /// What a server writes to.
 pub(crate) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// This process's stdin. Needs the runtime.
-pub(crate) fn reader() -> Reader {
+pub(crate) fn reader() -> ServerInput {
     let stdin = rustix::stdio::stdin();
-    let waiting: io::Result<Reader> = match kind(stdin) {
+    let waiting: io::Result<ServerInput> = match kind(stdin) {
         Some(FileType::Fifo) => reopen(0, OFlags::RDONLY)
             .and_then(pipe::Receiver::from_owned_fd)
-            .map(|pipe| Box::new(pipe) as Reader),
-        Some(FileType::Socket) => socket(stdin).map(|socket| Box::new(socket) as Reader),
+            .map(|pipe| Box::new(pipe) as ServerInput),
+        Some(FileType::Socket) => socket(stdin).map(|socket| Box::new(socket) as ServerInput),
         _ => Err(io::ErrorKind::Unsupported.into()),
     };
     waiting.unwrap_or_else(|_| Box::new(tokio::io::stdin()))

@@ -1,7 +1,7 @@
 //! The documents about configuration and ledger name everything that the code has.
 
 use bashd::config::{KEYS, env_vars};
-use bashd::ledger::{Outcome, Record};
+use bashd::ledger::{Record, RecordedOutcome};
 
 const CONFIG: &str = include_str!("../../../../docs/config.md");
 const LEDGER: &str = include_str!("../../../../docs/ledger.md");
@@ -40,7 +40,7 @@ fn every_key_has_its_row() {
 /// The table of keys as the document shows it, header aside.
 fn rows() -> String {
     let (_, report) = bashd::config::resolve(&bashd::config::Sources::default()).unwrap();
-    let row = |entry: &bashd::config::Entry| {
+    let row = |entry: &bashd::config::ConfigEntry| {
         let (key, value) = (entry.key, &entry.value);
         let meaning = linked(key.meaning);
         format!(
@@ -99,7 +99,11 @@ fn every_default_is_the_documented_one() {
 
 #[test]
 fn every_field_of_a_record_has_its_row() {
-    let record = Record::new("x", bashd::ledger::Timestamp::UNIX_EPOCH, Outcome::Failed);
+    let record = Record::new(
+        "x",
+        bashd::ledger::Timestamp::UNIX_EPOCH,
+        RecordedOutcome::Failed,
+    );
     let json = serde_json::to_value(record).unwrap();
     for field in json.as_object().unwrap().keys() {
         assert!(

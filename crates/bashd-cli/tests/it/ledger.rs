@@ -2,7 +2,7 @@
 //!
 //! Here and not beside the ledger, because the library's sources start no processes.
 
-use bashd::ledger::{Filter, Ledger, Outcome, Record};
+use bashd::ledger::{Ledger, Record, RecordQuery, RecordedOutcome};
 use bashd_testkit::Home;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,14 +33,18 @@ fn ledger(directory: impl Into<PathBuf>) -> Ledger {
 }
 
 fn record(id: &str, command: &str) -> Record {
-    let mut record = Record::new(id, "2026-08-01T00:00:00Z".parse().unwrap(), Outcome::Exited);
+    let mut record = Record::new(
+        id,
+        "2026-08-01T00:00:00Z".parse().unwrap(),
+        RecordedOutcome::Exited,
+    );
     record.command = command.into();
     record
 }
 
 /// The ids in a ledger, and how many of its lines are damaged.
 fn found(directory: &Path) -> (BTreeSet<String>, u64) {
-    let mut records = ledger(directory).read(Filter::default()).unwrap();
+    let mut records = ledger(directory).read(RecordQuery::default()).unwrap();
     let ids = records.by_ref().map(|record| record.unwrap().id).collect();
     (ids, records.damaged())
 }

@@ -1,13 +1,13 @@
 //! `bashd log`: the ledger as a table and as JSON, filtered, whatever state it is in.
 
 use crate::shown;
-use bashd::ledger::{Ledger, Outcome, Record};
+use bashd::ledger::{Ledger, Record, RecordedOutcome};
 use bashd_testkit::Home;
 use std::fs;
 use std::io::Write;
 
 fn record(id: &str, time: &str, command: &str) -> Record {
-    let mut record = Record::new(id, time.parse().unwrap(), Outcome::Exited);
+    let mut record = Record::new(id, time.parse().unwrap(), RecordedOutcome::Exited);
     record.command = command.into();
     record.profile = "default".into();
     record.cwd = "/srv".into();
@@ -30,9 +30,9 @@ fn used() -> Home {
         "2026-07-03T09:00:00Z",
         "printf '\u{1b}[31m'; kill -9 $$",
     );
-    (killed.outcome, killed.exit_code, killed.signal) = (Outcome::Signalled, None, Some(9));
+    (killed.outcome, killed.exit_code, killed.signal) = (RecordedOutcome::Signalled, None, Some(9));
     let mut late = record("d", "2026-07-04T10:00:00Z", "sleep 60");
-    (late.outcome, late.exit_code, late.wall_ms) = (Outcome::TimedOut, None, 30_012);
+    (late.outcome, late.exit_code, late.wall_ms) = (RecordedOutcome::TimedOut, None, 30_012);
     late.profile = "voice".into();
     for record in [
         record("a", "2026-06-30T23:59:59Z", "cargo test"),

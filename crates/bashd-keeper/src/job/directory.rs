@@ -11,7 +11,7 @@ use crate::exit::{EndedBy, Exit};
 use crate::left_behind::LeftBehind;
 use crate::resources::LimitsInForce;
 use crate::size::Size;
-use crate::spool::Segment;
+use crate::spool::SpoolSegment;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -101,7 +101,7 @@ pub fn live(runs: &Path) -> PathBuf {
 
 /// How a job ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Status {
+pub struct JobStatus {
     pub version: u16,
     pub exit: Exit,
     pub ended_by: Option<EndedBy>,
@@ -127,13 +127,13 @@ pub struct StoredStream {
     pub lines: u64,
     pub dropped: u64,
     /// Where its kept bytes are in the file.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SpoolSegment>,
 }
 
 impl StoredStream {
     /// Bytes that its file has.
     pub fn kept(&self) -> u64 {
-        let length = |segment: &Segment| segment.upto - segment.from;
+        let length = |segment: &SpoolSegment| segment.upto - segment.from;
         self.segments.iter().map(length).sum()
     }
 }
@@ -141,7 +141,7 @@ impl StoredStream {
 /// That a job waits for input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Waiting {
+pub struct AwaitedInput {
     /// The last line of the output, probably the prompt.
     pub prompt: String,
     /// How sure that is.

@@ -1,10 +1,14 @@
 //! Connections to a job's control socket: they follow its output, send input and signals, or end
 //! it.
 
-use super::ending::Scope;
-use super::job_messages::{Attach, Attached, Done, Input, Signal};
-use super::life::Run;
-use super::protocol::{self, End, Exited, Frame, Grown, Query, Spilled};
+use super::ending::RunScope;
+use super::job_messages::{
+    AttachMessage, AttachedMessage, DoneMessage, InputMessage, SignalMessage,
+};
+use super::life::KeeperRun;
+use super::protocol::{
+    self, EndMessage, ExitedMessage, GrownMessage, MessageFrame, QueryMessage, SpilledMessage,
+};
 use super::report::GROWTH_INTERVAL;
 use crate::exit::EndedBy;
 use rustix::io::Errno;
@@ -22,14 +26,14 @@ pub(super) struct Client {
     is_attached: bool,
     is_gone: bool,
     /// Lengths beyond which it wants to be told.
-    query: Option<Query>,
+    query: Option<QueryMessage>,
     last_grown: Option<Instant>,
     /// For each stream: whether it has the ring.
     has_ring: Vec<bool>,
 }
 
 impl Client {
-    fn say<M: protocol::Message>(&mut self, message: &M, fds: &[BorrowedFd<'_>]) {
+    fn say<M: protocol::KeeperMessage>(&mut self, message: &M, fds: &[BorrowedFd<'_>]) {
         // A client that does not read is not listening; it finds everything in the directory.
         if protocol::send(&self.socket, message, fds).is_err() {
             self.is_gone = true;
@@ -37,7 +41,7 @@ impl Client {
     }
 
     /// Reports how the shell ended.
-    pub(super) fn tell_exit(&mut self, exited: &Exited) {
+    pub(super) fn tell_exit(&mut self, exited: &ExitedMessage) {
         if self.is_attached {
             self.say(exited, &[]);
         }
@@ -45,10 +49,10 @@ impl Client {
 
     fn answer(&mut self, done: Result<(), &str>) {
         let error = done.err().map(str::to_owned);
-        self.say(&Done { error }, &[]);
+        self.say(&DoneMessage { error }, &[]);
     }
 
-    fn attach(&mut self, run: &Run, exited: Option<&Exited>) {
+    fn attach(&mut self, run: &KeeperRun, exited: Option<&ExitedMessage>) {
         let mut fds = Vec::new();
         let mut streams = Vec::new();
         for pump in &run.pumps {
@@ -62,7 +66,7 @@ impl Client {
         self.is_attached = true;
         let exited = exited.cloned();
         let terminal = run.terminal_size();
-        let attached = Attached {
+        let attached = AttachedMessage {
             streams,
             exited,
             terminal,
@@ -70,14 +74,14 @@ impl Client {
         self.say(&attached, &fds);
     }
 
-    fn tell_growth(&mut self, run: &Run, now: Instant) {
+    fn tell_growth(&mut self, run: &KeeperRun, now: Instant) {
         for (stream, pump) in run.pumps.iter().enumerate() {
             let has = self.has_ring.get_mut(stream);
             if let (Some(ring), Some(has)) = (pump.spool.ring(), has)
                 && !*has
             {
                 *has = true;
-                self.say(&Spilled { stream }, &[ring]);
+                self.say(&SpilledMessage { stream }, &[ring]);
             }
         }
         let is_due = self
@@ -90,16 +94,16 @@ impl Client {
         if is_due && is_longer {
             self.query = None;
             self.last_grown = Some(now);
-            self.say(&Grown {}, &[]);
+            self.say(&GrownMessage {}, &[]);
         }
     }
 }
 
-impl Run {
+impl KeeperRun {
     /// What to wait for on behalf of a job.
     pub(super) fn job_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let job = self.job.as_deref();
-        let room = |job: &&super::job::Job| job.clients.len() < MOST_CLIENTS;
+        let room = |job: &&super::job::KeeperJob| job.clients.len() < MOST_CLIENTS;
         let listener = job.filter(room).and_then(|job| job.listener.as_ref());
         let clients = job.into_iter().flat_map(|job| &job.clients);
         let sockets = clients.map(|client| client.socket.as_fd());
@@ -158,26 +162,26 @@ impl Run {
     fn obey_client(
         &mut self,
         client: &mut Client,
-        frame: &Frame,
-        exited: Option<&Exited>,
+        frame: &MessageFrame,
+        exited: Option<&ExitedMessage>,
         now: Instant,
     ) {
-        if frame.is::<Attach>() {
+        if frame.is::<AttachMessage>() {
             client.attach(self, exited);
-        } else if frame.is::<Query>() {
+        } else if frame.is::<QueryMessage>() {
             client.query = frame.body().ok();
             client.tell_growth(self, now);
-        } else if frame.is::<End>() {
+        } else if frame.is::<EndMessage>() {
             self.end(Some(EndedBy::Cancel), now);
             client.answer(Ok(()));
-        } else if let Ok(input) = frame.body_if::<Input>() {
+        } else if let Ok(input) = frame.body_if::<InputMessage>() {
             let sent = match &mut self.input {
                 Some(pipe) => pipe.send(&input.bytes, input.close),
                 None => Err("it was started without an open stdin"),
             };
             self.stirred(now);
             client.answer(sent);
-        } else if let Ok(signal) = frame.body_if::<Signal>() {
+        } else if let Ok(signal) = frame.body_if::<SignalMessage>() {
             client.answer(signal_tree(&self.scope, signal.signal));
         } else if self.obey_keyboard(frame) {
             self.stirred(now);
@@ -187,7 +191,7 @@ impl Run {
     }
 }
 
-fn accept(job: &mut super::job::Job) {
+fn accept(job: &mut super::job::KeeperJob) {
     while let Some(listener) = job
         .listener
         .as_ref()
@@ -208,7 +212,7 @@ fn accept(job: &mut super::job::Job) {
     }
 }
 
-fn signal_tree(scope: &Scope, number: i32) -> Result<(), &'static str> {
+fn signal_tree(scope: &RunScope, number: i32) -> Result<(), &'static str> {
     let signal =
         rustix::process::Signal::from_named_raw(number).ok_or("there is no such signal")?;
     scope.for_each(|member| {

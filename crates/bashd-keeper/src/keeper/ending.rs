@@ -18,7 +18,7 @@ const MOST_LISTED: usize = 100;
 /// Which processes below a keeper belong to a run: all of them, except those from before it and a
 /// shell shared with other calls.
 #[derive(Debug, Default)]
-pub(super) struct Scope {
+pub(super) struct RunScope {
     /// Processes that are left alone with everything below them; each with its start time, since a
     /// pid may come to mean another process.
     pub(super) spared: HashMap<Pid, u64>,
@@ -26,7 +26,7 @@ pub(super) struct Scope {
     pub(super) spared_shell: Option<Pid>,
 }
 
-impl Scope {
+impl RunScope {
     fn spares(&self, pid: Pid) -> bool {
         self.spared.get(&pid).is_some_and(|&started| {
             tree::stat(pid).is_some_and(|stat| stat.started_ticks == started)
@@ -118,7 +118,7 @@ fn exit_of(status: WaitStatus) -> Exit {
 /// Asks every process below this one to end, except those already in `asked`.
 ///
 /// A stopped process cannot act on TERM, so it is continued.
-pub(super) fn terminate(scope: &Scope, asked: &mut HashSet<Pid>) {
+pub(super) fn terminate(scope: &RunScope, asked: &mut HashSet<Pid>) {
     scope.for_each(|member| {
         if asked.insert(member.pid) {
             let _ = member.signal(Signal::TERM);
@@ -128,7 +128,7 @@ pub(super) fn terminate(scope: &Scope, asked: &mut HashSet<Pid>) {
 }
 
 /// Kills everything below this process, once; a caller that needs certainty repeats this.
-pub(super) fn kill_round(scope: &Scope) {
+pub(super) fn kill_round(scope: &RunScope) {
     scope.for_each(|member| {
         let _ = member.signal(Signal::KILL);
     });
@@ -195,7 +195,7 @@ pub(super) struct Remains {
 }
 
 impl Remains {
-    pub(super) fn of(scope: &Scope) -> Self {
+    pub(super) fn of(scope: &RunScope) -> Self {
         let mut remains = Self::default();
         scope.for_each(|member| match fate(member.pid) {
             Fate::Dead => {}
@@ -214,7 +214,7 @@ impl Remains {
 }
 
 /// Lists what is still alive below this process after its shell has ended.
-pub(super) fn survivors(scope: &Scope) -> Vec<LeftBehind> {
+pub(super) fn survivors(scope: &RunScope) -> Vec<LeftBehind> {
     let mut listed = Vec::new();
     scope.for_each(|member| {
         // A process that is about to end is not a survivor.

@@ -1,9 +1,9 @@
 //! What reaches a run: which of its descriptors are ready, and the messages on its engine's socket.
 
-use super::input::Input;
-use super::job_messages::{Announce, Detach};
-use super::life::{Custody, Phase, Run};
-use super::protocol::{self, End, Frame, Query, Release};
+use super::input::StdinWriter;
+use super::job_messages::{AnnounceMessage, BackgroundMessage};
+use super::life::{Custody, KeeperRun, Phase};
+use super::protocol::{self, EndMessage, MessageFrame, QueryMessage, ReleaseMessage};
 use super::pump::Pump;
 use super::waiting::{Keeper, poll};
 use crate::exit::EndedBy;
@@ -17,7 +17,7 @@ use std::time::Instant;
     clippy::struct_excessive_bools,
     reason = "one for each kind of descriptor that was waited for"
 )]
-pub(super) struct Ready {
+pub(super) struct RunReadiness {
     pub(super) signals: bool,
     pub(super) link: bool,
     pub(super) engine: bool,
@@ -25,9 +25,9 @@ pub(super) struct Ready {
     pub(super) job: bool,
 }
 
-impl Run {
+impl KeeperRun {
     /// Waits until something arrives or must happen.
-    pub(super) fn wait(&self, keeper: &Keeper, now: Instant) -> io::Result<Ready> {
+    pub(super) fn wait(&self, keeper: &Keeper, now: Instant) -> io::Result<RunReadiness> {
         let mut fds = vec![PollFd::new(&keeper.signals, PollFlags::IN)];
         let hears = now >= self.deaf_until;
         if let Some(link) = keeper.link.as_ref().filter(|_| hears) {
@@ -51,14 +51,14 @@ impl Run {
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
         );
         let input_at = fds.len();
-        let input = self.input.as_ref().and_then(Input::wants_to_write);
+        let input = self.input.as_ref().and_then(StdinWriter::wants_to_write);
         fds.extend(input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
         poll(&mut fds, self.next_moment(now))?;
         let any = |from: usize, to: usize| {
             fds.get(from..to)
                 .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
         };
-        Ok(Ready {
+        Ok(RunReadiness {
             signals: any(0, 1),
             link: any(1, engine_at),
             engine: any(engine_at, pipes_at),
@@ -68,7 +68,7 @@ impl Run {
     }
 
     /// Reads the engine's messages, or learns that it is gone.
-    pub(super) fn listen(&mut self, keeper: &mut Keeper, ready: &Ready, now: Instant) {
+    pub(super) fn listen(&mut self, keeper: &mut Keeper, ready: &RunReadiness, now: Instant) {
         let mut is_gone = ready.engine;
         // The last word of an engine that is gone may have come after our look at the socket.
         while (ready.link || ready.engine)
@@ -94,21 +94,21 @@ impl Run {
         }
     }
 
-    fn obey(&mut self, link: &OwnedFd, frame: &Frame, now: Instant) {
-        if frame.is::<Query>() {
+    fn obey(&mut self, link: &OwnedFd, frame: &MessageFrame, now: Instant) {
+        if frame.is::<QueryMessage>() {
             self.query = frame.body().ok();
-        } else if let Ok(end) = frame.body_if::<End>() {
+        } else if let Ok(end) = frame.body_if::<EndMessage>() {
             self.end(Some(end.by), now);
-        } else if frame.is::<Detach>() {
-            self.detach(link, frame, None);
-        } else if frame.is::<Announce>() {
+        } else if frame.is::<BackgroundMessage>() {
+            self.go_to_background(link, frame, None);
+        } else if frame.is::<AnnounceMessage>() {
             self.announce(frame);
-        } else if frame.is::<Release>() {
+        } else if frame.is::<ReleaseMessage>() {
             if self.phase == Phase::Reported {
                 self.custody = Custody::Released;
                 // What could not be ended writes nothing that anybody would look for.
                 if self.asked.is_empty()
-                    && let Ok(release) = frame.body::<Release>()
+                    && let Ok(release) = frame.body::<ReleaseMessage>()
                 {
                     self.keep_log(&release);
                 }

@@ -1,6 +1,6 @@
 //! The command's stdin, if it stays open: what is sent waits here until the command reads it.
 
-use super::prompt::Stdin;
+use super::prompt::EmptyStdin;
 use crate::job::directory::Asks;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -15,7 +15,7 @@ const MOST_WAITING: usize = 1024 * 1024;
 const END_OF_INPUT: u8 = 4;
 
 /// The writing end of the command's stdin.
-pub(super) struct Input {
+pub(super) struct StdinWriter {
     pipe: Option<OwnedFd>,
     waiting: VecDeque<u8>,
     /// Close it once everything has been read.
@@ -24,7 +24,7 @@ pub(super) struct Input {
     end_mark: Option<u8>,
 }
 
-impl Input {
+impl StdinWriter {
     /// Makes the pipe; returns the command's end as well.
     pub(super) fn open() -> io::Result<(Self, OwnedFd)> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -100,14 +100,14 @@ impl Input {
     }
 
     /// The command's end, if the command has read everything and more could come.
-    pub(super) fn if_read(&self) -> Option<Stdin> {
+    pub(super) fn if_read(&self) -> Option<EmptyStdin> {
         let pipe = self.pipe.as_ref()?;
         let is_read = self.has_sent_all() && rustix::io::ioctl_fionread(pipe).ok()? == 0;
         if !is_read {
             return None;
         }
         let link = std::fs::read_link(format!("/proc/self/fd/{}", pipe.as_raw_fd())).ok()?;
-        Some(Stdin {
+        Some(EmptyStdin {
             links: vec![link.into_os_string().into_string().ok()?],
             asks: Asks::Input,
             foreground: None,

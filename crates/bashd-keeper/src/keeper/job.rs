@@ -6,13 +6,13 @@
 //! between, anyone who finds the directory may connect (`clients`).
 
 use super::clients::Client;
-use super::job_messages::{Announce, Detach, Detached};
-use super::life::{Custody, Phase, Run};
-use super::protocol::{self, Exited, Frame};
+use super::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
+use super::life::{Custody, KeeperRun, Phase};
+use super::protocol::{self, ExitedMessage, MessageFrame};
 use crate::exit::EndedBy;
-use crate::job::directory::{self, JobKind, Spec, Status, StoredStream};
+use crate::job::directory::{self, JobKind, JobStatus, Spec, StoredStream};
 use crate::job::end_line::{EndLines, end_line};
-use crate::spool::{self, Segment};
+use crate::spool::{self, SpoolSegment};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs;
@@ -35,7 +35,7 @@ const RESERVE: &str = ".status.reserve";
 const FEW_PROCESSES: usize = 3;
 
 /// What makes a run a job.
-pub(super) struct Job {
+pub(super) struct KeeperJob {
     pub(super) directory: PathBuf,
     pub(super) kind: JobKind,
     limit: Duration,
@@ -45,32 +45,37 @@ pub(super) struct Job {
     pub(super) listener: Option<OwnedFd>,
     pub(super) clients: Vec<Client>,
     /// How the shell ended, for those who ask later.
-    pub(super) exited: Option<Exited>,
+    pub(super) exited: Option<ExitedMessage>,
     is_final: bool,
 }
 
-impl Run {
+impl KeeperRun {
     /// Becomes a job, and says so. `directory` is where the session was whose shell goes along.
-    pub(super) fn detach(&mut self, link: &OwnedFd, frame: &Frame, directory: Option<PathBuf>) {
+    pub(super) fn go_to_background(
+        &mut self,
+        link: &OwnedFd,
+        frame: &MessageFrame,
+        directory: Option<PathBuf>,
+    ) {
         self.conceal();
-        self.detaches = false;
-        let done = frame.body::<Detach>().and_then(|detach| {
+        self.goes_to_background = false;
+        let done = frame.body::<BackgroundMessage>().and_then(|detach| {
             let is_late = self.phase == Phase::Reported && detach.spec.kind == JobKind::Background;
             if is_late || matches!(self.phase, Phase::Ending { .. }) || self.job.is_some() {
                 return Err(io::Error::other("the command is ending"));
             }
-            self.promote(detach)
+            self.become_job(detach)
         });
         if done.is_ok() {
-            self.custody = Custody::Detached;
+            self.custody = Custody::Background;
         }
         let error = done.err().map(|error| error.to_string());
         // An engine that does not hear this finds the job in its directory.
-        let _ = protocol::send(link, &Detached { error, directory }, &[]);
+        let _ = protocol::send(link, &BackgroundedMessage { error, directory }, &[]);
     }
 
-    fn promote(&mut self, detach: Detach) -> io::Result<()> {
-        let Detach {
+    fn become_job(&mut self, detach: BackgroundMessage) -> io::Result<()> {
+        let BackgroundMessage {
             directory,
             mut spec,
             head_bytes,
@@ -79,7 +84,7 @@ impl Run {
         let promoted = self.write_job(&directory, &mut spec, head_bytes);
         match promoted {
             Ok((lock, listener)) => {
-                let mut job = Job {
+                let mut job = KeeperJob {
                     directory,
                     kind: spec.kind,
                     limit: Duration::from_millis(spec.limit_ms),
@@ -131,11 +136,11 @@ impl Run {
 
     /// Makes itself visible: anyone who finds the directory may follow, answer and end the run,
     /// even though its call is still waiting.
-    pub(super) fn announce(&mut self, frame: &Frame) {
+    pub(super) fn announce(&mut self, frame: &MessageFrame) {
         if self.phase != Phase::Running || self.job.is_some() {
             return;
         }
-        let Ok(Announce {
+        let Ok(AnnounceMessage {
             directory,
             mut spec,
         }) = frame.body()
@@ -144,7 +149,7 @@ impl Run {
         };
         match self.show_itself(&directory, &mut spec) {
             Ok((lock, listener)) => {
-                self.job = Some(Box::new(Job {
+                self.job = Some(Box::new(KeeperJob {
                     directory,
                     kind: JobKind::Foreground,
                     limit: Duration::from_millis(spec.limit_ms),
@@ -183,7 +188,7 @@ impl Run {
 
     /// Is no longer visible, if it was; a job stays one.
     fn conceal(&mut self) {
-        let is_announced = |job: &mut Box<Job>| job.kind == JobKind::Foreground;
+        let is_announced = |job: &mut Box<KeeperJob>| job.kind == JobKind::Foreground;
         if let Some(job) = self.job.take_if(is_announced) {
             let _ = fs::remove_dir_all(&job.directory);
         }
@@ -198,7 +203,7 @@ impl Run {
 
     /// Writes how it ended, before anybody hears of it. Called again when the last survivor is
     /// gone.
-    pub(super) fn settle(&mut self, exited: &Exited) {
+    pub(super) fn settle(&mut self, exited: &ExitedMessage) {
         let Some(mut job) = self.job.take() else {
             return;
         };
@@ -254,16 +259,16 @@ impl Run {
 
     fn status(
         &self,
-        exited: &Exited,
-        segments: &mut dyn FnMut(&super::pump::Pump) -> io::Result<Vec<Segment>>,
-    ) -> Status {
+        exited: &ExitedMessage,
+        segments: &mut dyn FnMut(&super::pump::Pump) -> io::Result<Vec<SpoolSegment>>,
+    ) -> JobStatus {
         let streams = self.pumps.iter().map(|pump| StoredStream {
             bytes: pump.spool.total(),
             lines: pump.spool.lines(),
             dropped: pump.spool.dropped(),
             segments: segments(pump).unwrap_or_else(|_| head_only(pump)),
         });
-        Status {
+        JobStatus {
             version: directory::VERSION,
             exit: exited.exit,
             ended_by: exited.ended_by,
@@ -320,7 +325,7 @@ impl Run {
     }
 }
 
-fn note_waiting(path: &Path, waiting: Option<&directory::Waiting>) {
+fn note_waiting(path: &Path, waiting: Option<&directory::AwaitedInput>) {
     let _ = match waiting {
         Some(waiting) => directory::write_whole(path, directory::WAITING, waiting),
         None => fs::remove_file(path.join(directory::WAITING)),
@@ -328,9 +333,9 @@ fn note_waiting(path: &Path, waiting: Option<&directory::Waiting>) {
 }
 
 /// A stream of which only the head file can be read later.
-fn head_only(pump: &super::pump::Pump) -> Vec<Segment> {
+fn head_only(pump: &super::pump::Pump) -> Vec<SpoolSegment> {
     let upto = pump.spool.total().min(pump.spool.head_bytes());
-    vec![Segment {
+    vec![SpoolSegment {
         from: 0,
         upto,
         at: 0,
@@ -342,7 +347,7 @@ fn spill_line(id: &str) -> String {
 }
 
 /// Writes the status; on a full disk, into the space reserved for it.
-fn write_status(path: &Path, mut status: Status) -> io::Result<()> {
+fn write_status(path: &Path, mut status: JobStatus) -> io::Result<()> {
     let written = directory::write_durably(path, directory::STATUS, &status);
     if written.is_ok() {
         let _ = fs::remove_file(path.join(RESERVE));
@@ -386,7 +391,7 @@ fn listen(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Who ended it, if somebody asked for that after its shell had ended.
-pub(super) fn ended_later(run: &Run, by: Option<EndedBy>) -> Option<EndedBy> {
+pub(super) fn ended_later(run: &KeeperRun, by: Option<EndedBy>) -> Option<EndedBy> {
     if run.phase == Phase::Reported && !run.is_job_of_survivors() {
         run.ended_by
     } else {

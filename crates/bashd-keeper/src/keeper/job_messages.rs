@@ -1,7 +1,7 @@
 //! Messages about jobs: from the call that hands its run over to the keeper, and from clients that
 //! connect later.
 
-use super::protocol::{Exited, Message, messages};
+use super::protocol::{ExitedMessage, KeeperMessage, messages};
 use crate::job::directory::Spec;
 use crate::job::end_line::EndLines;
 use crate::size::Size;
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 messages! {
-    Announce = "announce", Detach = "detach", Detached = "detached", Attach = "attach", Attached = "attached",
-    Input = "input", Signal = "signal", Done = "done",
+    AnnounceMessage = "announce", BackgroundMessage = "detach", BackgroundedMessage = "detached", AttachMessage = "attach", AttachedMessage = "attached",
+    InputMessage = "input", SignalMessage = "signal", DoneMessage = "done",
 }
 
 /// Engine to keeper: make this run visible in this directory for as long as its call waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Announce {
+pub struct AnnounceMessage {
     pub directory: PathBuf,
     pub spec: Spec,
 }
 
 /// Engine to keeper: become a job in this directory, then say `detached`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Detach {
+pub struct BackgroundMessage {
     pub directory: PathBuf,
     pub spec: Spec,
     /// Bytes of output that go to the job's file before the ring begins.
@@ -33,7 +33,7 @@ pub struct Detach {
 
 /// Keeper to engine: the run is a job now, or why it is not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Detached {
+pub struct BackgroundedMessage {
     pub error: Option<String>,
     /// Where the session's shell was that went along, so that the next one can begin there.
     #[serde(default)]
@@ -42,15 +42,15 @@ pub struct Detached {
 
 /// Anybody to keeper: hand me the descriptors, and tell me of the end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Attach {}
+pub struct AttachMessage {}
 
 /// Keeper to an attached client, with counter page, head file and ring of each stream.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Attached {
+pub struct AttachedMessage {
     /// For each stream: whether there is a head file, and whether there is a ring.
     pub streams: Vec<(bool, bool)>,
     /// How the shell ended, if it did already.
-    pub exited: Option<Exited>,
+    pub exited: Option<ExitedMessage>,
     /// The size of its terminal, if it has one.
     #[serde(default)]
     pub terminal: Option<Size>,
@@ -58,7 +58,7 @@ pub struct Attached {
 
 /// Anybody to keeper: bytes for the command's stdin, then perhaps its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Input {
+pub struct InputMessage {
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
     pub close: bool,
@@ -66,12 +66,12 @@ pub struct Input {
 
 /// Anybody to keeper: send this signal to every process of the tree.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Signal {
+pub struct SignalMessage {
     pub signal: i32,
 }
 
 /// Keeper to the sender of a request: done, or why not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Done {
+pub struct DoneMessage {
     pub error: Option<String>,
 }

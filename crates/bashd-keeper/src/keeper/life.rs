@@ -21,16 +21,16 @@
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
-use super::ending::{self, Reaped, Remains, Scope};
-use super::input::Input;
-use super::job::{Job, ended_later};
+use super::ending::{self, Reaped, Remains, RunScope};
+use super::input::StdinWriter;
+use super::job::{KeeperJob, ended_later};
 use super::prompt;
-use super::protocol::{Exited, Query, Release, Start};
-use super::pty::Terminal;
-use super::pump::{Pump, Turn};
+use super::protocol::{ExitedMessage, QueryMessage, ReleaseMessage, StartMessage};
+use super::pty::RunTerminal;
+use super::pump::{Pump, PumpRound};
 use super::report::GROWTH_INTERVAL;
 use super::restraint::Restrained;
-use super::start::Shell;
+use super::start::LaunchedShell;
 use super::waiting::Keeper;
 use crate::capture::Survivors;
 use crate::exit::{EndedBy, Exit};
@@ -77,7 +77,7 @@ pub(super) enum Phase {
 pub(super) enum Custody {
     Foreground,
     Released,
-    Detached,
+    Background,
 }
 
 /// When and how a run is ended, as its message says.
@@ -87,34 +87,34 @@ pub(super) struct Terms {
     pub(super) drain_silence_us: u64,
     pub(super) drain_total_us: u64,
     pub(super) survivors: Survivors,
-    pub(super) detaches: bool,
+    pub(super) goes_to_background: bool,
 }
 
-impl From<&Start> for Terms {
-    fn from(message: &Start) -> Self {
+impl From<&StartMessage> for Terms {
+    fn from(message: &StartMessage) -> Self {
         Self {
             timeout_us: message.timeout_us,
             grace_us: message.grace_us,
             drain_silence_us: message.drain_silence_us,
             drain_total_us: message.drain_total_us,
             survivors: message.survivors,
-            detaches: message.detaches,
+            goes_to_background: message.goes_to_background,
         }
     }
 }
 
 /// One run of a keeper.
-pub(super) struct Run {
+pub(super) struct KeeperRun {
     pub(super) shell: Pid,
     pub(super) pumps: Vec<Pump>,
     /// The command's stdin, if it stays open.
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<StdinWriter>,
     /// Whether it waits for input, if it could.
-    pub(super) asking: Option<prompt::Watch>,
+    pub(super) asking: Option<prompt::PromptWatch>,
     /// What makes it a job, once it is one.
-    pub(super) job: Option<Box<Job>>,
+    pub(super) job: Option<Box<KeeperJob>>,
     /// What the engine was told at the end.
-    pub(super) reported: Option<Exited>,
+    pub(super) reported: Option<ExitedMessage>,
     pub(super) grace: Duration,
     pub(super) silence: Duration,
     pub(super) drain_total: Duration,
@@ -126,10 +126,10 @@ pub(super) struct Run {
     pub(super) shell_exit: Option<Exit>,
     pub(super) ended_by: Option<EndedBy>,
     /// Whether it is about to become a job, so its end must not be reported first.
-    pub(super) detaches: bool,
+    pub(super) goes_to_background: bool,
     pub(super) tree_is_empty: bool,
     /// Which processes below the keeper belong to this run.
-    pub(super) scope: Scope,
+    pub(super) scope: RunScope,
     /// Why the shell of a session is gone, or will be when the run is over.
     pub(super) reset: Option<Reset>,
     /// Processes that were asked to end.
@@ -139,10 +139,10 @@ pub(super) struct Run {
     pub(super) phase: Phase,
     pub(super) custody: Custody,
     /// Lengths beyond which the engine wants to be told.
-    pub(super) query: Option<Query>,
+    pub(super) query: Option<QueryMessage>,
     pub(super) last_grown: Option<Instant>,
     /// The report, while the socket has no room for it.
-    pub(super) unsent: Option<Exited>,
+    pub(super) unsent: Option<ExitedMessage>,
     /// How long the spool is held for an engine that reads it.
     pub(super) linger_until: Instant,
     /// Until when the engine is not listened to.
@@ -150,7 +150,7 @@ pub(super) struct Run {
     /// Where the shell of a session was when the run began.
     pub(super) directory: Option<Vec<u8>>,
     /// Its terminal, if it has one.
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<RunTerminal>,
     /// Its resource limits, if any.
     pub(super) restrained: Option<Rc<Restrained>>,
     /// Out-of-memory kills that happened before this run.
@@ -159,13 +159,21 @@ pub(super) struct Run {
     storage: Storage,
 }
 
-impl Run {
+impl KeeperRun {
     /// The run of a shell that has just started.
-    pub(super) fn new(shell: Shell, terms: &Terms, started: Instant, storage: Storage) -> Self {
+    pub(super) fn new(
+        shell: LaunchedShell,
+        terms: &Terms,
+        started: Instant,
+        storage: Storage,
+    ) -> Self {
         Self {
             shell: shell.pid,
             pumps: shell.pumps,
-            asking: shell.input.as_ref().map(|_| prompt::Watch::new(started)),
+            asking: shell
+                .input
+                .as_ref()
+                .map(|_| prompt::PromptWatch::new(started)),
             input: shell.input,
             job: None,
             reported: None,
@@ -178,9 +186,9 @@ impl Run {
             exit: None,
             shell_exit: None,
             ended_by: None,
-            detaches: terms.detaches,
+            goes_to_background: terms.goes_to_background,
             tree_is_empty: false,
-            scope: Scope::default(),
+            scope: RunScope::default(),
             reset: None,
             asked: HashSet::new(),
             is_dying: false,
@@ -267,7 +275,7 @@ impl Run {
             .map(|last| last + GROWTH_INTERVAL);
         let looks = self.job.is_some() && self.phase == Phase::Running;
         let look = self.asking.as_ref().filter(|_| looks);
-        let look = look.map(prompt::Watch::due);
+        let look = look.map(prompt::PromptWatch::due);
         [phase, growth, look, self.client_moment()]
             .into_iter()
             .flatten()
@@ -312,7 +320,7 @@ impl Run {
     }
 
     /// Names the file of the survivors' output, if any of them can still write.
-    pub(super) fn keep_log(&mut self, release: &Release) {
+    pub(super) fn keep_log(&mut self, release: &ReleaseMessage) {
         // A terminal whose shell is gone is hung up: nobody can write to it.
         if self.terminal.is_some() {
             return;
@@ -351,7 +359,7 @@ impl Run {
     pub(super) fn advance(&mut self, keeper: &Keeper, now: Instant) {
         let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
         // Whoever is about to make it a job has promised one.
-        let is_promised = self.detaches && keeper.link.is_some() && !is_late;
+        let is_promised = self.goes_to_background && keeper.link.is_some() && !is_late;
         if self.phase == Phase::Running && self.exit.is_some() && is_promised {
             return;
         }
@@ -431,7 +439,7 @@ impl Run {
     /// The last bytes, and the end of the log if there is one.
     pub(super) fn close_log(&mut self) -> io::Result<()> {
         for pump in &mut self.pumps {
-            if pump.turn().0 != Turn::Ended {
+            if pump.turn().0 != PumpRound::Ended {
                 pump.finish();
             }
         }

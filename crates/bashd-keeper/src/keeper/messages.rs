@@ -1,10 +1,10 @@
 //! The messages between engine, fork server and keeper, except those about jobs. `docs/keeper.md`
 //! documents them.
 
-use super::protocol::{Message, messages};
+use super::protocol::{KeeperMessage, messages};
 use crate::capture::{Quota, Streams, Survivors};
 use crate::exit::{EndedBy, Exit};
-use crate::keeper::session::Directory;
+use crate::keeper::session::DirectoryAfter;
 use crate::left_behind::LeftBehind;
 use crate::reset::Reset;
 use crate::resources::{LimitsInForce, Restraint};
@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 messages! {
-    Hello = "hello", Welcome = "welcome", Fork = "fork",
-    Start = "start", Warm = "warm", Open = "open", Call = "call", Query = "query", End = "end", Release = "release",
-    Resize = "resize", Typed = "typed",
-    Ready = "ready", Prepared = "prepared", Started = "started", Spilled = "spilled", Grown = "grown", Exited = "exited",
-    Gone = "gone", Failed = "failed", Refused = "refused",
+    HelloMessage = "hello", WelcomeMessage = "welcome", ForkMessage = "fork",
+    StartMessage = "start", StartedShellMessage = "warm", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
+    ResizeMessage = "resize", TypedMessage = "typed",
+    ReadyMessage = "ready", PreparedMessage = "prepared", StartedMessage = "started", SpilledMessage = "spilled", GrownMessage = "grown", ExitedMessage = "exited",
+    GoneMessage = "gone", FailedMessage = "failed", RefusedMessage = "refused",
 }
 
 /// Engine to fork server, once: who is asking, and where runs are stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Hello {
+pub struct HelloMessage {
     pub major: u16,
     pub minor: u16,
     pub storage: Storage,
@@ -32,21 +32,21 @@ pub struct Hello {
 
 /// Fork server to engine: the version that it speaks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Welcome {
+pub struct WelcomeMessage {
     pub major: u16,
     pub minor: u16,
 }
 
 /// Engine to fork server, with a socket: fork a keeper that listens on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Fork {
+pub struct ForkMessage {
     /// Whether no call is being served: then work ahead may begin at once.
     pub is_calm: bool,
 }
 
 /// Engine to keeper, with the working directory and, if `stdin` says so, the command's input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Start {
+pub struct StartMessage {
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
     /// argv[0] and the arguments before the script.
@@ -56,7 +56,7 @@ pub struct Start {
     /// The script for an already started shell, if one will do: it has already sourced what
     /// `script` sources.
     #[serde(default)]
-    pub warm: Option<serde_bytes::ByteBuf>,
+    pub for_started_shell: Option<serde_bytes::ByteBuf>,
     /// `NAME=VALUE` entries.
     pub env: Variables,
     /// Whether a descriptor for stdin follows the working directory's.
@@ -76,7 +76,7 @@ pub struct Start {
     pub stdin_open: bool,
     /// Whether a `detach` follows at once; no end is reported before it.
     #[serde(default)]
-    pub detaches: bool,
+    pub goes_to_background: bool,
     /// The command's resource limits.
     #[serde(default)]
     pub restraint: Option<Restraint>,
@@ -97,7 +97,7 @@ pub enum Beginning {
 
 /// Engine to keeper, with the working directory: start a shell that waits for the `start` to come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Warm {
+pub struct StartedShellMessage {
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
     /// argv[0].
@@ -108,12 +108,12 @@ pub struct Warm {
     pub streams: Streams,
     pub quota: Quota,
     /// A script that is sourced first.
-    pub snapshot: Option<PathBuf>,
+    pub rc_script: Option<PathBuf>,
 }
 
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Open {
+pub struct OpenMessage {
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
     /// `NAME=VALUE` entries.
@@ -122,7 +122,7 @@ pub struct Open {
     #[serde(with = "serde_bytes")]
     pub directory: Vec<u8>,
     /// A script that is sourced first.
-    pub snapshot: Option<PathBuf>,
+    pub rc_script: Option<PathBuf>,
     /// Time without a call after which the shell is ended; 0 for never.
     pub idle_us: u64,
     /// Resource limits of the shell and its commands.
@@ -132,17 +132,17 @@ pub struct Open {
 
 /// What can be prepared for a call before it comes depends on this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Form {
+pub struct CallForm {
     pub number: u64,
     /// Whether there is a descriptor for stdin.
     pub stdin: bool,
     /// Where the shell is after the call.
-    pub directory: Directory,
+    pub directory: DirectoryAfter,
     pub streams: Streams,
     pub quota: Quota,
 }
 
-impl Form {
+impl CallForm {
     /// That of the next call, if it is like this one.
     #[must_use]
     pub fn next(self) -> Self {
@@ -154,8 +154,8 @@ impl Form {
 /// Engine to keeper, with the command's input if its form says so: run a command in the session's
 /// shell.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Call {
-    pub form: Form,
+pub struct CallMessage {
+    pub form: CallForm,
     /// Whether somebody watches: then its beginning is reported when it comes, and not before.
     pub is_watched: bool,
     /// Whether to report what is prepared for the next call.
@@ -172,20 +172,20 @@ pub struct Call {
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer per request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Query {
+pub struct QueryMessage {
     pub out: u64,
     pub err: u64,
 }
 
 /// Engine to keeper: end the tree, TERM first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct End {
+pub struct EndMessage {
     /// What the report names as the reason.
     #[serde(default = "cancelled")]
     pub by: EndedBy,
 }
 
-impl End {
+impl EndMessage {
     /// Ends it for the caller.
     pub const CANCEL: Self = Self {
         by: EndedBy::Cancel,
@@ -198,20 +198,20 @@ fn cancelled() -> EndedBy {
 
 /// Engine to keeper: the terminal has another size now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Resize {
+pub struct ResizeMessage {
     pub size: Size,
 }
 
 /// Engine to keeper: this was typed at the terminal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Typed {
+pub struct TypedMessage {
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
 }
 
 /// Engine to keeper: the reply is out; survivors may stay, and log into this directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Release {
+pub struct ReleaseMessage {
     pub directory: PathBuf,
 }
 
@@ -219,7 +219,7 @@ pub struct Release {
 /// `has_head` says so) of the spool that it has opened, and a pidfd of its own. A run with one
 /// stream of this quota whose beginning is assumed has begun when it is sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Ready {
+pub struct ReadyMessage {
     pub quota: Quota,
     pub has_head: bool,
 }
@@ -227,15 +227,15 @@ pub struct Ready {
 /// Keeper to engine, between two calls of a session: a call of this form that nobody watches begins
 /// when it is sent, and this is then its `started`, with the same descriptors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Prepared {
-    pub form: Form,
-    pub started: Started,
+pub struct PreparedMessage {
+    pub form: CallForm,
+    pub started: StartedMessage,
 }
 
 /// Keeper to engine: the shell runs. Carries, for each stream, counter page and head file (the
 /// latter where `heads` says so), and at the end a pidfd of the keeper.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Started {
+pub struct StartedMessage {
     pub pid: i32,
     /// For each stream: whether there is a head file.
     pub heads: Vec<bool>,
@@ -247,9 +247,9 @@ pub struct Started {
     pub directory: Option<Vec<u8>>,
 }
 
-impl Started {
+impl StartedMessage {
     /// What is known about a run whose beginning is not reported.
-    pub fn unseen(ready: &Ready) -> Self {
+    pub fn unseen(ready: &ReadyMessage) -> Self {
         Self {
             pid: 0,
             heads: vec![ready.has_head],
@@ -261,17 +261,17 @@ impl Started {
 
 /// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Spilled {
+pub struct SpilledMessage {
     pub stream: usize,
 }
 
 /// Keeper to engine: the answer to a query.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Grown {}
+pub struct GrownMessage {}
 
 /// Keeper to engine: the run is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Exited {
+pub struct ExitedMessage {
     pub exit: Exit,
     pub ended_by: Option<EndedBy>,
     pub ran_for_us: u64,
@@ -291,13 +291,13 @@ pub struct Exited {
 
 /// Keeper to engine: the session's shell is gone, and no later call will run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Gone {
+pub struct GoneMessage {
     pub reset: Reset,
 }
 
 /// Keeper (or fork server, on the keeper's socket) to engine: the shell could not be started.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Failed {
+pub struct FailedMessage {
     /// What was being done.
     pub doing: String,
     pub errno: i32,
@@ -305,7 +305,7 @@ pub struct Failed {
 
 /// The answer to an unknown message, from any side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Refused {
+pub struct RefusedMessage {
     pub name: String,
     pub reason: String,
 }

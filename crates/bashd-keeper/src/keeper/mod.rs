@@ -27,8 +27,8 @@ mod serve;
 pub mod session;
 mod source;
 mod start;
+mod started_shell;
 mod waiting;
-mod warm;
 
 pub use no_keeper::NoKeeper;
 pub use source::{ForkedKeeper, KeeperSource, run_if_asked};

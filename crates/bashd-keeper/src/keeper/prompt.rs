@@ -6,8 +6,8 @@
 //! terminal that reads lines without echo, while every process in its foreground sleeps, wants a
 //! password: that shows without looking at any process, so it works for `sudo` as well.
 
-use super::ending::Scope;
-use crate::job::directory::{Asks, Sure, Waiting};
+use super::ending::RunScope;
+use crate::job::directory::{Asks, AwaitedInput, Sure};
 use crate::os::tree;
 use crate::spool::SpoolWriter;
 use rustix::process::Pid;
@@ -24,13 +24,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const PROMPT_BYTES: u64 = 400;
 
 /// When the next look is due, and what the last one found.
-pub(super) struct Watch {
+pub(super) struct PromptWatch {
     pause: Duration,
     due: Instant,
-    pub(super) found: Option<Waiting>,
+    pub(super) found: Option<AwaitedInput>,
 }
 
-impl Watch {
+impl PromptWatch {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             pause: FIRST_LOOK,
@@ -54,8 +54,8 @@ impl Watch {
     pub(super) fn look(
         &mut self,
         now: Instant,
-        scope: &Scope,
-        stdin: Option<&Stdin>,
+        scope: &RunScope,
+        stdin: Option<&EmptyStdin>,
         spool: &SpoolWriter,
     ) -> bool {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
@@ -63,7 +63,7 @@ impl Watch {
         let sure = stdin.and_then(|stdin| {
             somebody_waits_for(scope, stdin).or_else(|| foreground_sleeps(scope, stdin))
         });
-        let found = sure.zip(stdin).map(|(sure, stdin)| Waiting {
+        let found = sure.zip(stdin).map(|(sure, stdin)| AwaitedInput {
             prompt: spool.last_line(PROMPT_BYTES),
             sure,
             asks: stdin.asks,
@@ -75,7 +75,7 @@ impl Watch {
 }
 
 /// The run's own stdin, if everything was read and more could come.
-pub(super) struct Stdin {
+pub(super) struct EmptyStdin {
     /// What `/proc/PID/fd/N` shows for it.
     pub(super) links: Vec<String>,
     /// What a process that waits for it wants.
@@ -85,7 +85,7 @@ pub(super) struct Stdin {
 }
 
 /// Whether every process in the foreground of a terminal that wants a password sleeps.
-fn foreground_sleeps(scope: &Scope, stdin: &Stdin) -> Option<Sure> {
+fn foreground_sleeps(scope: &RunScope, stdin: &EmptyStdin) -> Option<Sure> {
     let foreground = stdin.foreground.filter(|_| stdin.asks == Asks::Password)?;
     let (mut somebody, mut all_sleep) = (false, true);
     scope.for_each(|member| {
@@ -99,7 +99,7 @@ fn foreground_sleeps(scope: &Scope, stdin: &Stdin) -> Option<Sure> {
 }
 
 /// Whether a process of the tree waits for its stdin.
-fn somebody_waits_for(scope: &Scope, stdin: &Stdin) -> Option<Sure> {
+fn somebody_waits_for(scope: &RunScope, stdin: &EmptyStdin) -> Option<Sure> {
     let mut found = None;
     scope.for_each(|member| {
         let sure = waits_for(member.pid, &stdin.links);

@@ -7,8 +7,10 @@
 //! raises the minor version; they refuse an unknown message by name.
 
 pub use super::messages::{
-    Beginning, Call, End, Exited, Failed, Fork, Form, Gone, Grown, Hello, Open, Prepared, Query,
-    Ready, Refused, Release, Resize, Spilled, Start, Started, Typed, Warm, Welcome,
+    Beginning, CallForm, CallMessage, EndMessage, ExitedMessage, FailedMessage, ForkMessage,
+    GoneMessage, GrownMessage, HelloMessage, OpenMessage, PreparedMessage, QueryMessage,
+    ReadyMessage, RefusedMessage, ReleaseMessage, ResizeMessage, SpilledMessage, StartMessage,
+    StartedMessage, StartedShellMessage, TypedMessage, WelcomeMessage,
 };
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -43,7 +45,7 @@ const INLINE: u8 = 0;
 const IN_DESCRIPTOR: u8 = 1;
 
 /// A message.
-pub trait Message: Serialize + DeserializeOwned {
+pub trait KeeperMessage: Serialize + DeserializeOwned {
     /// Its name on the wire.
     const NAME: &'static str;
 }
@@ -51,28 +53,28 @@ pub trait Message: Serialize + DeserializeOwned {
 /// Gives messages their names.
 macro_rules! messages {
     ($($type:ident = $name:literal),* $(,)?) => {
-        $(impl Message for $type { const NAME: &'static str = $name; })*
+        $(impl KeeperMessage for $type { const NAME: &'static str = $name; })*
     };
 }
 pub(super) use messages;
 
 /// A message as it arrived.
 #[derive(Debug)]
-pub struct Frame {
+pub struct MessageFrame {
     pub name: String,
     body: Vec<u8>,
     pub fds: Vec<OwnedFd>,
 }
 
-impl Frame {
+impl MessageFrame {
     /// Reads the body as a message of its name.
-    pub fn body<M: Message>(&self) -> io::Result<M> {
+    pub fn body<M: KeeperMessage>(&self) -> io::Result<M> {
         debug_assert_eq!(self.name, M::NAME);
         rmp_serde::from_slice(&self.body).map_err(invalid)
     }
 
     /// Reads the body if this is a message of type `M`.
-    pub fn body_if<M: Message>(&self) -> io::Result<M> {
+    pub fn body_if<M: KeeperMessage>(&self) -> io::Result<M> {
         if !self.is::<M>() {
             return Err(invalid("another message"));
         }
@@ -80,13 +82,17 @@ impl Frame {
     }
 
     /// Whether this is a message of type `M`.
-    pub fn is<M: Message>(&self) -> bool {
+    pub fn is<M: KeeperMessage>(&self) -> bool {
         self.name == M::NAME
     }
 }
 
 /// Sends one message without waiting; `WouldBlock` when the receiver does not keep up.
-pub fn send<M: Message>(socket: impl AsFd, message: &M, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub fn send<M: KeeperMessage>(
+    socket: impl AsFd,
+    message: &M,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
     let body = rmp_serde::to_vec_named(message).map_err(invalid)?;
     if body.len() <= LARGEST_INLINE {
         return send_packet(socket.as_fd(), INLINE, M::NAME, &body, fds);
@@ -128,11 +134,11 @@ thread_local! {
 }
 
 /// Receives one message without waiting; `None` at the end of the stream.
-pub fn receive(socket: impl AsFd) -> io::Result<Option<Frame>> {
+pub fn receive(socket: impl AsFd) -> io::Result<Option<MessageFrame>> {
     PACKET.with_borrow_mut(|buffer| receive_into(buffer, socket.as_fd()))
 }
 
-fn receive_into(buffer: &mut [u8], socket: BorrowedFd<'_>) -> io::Result<Option<Frame>> {
+fn receive_into(buffer: &mut [u8], socket: BorrowedFd<'_>) -> io::Result<Option<MessageFrame>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -166,7 +172,7 @@ fn receive_into(buffer: &mut [u8], socket: BorrowedFd<'_>) -> io::Result<Option<
     unpack(buffer.get(..received.bytes).unwrap_or_default(), fds).map(Some)
 }
 
-fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
+fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<MessageFrame> {
     let (flag, rest) = packet
         .split_first()
         .ok_or_else(|| invalid("an empty packet"))?;
@@ -180,7 +186,7 @@ fn unpack(packet: &[u8], mut fds: Vec<OwnedFd>) -> io::Result<Frame> {
         IN_DESCRIPTOR if !fds.is_empty() => read_memory_file(&fds.remove(0))?,
         _ => return Err(invalid("a packet without a body")),
     };
-    Ok(Frame {
+    Ok(MessageFrame {
         name: String::from_utf8_lossy(name).into_owned(),
         body,
         fds,
@@ -192,7 +198,7 @@ pub fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
     let reason = format!("this side speaks version {MAJOR}.{MINOR}, which has no such message");
     send(
         socket,
-        &Refused {
+        &RefusedMessage {
             name: name.to_owned(),
             reason,
         },
@@ -269,10 +275,10 @@ mod tests {
     fn a_message_arrives_with_its_descriptors() {
         let (near, far) = pair();
         let file = memory_file(b"text").unwrap();
-        send(&near, &Spilled { stream: 1 }, &[file.as_fd()]).unwrap();
+        send(&near, &SpilledMessage { stream: 1 }, &[file.as_fd()]).unwrap();
         let frame = receive(&far).unwrap().unwrap();
-        assert!(frame.is::<Spilled>());
-        assert_eq!(frame.body::<Spilled>().unwrap().stream, 1);
+        assert!(frame.is::<SpilledMessage>());
+        assert_eq!(frame.body::<SpilledMessage>().unwrap().stream, 1);
         assert_eq!(read_memory_file(&frame.fds[0]).unwrap(), b"text");
     }
 
@@ -282,7 +288,7 @@ mod tests {
         let doing = "x".repeat(3 << 20);
         send(
             &near,
-            &Failed {
+            &FailedMessage {
                 doing: doing.clone(),
                 errno: 7,
             },
@@ -290,17 +296,17 @@ mod tests {
         )
         .unwrap();
         let frame = receive(&far).unwrap().unwrap();
-        assert_eq!(frame.body::<Failed>().unwrap().doing, doing);
+        assert_eq!(frame.body::<FailedMessage>().unwrap().doing, doing);
         assert!(frame.fds.is_empty());
     }
 
     #[test]
     fn the_last_word_of_an_end_that_left_is_heard() {
         let (near, far) = pair();
-        send(&near, &Grown {}, &[]).unwrap();
-        send(&far, &Spilled { stream: 1 }, &[]).unwrap();
+        send(&near, &GrownMessage {}, &[]).unwrap();
+        send(&far, &SpilledMessage { stream: 1 }, &[]).unwrap();
         drop(far); // with something unread: a reset
-        assert!(receive(&near).unwrap().unwrap().is::<Spilled>());
+        assert!(receive(&near).unwrap().unwrap().is::<SpilledMessage>());
         assert!(receive(&near).unwrap().is_none());
     }
 
@@ -311,7 +317,7 @@ mod tests {
         let frame = receive(&far).unwrap().unwrap();
         refuse(&far, &frame.name).unwrap();
         let answer = receive(&near).unwrap().unwrap();
-        assert_eq!(answer.body::<Refused>().unwrap().name, "dance");
+        assert_eq!(answer.body::<RefusedMessage>().unwrap().name, "dance");
     }
 
     #[test]
@@ -327,12 +333,12 @@ mod tests {
             colour: "red".into(),
         };
         let body = rmp_serde::to_vec_named(&newer).unwrap();
-        send_packet(near.as_fd(), INLINE, Spilled::NAME, &body, &[]).unwrap();
+        send_packet(near.as_fd(), INLINE, SpilledMessage::NAME, &body, &[]).unwrap();
         assert_eq!(
             receive(&far)
                 .unwrap()
                 .unwrap()
-                .body::<Spilled>()
+                .body::<SpilledMessage>()
                 .unwrap()
                 .stream,
             0

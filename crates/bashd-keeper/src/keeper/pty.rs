@@ -7,9 +7,9 @@
 //! for everybody, as any terminal does; what was written before is still read, because a read of
 //! our end waits for what is under way between the two.
 
-use super::life::Run;
-use super::prompt::Stdin;
-use super::protocol::{Frame, Resize, Typed};
+use super::life::KeeperRun;
+use super::prompt::EmptyStdin;
+use super::protocol::{MessageFrame, ResizeMessage, TypedMessage};
 use crate::job::directory::Asks;
 use crate::size::Size;
 use rustix::pty::OpenptFlags;
@@ -18,14 +18,14 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// The terminal of a run.
-pub(super) struct Terminal {
+pub(super) struct RunTerminal {
     ours: OwnedFd,
     /// The command's end.
     theirs: OwnedFd,
     size: Size,
 }
 
-impl Terminal {
+impl RunTerminal {
     /// Opens a terminal of this size.
     pub(super) fn open(size: Size) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -51,14 +51,14 @@ impl Terminal {
     }
 
     /// The command's end, if everything that was typed has been read.
-    pub(super) fn if_read(&self) -> Option<Stdin> {
+    pub(super) fn if_read(&self) -> Option<EmptyStdin> {
         if rustix::io::ioctl_fionread(&self.theirs).ok()? > 0 {
             return None;
         }
         let modes = rustix::termios::tcgetattr(&self.theirs).ok()?.local_modes;
         let is_hidden = modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO);
         let link = std::fs::read_link(format!("/proc/self/fd/{}", self.theirs.as_raw_fd())).ok()?;
-        Some(Stdin {
+        Some(EmptyStdin {
             links: vec![
                 link.into_os_string().into_string().ok()?,
                 "/dev/tty".to_owned(),
@@ -89,9 +89,9 @@ impl Terminal {
     }
 
     /// Handles messages for the terminal; returns whether it was one.
-    fn obey(&mut self, frame: &Frame) -> bool {
-        if frame.is::<Resize>() {
-            if let Ok(Resize { size }) = frame.body() {
+    fn obey(&mut self, frame: &MessageFrame) -> bool {
+        if frame.is::<ResizeMessage>() {
+            if let Ok(ResizeMessage { size }) = frame.body() {
                 let _ = self.resize(size);
             }
             return true;
@@ -100,16 +100,16 @@ impl Terminal {
     }
 }
 
-impl Run {
+impl KeeperRun {
     /// Handles messages for the terminal; returns whether it was one.
-    pub(super) fn obey_keyboard(&mut self, frame: &Frame) -> bool {
+    pub(super) fn obey_keyboard(&mut self, frame: &MessageFrame) -> bool {
         let Some(terminal) = &mut self.terminal else {
             return false;
         };
-        if !frame.is::<Typed>() {
+        if !frame.is::<TypedMessage>() {
             return terminal.obey(frame);
         }
-        if let (Some(input), Ok(Typed { bytes })) = (&mut self.input, frame.body()) {
+        if let (Some(input), Ok(TypedMessage { bytes })) = (&mut self.input, frame.body()) {
             let _ = input.send(&bytes, false);
         }
         true
@@ -117,6 +117,6 @@ impl Run {
 
     /// The size of the terminal, if there is one.
     pub(super) fn terminal_size(&self) -> Option<Size> {
-        self.terminal.as_ref().map(Terminal::size)
+        self.terminal.as_ref().map(RunTerminal::size)
     }
 }

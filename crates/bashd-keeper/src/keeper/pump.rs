@@ -34,7 +34,7 @@ const TURN_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a turn of reading found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum PumpRound {
     /// Nothing more to read now.
     Empty,
     /// There may be more.
@@ -138,32 +138,32 @@ impl Pump {
     }
 
     /// Reads for one turn; returns whether anything came.
-    pub(super) fn turn(&mut self) -> (Turn, bool) {
+    pub(super) fn turn(&mut self) -> (PumpRound, bool) {
         let before = self.spool.total();
         let mut taken = 0;
         let turn = loop {
             match self.read_once() {
                 Ok(0) => {
                     self.spent = self.pipe.take().or(self.spent.take());
-                    break Turn::Ended;
+                    break PumpRound::Ended;
                 }
                 Ok(count) => {
                     taken += count;
                     self.since_empty += count;
                     if taken >= TURN_BYTES {
-                        break Turn::More;
+                        break PumpRound::More;
                     }
                 }
-                Err(Errno::AGAIN) => break Turn::Empty,
+                Err(Errno::AGAIN) => break PumpRound::Empty,
                 Err(Errno::INTR) => {}
-                Err(_) => break Turn::Ended,
+                Err(_) => break PumpRound::Ended,
             }
         };
         self.write();
         match turn {
-            Turn::More => {}
-            Turn::Empty => self.found_empty(),
-            Turn::Ended => {
+            PumpRound::More => {}
+            PumpRound::Empty => self.found_empty(),
+            PumpRound::Ended => {
                 self.pipe = None;
                 self.siding = None;
                 self.buffer = Vec::new();
@@ -174,7 +174,7 @@ impl Pump {
 
     /// Reads until the pipe is empty or ended; only for when no writer is left that could go on.
     pub(super) fn finish(&mut self) {
-        while matches!(self.turn(), (Turn::More, _)) {}
+        while matches!(self.turn(), (PumpRound::More, _)) {}
     }
 
     /// Gives back memory that serves only speed, until the next byte comes.
@@ -267,7 +267,7 @@ impl Pump {
 mod tests {
     use super::*;
     use crate::capture::Quota;
-    use crate::source::{Piece, Source};
+    use crate::source::{Source, StreamPiece};
     use crate::spool::SpoolReader;
     use std::fs::File;
     use std::io::Write;
@@ -292,8 +292,8 @@ mod tests {
         let reader = SpoolReader::new(next(), Some(next())).unwrap();
         let pieces = reader.read(0..pump.spool.total()).unwrap();
         let kept = pieces.into_iter().map(|piece| match piece {
-            Piece::Kept(bytes) => bytes,
-            Piece::Dropped(count) => panic!("{count} bytes were dropped"),
+            StreamPiece::Kept(bytes) => bytes,
+            StreamPiece::Dropped(count) => panic!("{count} bytes were dropped"),
         });
         kept.flatten().collect()
     }
@@ -307,7 +307,7 @@ mod tests {
             let bytes: Vec<u8> = (0..count).map(|at| (at % 251) as u8).collect();
             writer.write_all(&bytes).unwrap();
             all.extend(bytes);
-            assert_eq!(pump.turn(), (Turn::Empty, true));
+            assert_eq!(pump.turn(), (PumpRound::Empty, true));
         };
         for _ in 0..8 {
             send(&mut pump, 3 * SMALL_PIPE);
@@ -327,7 +327,7 @@ mod tests {
         assert!(!pump.is_large && pump.siding.is_none());
         send(&mut pump, 1);
         drop(writer);
-        assert_eq!(pump.turn(), (Turn::Ended, false));
+        assert_eq!(pump.turn(), (PumpRound::Ended, false));
         assert!(spooled(&pump) == all, "other bytes came out");
     }
 
@@ -343,7 +343,7 @@ mod tests {
                 all.extend(bytes);
             }
             drop(writer);
-            assert_eq!(pump.turn(), (Turn::Ended, true));
+            assert_eq!(pump.turn(), (PumpRound::Ended, true));
             assert!(spooled(&pump) == all, "other bytes came out");
         }
     }

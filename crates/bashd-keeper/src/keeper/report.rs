@@ -1,7 +1,9 @@
 //! What a keeper tells its engine: started, spilled, grown, exited.
 
-use super::life::{Phase, Run};
-use super::protocol::{self, Exited, Grown, Query, Spilled, Started};
+use super::life::{KeeperRun, Phase};
+use super::protocol::{
+    self, ExitedMessage, GrownMessage, QueryMessage, SpilledMessage, StartedMessage,
+};
 use super::pump::Pump;
 use super::waiting::Keeper;
 use crate::exit::Exit;
@@ -20,14 +22,14 @@ const LINGER: Duration = Duration::from_secs(1);
 /// conversation would wake it, and it would exit on the core on which its engine answers the call.
 const DEAF: Duration = Duration::from_micros(500);
 
-impl Run {
+impl KeeperRun {
     pub(super) fn tell_started(&self, keeper: &Keeper) -> io::Result<()> {
         let Some(link) = &keeper.link else {
             return Ok(());
         };
         let (heads, mut fds) = spools(&self.pumps);
         fds.extend(keeper.own.as_ref().map(AsFd::as_fd));
-        let started = Started {
+        let started = StartedMessage {
             pid: self.shell.as_raw_nonzero().get(),
             heads,
             limits: self.restrained.as_ref().map(|held| held.in_force.clone()),
@@ -41,7 +43,7 @@ impl Run {
         self.phase = Phase::Reported;
         self.linger_until = Instant::now() + LINGER;
         self.tell_spills(keeper);
-        let exited = Exited {
+        let exited = ExitedMessage {
             exit: self.exit.unwrap_or(Exit::Unknown),
             ended_by: self.ended_by,
             ran_for_us: self.started.elapsed().as_micros() as u64,
@@ -87,7 +89,7 @@ impl Run {
             if let Some(ring) = pump.spool.ring()
                 && !pump.spill_told
             {
-                pump.spill_told = protocol::send(link, &Spilled { stream }, &[ring]).is_ok();
+                pump.spill_told = protocol::send(link, &SpilledMessage { stream }, &[ring]).is_ok();
             }
         }
     }
@@ -103,14 +105,14 @@ impl Run {
             && self.is_longer_than(query)
         {
             // A refusal loses nothing: both the question and the answer stay.
-            if protocol::send(link, &Grown {}, &[]).is_ok() {
+            if protocol::send(link, &GrownMessage {}, &[]).is_ok() {
                 self.query = None;
                 self.last_grown = Some(now);
             }
         }
     }
 
-    pub(super) fn is_longer_than(&self, query: &Query) -> bool {
+    pub(super) fn is_longer_than(&self, query: &QueryMessage) -> bool {
         let lengths = [query.out, query.err];
         self.pumps
             .iter()

@@ -13,7 +13,7 @@ const PREFIX: &str = "bashd-";
 /// The limits of one shell.
 pub(super) struct Restrained {
     pub(super) in_force: LimitsInForce,
-    group: Option<Group>,
+    group: Option<ControlGroup>,
     resources: Resources,
 }
 
@@ -24,7 +24,7 @@ impl Restrained {
         let Restraint { resources, parent } = restraint;
         let group = parent
             .as_ref()
-            .and_then(|parent| Group::make(parent, resources).ok());
+            .and_then(|parent| ControlGroup::make(parent, resources).ok());
         let kind = match &group {
             Some(_) => LimitKind::Cgroup,
             None => LimitKind::Rlimits,
@@ -62,17 +62,17 @@ impl Restrained {
 
     /// How often the kernel killed one of its processes for lack of memory.
     pub(super) fn deaths(&self) -> u64 {
-        self.group.as_ref().map_or(0, Group::deaths)
+        self.group.as_ref().map_or(0, ControlGroup::deaths)
     }
 }
 
 /// A control group of our own, removed when it is dropped.
-struct Group {
+struct ControlGroup {
     path: PathBuf,
     processes: OwnedFd,
 }
 
-impl Group {
+impl ControlGroup {
     fn make(parent: &Path, resources: &Resources) -> io::Result<Self> {
         sweep(parent);
         let own = rustix::process::getpid().as_raw_nonzero();
@@ -116,7 +116,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.path);
     }
@@ -186,7 +186,7 @@ mod tests {
             .into_iter()
             .find(|root| root.join("cgroup.procs").exists());
         // Without controllers nothing is limited, but the code path is the same.
-        let made = root.map(|root| Group::make(root, &Resources::default()));
+        let made = root.map(|root| ControlGroup::make(root, &Resources::default()));
         let Some(Ok(group)) = made else {
             bashd_testkit::loudly("no control group can be made here: entering one is NOT tested");
             return;
@@ -201,7 +201,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    fn sleeper(group: &Group) -> rustix::process::Pid {
+    fn sleeper(group: &ControlGroup) -> rustix::process::Pid {
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
         let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         // The launcher wants descriptors above 2.

@@ -4,7 +4,9 @@
 //! nobody else would end that. The server exits when its engine is gone and its last keeper has
 //! exited.
 
-use super::protocol::{self, Failed, Fork, Frame, Hello, Welcome};
+use super::protocol::{
+    self, FailedMessage, ForkMessage, HelloMessage, MessageFrame, WelcomeMessage,
+};
 use super::waiting::{Keeper, Moment, poll};
 use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::os::signals::{self, SignalFd};
@@ -29,7 +31,7 @@ pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
     become_subreaper()?;
     let signals = signals::take_over()?;
     let engine = engine_of(&control)?;
-    let mut server = Server {
+    let mut server = ForkServer {
         control: Some(control),
         engine,
         signals,
@@ -55,16 +57,16 @@ fn engine_of(control: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::process::pidfd_open(engine, PidfdFlags::empty())?)
 }
 
-struct Server {
+struct ForkServer {
     /// The socket to the engine, while there is one.
     control: Option<OwnedFd>,
     engine: OwnedFd,
     signals: SignalFd,
-    hello: Option<Hello>,
+    hello: Option<HelloMessage>,
     keepers: HashSet<Pid>,
 }
 
-impl Server {
+impl ForkServer {
     fn turn(&mut self) -> io::Result<()> {
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if let Some(control) = &self.control {
@@ -96,17 +98,17 @@ impl Server {
         }
     }
 
-    fn obey(&mut self, frame: Frame) {
+    fn obey(&mut self, frame: MessageFrame) {
         let Some(control) = &self.control else { return };
-        if frame.is::<Hello>() {
-            let welcome = Welcome {
+        if frame.is::<HelloMessage>() {
+            let welcome = WelcomeMessage {
                 major: protocol::MAJOR,
                 minor: protocol::MINOR,
             };
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
-        } else if frame.is::<Fork>() {
-            let is_calm = frame.body().is_ok_and(|fork: Fork| fork.is_calm);
+        } else if frame.is::<ForkMessage>() {
+            let is_calm = frame.body().is_ok_and(|fork: ForkMessage| fork.is_calm);
             let moment = if is_calm { Moment::Calm } else { Moment::Busy };
             if let Some(link) = frame.fds.into_iter().next() {
                 self.fork_keeper(link, moment);
@@ -172,7 +174,7 @@ impl Server {
 
 /// Says on a keeper's socket why there is no keeper.
 fn tell_failure(link: &OwnedFd, doing: &str, error: &io::Error) {
-    let failed = Failed {
+    let failed = FailedMessage {
         doing: doing.to_owned(),
         errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
     };

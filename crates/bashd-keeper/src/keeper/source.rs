@@ -1,7 +1,7 @@
 //! Where keepers come from: the host's own program, an installed bashd, or a fork made in time.
 
 use super::NoKeeper;
-use super::protocol::{self, Hello, Welcome};
+use super::protocol::{self, HelloMessage, WelcomeMessage};
 use super::serve;
 use super::waiting::Keeper;
 use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
@@ -62,7 +62,7 @@ pub fn run_if_asked() {
 }
 
 /// Starts a fork server, and agrees on a version with it.
-pub fn start_server(source: &KeeperSource, hello: &Hello) -> Result<OwnedFd, NoKeeper> {
+pub fn start_server(source: &KeeperSource, hello: &HelloMessage) -> Result<OwnedFd, NoKeeper> {
     let program = match source {
         KeeperSource::Path(path) => path.clone(),
         KeeperSource::Hook => own_program()?,
@@ -113,9 +113,9 @@ fn agree(server: &OwnedFd) -> io::Result<()> {
         return Err(io::Error::other(text));
     }
     let frame = protocol::receive(server)?
-        .filter(protocol::Frame::is::<Welcome>)
+        .filter(protocol::MessageFrame::is::<WelcomeMessage>)
         .ok_or_else(|| io::Error::other("it is not a keeper program"))?;
-    let Welcome { major, minor } = frame.body()?;
+    let WelcomeMessage { major, minor } = frame.body()?;
     if major == protocol::MAJOR {
         return Ok(());
     }

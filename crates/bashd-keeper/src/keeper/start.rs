@@ -1,8 +1,8 @@
 //! From a `start` message to a running shell.
 
-use super::input::Input;
-use super::protocol::{self, Beginning, Exited, Failed, Start};
-use super::pty::Terminal;
+use super::input::StdinWriter;
+use super::protocol::{self, Beginning, ExitedMessage, FailedMessage, StartMessage};
+use super::pty::RunTerminal;
 use super::pump::Pump;
 use super::restraint::Restrained;
 use crate::capture::{Quota, Streams, Survivors};
@@ -33,13 +33,13 @@ const POSIX_LOADER: &str = "set -- \"$(cat <&3)\"; exec 3<&-; eval \"shift; $1\"
 const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
 
 /// A shell that has just been started, and the pumps on its pipes.
-pub(super) struct Shell {
+pub(super) struct LaunchedShell {
     pub(super) pid: Pid,
     pub(super) pumps: Vec<Pump>,
     /// Its terminal, if it has one.
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<RunTerminal>,
     /// Its stdin, if that stays open.
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<StdinWriter>,
     /// Its resource limits, if any.
     pub(super) restrained: Option<Rc<Restrained>>,
 }
@@ -54,12 +54,12 @@ pub(super) struct OpenedSpool {
 
 /// What nearly every start needs and no message changes, opened ahead.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct StartSupplies {
     pipe: Option<(OwnedFd, OwnedFd)>,
     null: Option<OwnedFd>,
 }
 
-impl Ahead {
+impl StartSupplies {
     /// If something is refused, the start itself finds out why.
     pub(super) fn open() -> Self {
         Self {
@@ -71,13 +71,13 @@ impl Ahead {
 
 /// Starts what the message asks for. `prepared` is a spool that was opened ahead.
 pub(super) fn start(
-    message: &Start,
+    message: &StartMessage,
     fds: &[OwnedFd],
     runs: &Path,
     prepared: Option<OpenedSpool>,
-    ahead: Ahead,
-) -> Result<Shell, Failed> {
-    let terminal = message.terminal.map(Terminal::open).transpose();
+    ahead: StartSupplies,
+) -> Result<LaunchedShell, FailedMessage> {
+    let terminal = message.terminal.map(RunTerminal::open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
     let (mut pumps, writers) = match &terminal {
         Some(terminal) => open_terminal(terminal, message, runs, prepared),
@@ -123,7 +123,7 @@ pub(super) fn start(
     if terminal.is_none() {
         hold(&mut pumps, writers);
     }
-    Ok(Shell {
+    Ok(LaunchedShell {
         pid,
         pumps,
         terminal,
@@ -142,13 +142,13 @@ pub(super) fn hold(pumps: &mut [Pump], writers: Vec<OwnedFd>) {
 /// The command's stdin, if it is not just the given descriptor; and our end of it, if it stays
 /// open.
 fn open_stdin(
-    message: &Start,
+    message: &StartMessage,
     given: Option<&OwnedFd>,
-    terminal: Option<&Terminal>,
+    terminal: Option<&RunTerminal>,
     null: Option<OwnedFd>,
-) -> io::Result<(Option<OwnedFd>, Option<Input>)> {
+) -> io::Result<(Option<OwnedFd>, Option<StdinWriter>)> {
     if let Some(terminal) = terminal {
-        let typed = Input::at_terminal(terminal.ours()?);
+        let typed = StdinWriter::at_terminal(terminal.ours()?);
         let theirs = given
             .is_none()
             .then(|| terminal.theirs().try_clone_to_owned());
@@ -158,7 +158,7 @@ fn open_stdin(
         let open = || null.map_or_else(open_null, Ok);
         return Ok((given.is_none().then(open).transpose()?, None));
     }
-    let (mut input, end) = Input::open()?;
+    let (mut input, end) = StdinWriter::open()?;
     if let Some(given) = given {
         let bytes = protocol::read_memory_file(given)?;
         input.send(&bytes, false).map_err(io::Error::other)?;
@@ -169,11 +169,11 @@ fn open_stdin(
 /// Goes through a start and a report once, so that their pages are present when a call comes: a
 /// fresh fork pays for each at the first touch, and a spare keeper can do that while nobody waits.
 pub(super) fn rehearse() {
-    let message = Start {
+    let message = StartMessage {
         program: b"/bin/sh".to_vec(),
         argv: vec![serde_bytes::ByteBuf::from(b"sh".to_vec())],
         script: Some(serde_bytes::ByteBuf::from(b"true".to_vec())),
-        warm: None,
+        for_started_shell: None,
         env: std::iter::once(("x", "x".repeat(4096))).collect(),
         stdin: false,
         streams: Streams::Merged,
@@ -185,7 +185,7 @@ pub(super) fn rehearse() {
         survivors: Survivors::Keep,
         terminal: None,
         stdin_open: false,
-        detaches: false,
+        goes_to_background: false,
         restraint: None,
         beginning: Beginning::Assumed,
     };
@@ -194,9 +194,11 @@ pub(super) fn rehearse() {
     };
     let _ = protocol::send(&near, &message, &[far.as_fd()]);
     if let Ok(Some(frame)) = protocol::receive(&far) {
-        let _ = frame.body::<Start>().map(|message| arguments(&message));
+        let _ = frame
+            .body::<StartMessage>()
+            .map(|message| arguments(&message));
     }
-    let report = Exited {
+    let report = ExitedMessage {
         exit: Exit::Code(0),
         ended_by: None,
         ran_for_us: 0,
@@ -211,8 +213,8 @@ pub(super) fn rehearse() {
 
 /// One stream, from the terminal; the command gets the other end for both of its own.
 fn open_terminal(
-    terminal: &Terminal,
-    message: &Start,
+    terminal: &RunTerminal,
+    message: &StartMessage,
     runs: &Path,
     prepared: Option<OpenedSpool>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
@@ -270,7 +272,7 @@ fn open_pumps(
 }
 
 /// The argument list, and a descriptor for the script if it is too long for an argument.
-fn arguments(message: &Start) -> io::Result<(Vec<CString>, Option<OwnedFd>)> {
+fn arguments(message: &StartMessage) -> io::Result<(Vec<CString>, Option<OwnedFd>)> {
     let mut argv = Vec::with_capacity(message.argv.len() + 1);
     for argument in &message.argv {
         argv.push(CString::new(argument.as_slice())?);
@@ -304,16 +306,16 @@ pub(super) fn open_null() -> io::Result<OwnedFd> {
     )?)
 }
 
-pub(super) fn failed(doing: &str) -> impl FnOnce(io::Error) -> Failed {
+pub(super) fn failed(doing: &str) -> impl FnOnce(io::Error) -> FailedMessage {
     let doing = doing.to_owned();
-    move |error| Failed {
+    move |error| FailedMessage {
         doing,
         errno: error.raw_os_error().unwrap_or(libc::EINVAL),
     }
 }
 
-pub(super) fn missing(what: &str) -> Failed {
-    Failed {
+pub(super) fn missing(what: &str) -> FailedMessage {
+    FailedMessage {
         doing: format!("find {what} in the message"),
         errno: libc::EBADMSG,
     }

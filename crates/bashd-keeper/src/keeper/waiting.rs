@@ -1,10 +1,13 @@
 //! A keeper before its run: it waits for `start`, with a spool opened ahead.
 
-use super::life::{Run, Terms};
-use super::protocol::{self, Beginning, Failed, Frame, Hello, Open, Ready, Start, Warm};
+use super::life::{KeeperRun, Terms};
+use super::protocol::{
+    self, Beginning, FailedMessage, HelloMessage, MessageFrame, OpenMessage, ReadyMessage,
+    StartMessage, StartedShellMessage,
+};
 use super::session;
-use super::start::{self, Ahead, OpenedSpool, Shell};
-use super::warm::WarmShell;
+use super::start::{self, LaunchedShell, OpenedSpool, StartSupplies};
+use super::started_shell::StartedShell;
 use crate::os::signals::SignalFd;
 use crate::spool::{SpoolWriter, Storage};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -16,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// How long a keeper that was forked at a busy moment waits before it starts a shell ahead: the
 /// call being served goes first, and in a burst of calls the next one may come sooner.
-const BEFORE_WARMING: Duration = Duration::from_micros(600);
+const BEFORE_STARTING: Duration = Duration::from_micros(600);
 
 /// Under what circumstances a keeper was forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,13 +44,13 @@ pub(super) struct Keeper {
     pub(super) storage: Option<Storage>,
     /// A spool opened ahead.
     pub(super) prepared: Option<OpenedSpool>,
-    ahead: Ahead,
+    ahead: StartSupplies,
     /// How long it waits before it starts a shell ahead.
-    before_warming: Duration,
+    before_starting: Duration,
     /// What is to be started ahead, and when.
-    to_warm: Option<(Frame, Instant)>,
+    shell_to_start: Option<(MessageFrame, Instant)>,
     /// A shell that was started ahead.
-    warm: Option<WarmShell>,
+    started_shell: Option<StartedShell>,
 }
 
 impl Keeper {
@@ -60,17 +63,17 @@ impl Keeper {
             own: rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).ok(),
             storage: None,
             prepared: None,
-            ahead: Ahead::default(),
-            before_warming: BEFORE_WARMING,
-            to_warm: None,
-            warm: None,
+            ahead: StartSupplies::default(),
+            before_starting: BEFORE_STARTING,
+            shell_to_start: None,
+            started_shell: None,
         }
     }
 
     /// A keeper on this socket, forked under these circumstances.
     pub(super) fn forked(mut self, moment: Moment) -> Self {
-        self.before_warming = match moment {
-            Moment::Busy => BEFORE_WARMING,
+        self.before_starting = match moment {
+            Moment::Busy => BEFORE_STARTING,
             Moment::Calm => Duration::ZERO,
         };
         self
@@ -86,7 +89,7 @@ impl Keeper {
             is_told: false,
         });
         self.storage = Some(storage);
-        self.ahead = Ahead::open();
+        self.ahead = StartSupplies::open();
         self
     }
 
@@ -97,7 +100,7 @@ impl Keeper {
             self.tell_ready();
         }
         loop {
-            self.warm_up_if_due();
+            self.start_shell_if_due();
             let Some(link) = &self.link else {
                 return Ok(());
             };
@@ -108,7 +111,7 @@ impl Keeper {
             if let Some(engine) = &self.engine {
                 fds.push(PollFd::new(engine, PollFlags::IN));
             }
-            poll(&mut fds, self.to_warm.as_ref().map(|(_, due)| *due))?;
+            poll(&mut fds, self.shell_to_start.as_ref().map(|(_, due)| *due))?;
             // A `start` may still be in the socket of a call that nobody waits for.
             let call_is_over = fds
                 .first()
@@ -119,16 +122,16 @@ impl Keeper {
                 return Ok(());
             }
             match protocol::receive(link) {
-                Ok(Some(frame)) if frame.is::<Start>() => return self.run(frame),
-                Ok(Some(frame)) if frame.is::<Warm>() => {
-                    self.to_warm = Some((frame, Instant::now() + self.before_warming));
+                Ok(Some(frame)) if frame.is::<StartMessage>() => return self.run(frame),
+                Ok(Some(frame)) if frame.is::<StartedShellMessage>() => {
+                    self.shell_to_start = Some((frame, Instant::now() + self.before_starting));
                 }
-                Ok(Some(frame)) if frame.is::<Open>() => {
-                    self.ahead = Ahead::default(); // a session has pipes of its own kind
+                Ok(Some(frame)) if frame.is::<OpenMessage>() => {
+                    self.ahead = StartSupplies::default(); // a session has pipes of its own kind
                     return session::live(self, &frame);
                 }
-                Ok(Some(frame)) if frame.is::<Hello>() => {
-                    let hello: Hello = frame.body()?;
+                Ok(Some(frame)) if frame.is::<HelloMessage>() => {
+                    let hello: HelloMessage = frame.body()?;
                     self = self.prepare(hello.storage);
                     if !self.is_spoken_to()? {
                         self.tell_ready();
@@ -158,7 +161,7 @@ impl Keeper {
             && !opened.is_told
         {
             let mut fds = opened.spool.descriptors();
-            let ready = Ready {
+            let ready = ReadyMessage {
                 quota: opened.quota,
                 has_head: fds.len() > 1,
             };
@@ -168,14 +171,14 @@ impl Keeper {
     }
 
     pub(super) fn fail(&self, doing: &str, errno: Option<i32>) -> io::Result<()> {
-        self.tell_failure(&Failed {
+        self.tell_failure(&FailedMessage {
             doing: doing.to_owned(),
             errno: errno.unwrap_or(libc::EBADMSG),
         })
     }
 
-    fn run(mut self, frame: Frame) -> io::Result<()> {
-        let message: Start = frame.body()?;
+    fn run(mut self, frame: MessageFrame) -> io::Result<()> {
+        let message: StartMessage = frame.body()?;
         let started = Instant::now();
         let Some(storage) = self.storage.take() else {
             return self.fail("find the output directory in the message", None);
@@ -184,7 +187,7 @@ impl Keeper {
             Ok(shell) => shell,
             Err(failed) => return self.tell_failure(&failed),
         };
-        let run = Run::new(shell, &Terms::from(&message), started, storage);
+        let run = KeeperRun::new(shell, &Terms::from(&message), started, storage);
         let is_known = run.pumps.iter().all(|pump| pump.is_told);
         if message.beginning == Beginning::Told || !is_known {
             // An engine that is already gone shows on the socket, which ends the run properly.
@@ -196,13 +199,16 @@ impl Keeper {
 
     /// Starts a shell ahead of its call, if it is time. If that fails, the call itself finds out
     /// why.
-    fn warm_up_if_due(&mut self) {
-        let due = self.to_warm.take_if(|(_, due)| Instant::now() >= *due);
+    fn start_shell_if_due(&mut self) {
+        let due = self
+            .shell_to_start
+            .take_if(|(_, due)| Instant::now() >= *due);
         let Some((frame, _)) = due else { return };
         self.tell_ready();
         if let (Ok(message), Some(storage)) = (frame.body(), &self.storage) {
             let prepared = self.prepared.take();
-            self.warm = WarmShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
+            self.started_shell =
+                StartedShell::launch(message, &frame.fds, &storage.runs, prepared).ok();
             start::rehearse();
         }
     }
@@ -210,11 +216,11 @@ impl Keeper {
     /// The shell that was started ahead, if it suits the call; otherwise a new one.
     fn start_shell(
         &mut self,
-        message: &Start,
-        frame: &Frame,
+        message: &StartMessage,
+        frame: &MessageFrame,
         storage: &Storage,
-    ) -> Result<Shell, Failed> {
-        let warm = self.warm.take();
+    ) -> Result<LaunchedShell, FailedMessage> {
+        let warm = self.started_shell.take();
         if let Some(shell) = warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
             return Ok(shell);
         }
@@ -222,7 +228,7 @@ impl Keeper {
         start::start(message, &frame.fds, &storage.runs, prepared, ahead)
     }
 
-    pub(super) fn tell_failure(&self, failed: &Failed) -> io::Result<()> {
+    pub(super) fn tell_failure(&self, failed: &FailedMessage) -> io::Result<()> {
         self.link
             .as_ref()
             .map_or(Ok(()), |link| protocol::send(link, failed, &[]))

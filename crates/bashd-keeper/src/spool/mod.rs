@@ -29,7 +29,7 @@ pub use reader::Ring;
 pub use reader::SpoolReader;
 pub use retention::Retention;
 pub use retention::{sweep, sweep_if_due, sweep_soon};
-pub use segment::{Segment, SegmentedFile};
+pub use segment::{SegmentedFile, SpoolSegment};
 pub use storage::{link_descriptor, prepare_runs_directory, write_private};
 pub use writer::SpoolWriter;
 

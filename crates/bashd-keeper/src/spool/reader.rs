@@ -3,7 +3,7 @@
 use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, index};
 use crate::capture::Quota;
 use crate::os::counters::{CounterPage, Counters};
-use crate::source::{Piece, Source};
+use crate::source::{Source, StreamPiece};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,11 +16,11 @@ pub struct SpoolReader {
     head: Option<OwnedFd>,
     ring: OnceLock<OwnedFd>,
     /// The end of what this reader shows, if survivors go on writing beyond it.
-    end: Option<End>,
+    end: Option<FixedEnd>,
 }
 
 /// Where the bytes of a stream are.
-pub struct Places<'a> {
+pub struct SpoolLayout<'a> {
     /// The head file, and how many bytes of the stream's start it holds.
     pub head: Option<(BorrowedFd<'a>, u64)>,
     /// The ring, if there is one.
@@ -43,7 +43,7 @@ pub struct Ring<'a> {
 
 /// A fixed end of a stream.
 #[derive(Debug, Clone, Copy)]
-struct End {
+struct FixedEnd {
     bytes: u64,
     lines: u64,
 }
@@ -76,7 +76,7 @@ impl SpoolReader {
     /// Fixes the end, so the same reads give the same answers from now on.
     #[must_use]
     pub fn ending_at(mut self, bytes: u64, lines: u64) -> Self {
-        self.end = Some(End { bytes, lines });
+        self.end = Some(FixedEnd { bytes, lines });
         self
     }
 
@@ -142,7 +142,7 @@ impl SpoolReader {
         let (mut offset, mut seen) = self.nearest_step(line)?;
         while offset < self.len() {
             for piece in self.read(offset..(offset + index::STEP).min(self.len()))? {
-                let Piece::Kept(bytes) = piece else {
+                let StreamPiece::Kept(bytes) = piece else {
                     return Ok(None);
                 };
                 for newline in memchr::memchr_iter(b'\n', &bytes) {
@@ -199,7 +199,7 @@ impl SpoolReader {
     }
 
     /// Where the stream's bytes are, for those who keep the files.
-    pub fn places(&self) -> Places<'_> {
+    pub fn places(&self) -> SpoolLayout<'_> {
         let counters = self.counters();
         let total = self.len();
         let capacity = counters.head_capacity.load(Relaxed);
@@ -208,7 +208,7 @@ impl SpoolReader {
         let tail_start = counters.tail_start.load(SeqCst).clamp(head_end, disk_end);
         let memory_start = counters.memory_start.load(SeqCst).clamp(disk_end, total);
         let ring = self.ring.get().filter(|_| tail_start < disk_end);
-        Places {
+        SpoolLayout {
             head: self.head.as_ref().map(|head| (head.as_fd(), head_end)),
             ring: ring.map(|ring| Ring {
                 fd: ring.as_fd(),
@@ -225,12 +225,12 @@ impl SpoolReader {
         self.page.get()
     }
 
-    fn read_head(&self, range: Range<u64>, pieces: &mut Vec<Piece>) -> io::Result<()> {
+    fn read_head(&self, range: Range<u64>, pieces: &mut Vec<StreamPiece>) -> io::Result<()> {
         let Some(head) = &self.head else {
-            pieces.push(Piece::Dropped(range.end - range.start));
+            pieces.push(StreamPiece::Dropped(range.end - range.start));
             return Ok(());
         };
-        pieces.push(Piece::Kept(read_exactly(
+        pieces.push(StreamPiece::Kept(read_exactly(
             head.as_fd(),
             range.start,
             range.end - range.start,
@@ -238,12 +238,12 @@ impl SpoolReader {
         Ok(())
     }
 
-    fn read_ring(&self, range: Range<u64>, pieces: &mut Vec<Piece>) -> io::Result<()> {
+    fn read_ring(&self, range: Range<u64>, pieces: &mut Vec<StreamPiece>) -> io::Result<()> {
         let counters = self.counters();
         let head = counters.head_capacity.load(Relaxed);
         let ring = counters.ring_capacity.load(Relaxed);
         let Some(file) = self.ring.get().filter(|_| ring > 0) else {
-            pieces.push(Piece::Dropped(range.end - range.start));
+            pieces.push(StreamPiece::Dropped(range.end - range.start));
             return Ok(());
         };
         let start = counters
@@ -262,14 +262,14 @@ impl SpoolReader {
         std::sync::atomic::fence(SeqCst);
         let valid = counters.tail_start.load(SeqCst).clamp(start, range.end);
         if valid > range.start {
-            pieces.push(Piece::Dropped(valid - range.start));
+            pieces.push(StreamPiece::Dropped(valid - range.start));
         }
         bytes.drain(..(valid - start) as usize);
-        pieces.push(Piece::Kept(bytes));
+        pieces.push(StreamPiece::Kept(bytes));
         Ok(())
     }
 
-    fn read_memory(&self, range: Range<u64>, pieces: &mut Vec<Piece>) -> io::Result<()> {
+    fn read_memory(&self, range: Range<u64>, pieces: &mut Vec<StreamPiece>) -> io::Result<()> {
         let counters = self.counters();
         let begun = counters.disk_end.load(Acquire);
         let start = counters
@@ -291,10 +291,10 @@ impl SpoolReader {
         std::sync::atomic::fence(SeqCst);
         let valid = counters.memory_start.load(SeqCst).clamp(start, range.end);
         if valid > range.start {
-            pieces.push(Piece::Dropped(valid - range.start));
+            pieces.push(StreamPiece::Dropped(valid - range.start));
         }
         bytes.drain(..(valid - start) as usize);
-        pieces.push(Piece::Kept(bytes));
+        pieces.push(StreamPiece::Kept(bytes));
         Ok(())
     }
 }
@@ -314,7 +314,7 @@ impl Source for SpoolReader {
         Self::offset_of_line(self, line)
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         let range = range.start..range.end.min(self.len());
         if range.is_empty() {
             return Ok(Vec::new());
@@ -332,7 +332,7 @@ impl Source for SpoolReader {
                 read(self, part, &mut pieces)?;
             }
         }
-        pieces.retain(|piece| !matches!(piece, Piece::Kept(bytes) if bytes.is_empty()));
+        pieces.retain(|piece| !matches!(piece, StreamPiece::Kept(bytes) if bytes.is_empty()));
         Ok(pieces)
     }
 }

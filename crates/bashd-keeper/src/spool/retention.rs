@@ -29,7 +29,7 @@ pub struct Retention {
 }
 
 /// A run's directory.
-struct Stored {
+struct StoredRun {
     path: PathBuf,
     bytes: u64,
     age: Duration,
@@ -74,7 +74,7 @@ pub fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
 }
 
 /// The size and age of a run's directory; `None` while somebody writes to it.
-fn measure(path: PathBuf) -> Option<Stored> {
+fn measure(path: PathBuf) -> Option<StoredRun> {
     let mut bytes = 0;
     let mut youngest = age(&fs::metadata(&path).ok()?);
     for file in fs::read_dir(&path).ok()?.flatten() {
@@ -85,7 +85,7 @@ fn measure(path: PathBuf) -> Option<Stored> {
         bytes += metadata.len();
         youngest = youngest.min(age(&metadata));
     }
-    Some(Stored {
+    Some(StoredRun {
         path,
         bytes,
         age: youngest,

@@ -3,7 +3,7 @@
 use super::storage::SpoolFile;
 use super::*;
 use crate::capture::Quota;
-use crate::source::{Piece, Source};
+use crate::source::{Source, StreamPiece};
 use proptest::prelude::*;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
@@ -35,12 +35,12 @@ fn expected(stream: &[u8], quota: Quota) -> Vec<Option<u8>> {
         .collect()
 }
 
-fn flatten(pieces: Vec<Piece>) -> Vec<Option<u8>> {
+fn flatten(pieces: Vec<StreamPiece>) -> Vec<Option<u8>> {
     pieces
         .into_iter()
         .flat_map(|piece| match piece {
-            Piece::Kept(bytes) => bytes.into_iter().map(Some).collect::<Vec<_>>(),
-            Piece::Dropped(count) => vec![None; count as usize],
+            StreamPiece::Kept(bytes) => bytes.into_iter().map(Some).collect::<Vec<_>>(),
+            StreamPiece::Dropped(count) => vec![None; count as usize],
         })
         .collect()
 }

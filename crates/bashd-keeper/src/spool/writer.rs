@@ -1,7 +1,7 @@
 //! The writing side of a spool: one keeper, one stream.
 
 use super::storage::SpoolFile;
-use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, Segment, SpoolReader, index};
+use super::{INDEX_AT, LineIndex, MEMORY_TAIL, MEMORY_TAIL_AT, SpoolReader, SpoolSegment, index};
 use crate::capture::Quota;
 use crate::os::counters::CounterPage;
 use std::io;
@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 /// Opens a file of a spool in a directory.
-pub(super) type Open = fn(&Path) -> io::Result<SpoolFile>;
+pub(super) type SpoolOpener = fn(&Path) -> io::Result<SpoolFile>;
 
 /// Takes a stream's bytes in order and keeps what the quota allows.
 pub struct SpoolWriter {
     page: CounterPage,
-    open: Open,
+    open: SpoolOpener,
     runs: PathBuf,
     quota: Quota,
     index: LineIndex,
     head: Option<SpoolFile>,
     ring: Option<SpoolFile>,
-    store: Store,
+    store: SpoolTarget,
     /// Whether the head file has a name by which people read it.
     is_named: bool,
     /// The last line of a named head file once the stream continues in the ring.
@@ -32,7 +32,7 @@ pub struct SpoolWriter {
 
 /// Where the bytes go. It only gets worse: a store that refused once is not tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Store {
+enum SpoolTarget {
     /// Head file and ring.
     Disk,
     /// The memory tail, since the disk refused a byte.
@@ -49,7 +49,7 @@ impl SpoolWriter {
     }
 
     /// Likewise, with another way to open files.
-    pub(super) fn create_with(open: Open, runs: &Path, quota: Quota) -> io::Result<Self> {
+    pub(super) fn create_with(open: SpoolOpener, runs: &Path, quota: Quota) -> io::Result<Self> {
         let index = LineIndex::new(quota);
         let page = CounterPage::create(MEMORY_TAIL + index.bytes())?;
         let counters = page.get();
@@ -64,7 +64,7 @@ impl SpoolWriter {
             index,
             head: None,
             ring: None,
-            store: Store::Disk,
+            store: SpoolTarget::Disk,
             is_named: false,
             spill_line: None,
             total: 0,
@@ -98,17 +98,17 @@ impl SpoolWriter {
         self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         while !bytes.is_empty() {
             let written = match self.store {
-                Store::Disk if self.total < self.quota.head => self.write_head(bytes),
-                Store::Disk => self.write_ring(bytes),
-                Store::Memory => self.write_memory(bytes),
-                Store::Nothing => Ok(self.lose(bytes)),
+                SpoolTarget::Disk if self.total < self.quota.head => self.write_head(bytes),
+                SpoolTarget::Disk => self.write_ring(bytes),
+                SpoolTarget::Memory => self.write_memory(bytes),
+                SpoolTarget::Nothing => Ok(self.lose(bytes)),
             };
             match written {
                 Ok(count) => {
                     self.total += count as u64;
                     bytes = bytes.get(count..).unwrap_or_default();
                 }
-                Err(_) if self.store == Store::Memory => self.store = Store::Nothing,
+                Err(_) if self.store == SpoolTarget::Memory => self.store = SpoolTarget::Nothing,
                 Err(error) => self.give_up_disk(&error),
             }
         }
@@ -168,7 +168,7 @@ impl SpoolWriter {
     }
 
     fn give_up_disk(&mut self, error: &io::Error) {
-        self.store = Store::Memory;
+        self.store = SpoolTarget::Memory;
         let counters = self.page.get();
         counters.memory_start.store(self.total, Relaxed);
         counters
@@ -224,7 +224,7 @@ impl SpoolWriter {
     /// Enlarges the head file, if the stream has not gone beyond it yet.
     pub fn raise_head(&mut self, head: u64) -> io::Result<()> {
         let is_beyond = self.ring.is_some() || self.total > self.quota.head;
-        if head <= self.quota.head || is_beyond || self.store != Store::Disk {
+        if head <= self.quota.head || is_beyond || self.store != SpoolTarget::Disk {
             return Ok(());
         }
         let quota = Quota { head, ..self.quota };
@@ -260,7 +260,7 @@ impl SpoolWriter {
     /// Appends to a named head file what the stream has beyond it: a line that says what is
     /// missing, and the tail in order. The file is then complete for anyone who opens it. Returns
     /// where the stream's bytes are in the file.
-    pub fn complete_head(&self) -> io::Result<Vec<Segment>> {
+    pub fn complete_head(&self) -> io::Result<Vec<SpoolSegment>> {
         let Some(head) = self.head.as_ref().filter(|_| self.is_named) else {
             return Ok(Vec::new());
         };
@@ -273,7 +273,7 @@ impl SpoolWriter {
         }
         let mut end = rustix::fs::fstat(head)?.st_size as u64;
         let mut offset = self.quota.head.min(self.total).min(self.disk_end());
-        let mut segments = vec![Segment {
+        let mut segments = vec![SpoolSegment {
             from: 0,
             upto: offset,
             at: 0,
@@ -282,11 +282,11 @@ impl SpoolWriter {
             let upto = (offset + index::STEP).min(self.total);
             for piece in crate::source::Source::read(&reader, offset..upto)? {
                 let (bytes, kept) = match piece {
-                    crate::source::Piece::Kept(bytes) => {
+                    crate::source::StreamPiece::Kept(bytes) => {
                         let kept = bytes.len() as u64;
                         (bytes, offset..offset + kept)
                     }
-                    crate::source::Piece::Dropped(count) => {
+                    crate::source::StreamPiece::Dropped(count) => {
                         offset += count;
                         let dropped = crate::counted::counted(
                             count,
@@ -302,7 +302,7 @@ impl SpoolWriter {
                 }
                 if !kept.is_empty() {
                     offset = kept.end;
-                    Segment::add(&mut segments, kept, end);
+                    SpoolSegment::add(&mut segments, kept, end);
                 }
                 end += bytes.len() as u64;
             }

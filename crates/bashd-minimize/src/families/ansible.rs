@@ -1,7 +1,7 @@
 //! ansible: hosts on which nothing had to be done.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Ansible;
 
@@ -14,7 +14,7 @@ impl Filter for Ansible {
         &["ansible", "ansible-playbook", "ansible-galaxy", "molecule"]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             if let Some(item) = alone(line, "ok: [") {
                 sheet.join("ok", item, line);

@@ -1,7 +1,7 @@
 //! apt, dpkg, dnf, apk, brew: fetching, unpacking, setting up.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input, in_groups};
+use super::{Filter, FilterInput, in_groups};
 
 pub(super) struct Apt;
 
@@ -50,7 +50,7 @@ impl Filter for Apt {
         ]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         let mut packages = Packages::default();
         for line in input.lines() {
             if packages.take(line) {

@@ -90,14 +90,14 @@ fn arrow(line: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sheet::Ending;
+    use super::super::super::sheet::KnownEnding;
     use super::super::super::work::Work;
     use super::*;
 
     #[test]
     fn places_come_first_and_help_is_said_once() {
         let work = Work::for_input(10_000);
-        let mut sheet = Sheet::new(Ending::Careful, &work);
+        let mut sheet = Sheet::new(KnownEnding::Careful, &work);
         let mut arrows = Arrows::default();
         for line in [
             "F401 `os` imported but unused",

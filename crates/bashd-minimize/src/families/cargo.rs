@@ -1,7 +1,7 @@
 //! cargo: progress, passed tests, and the gutters of diagnostics.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Cargo;
 
@@ -47,7 +47,7 @@ impl Filter for Cargo {
         true
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let trimmed = line.trim_start();
             let indent = line.len() - trimmed.len();

@@ -1,7 +1,7 @@
 //! cmake, ninja, ctest: probes, steps, passed tests.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Cmake;
 
@@ -18,7 +18,7 @@ impl Filter for Cmake {
         true
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let trimmed = line.trim_start();
             if let Some(item) = step(line) {

@@ -1,8 +1,8 @@
 //! docker, podman, buildah, kubectl, helm: layers in transfer, cached steps, and tables.
 
 use super::super::sheet::Sheet;
-use super::logs::Again;
-use super::{Filter, Input, tables};
+use super::logs::RepeatedLines;
+use super::{Filter, FilterInput, tables};
 
 pub(super) struct Containers;
 
@@ -27,8 +27,8 @@ impl Filter for Containers {
         ]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
-        let mut again = Again::default();
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
+        let mut again = RepeatedLines::default();
         for line in input.lines() {
             if again.take(line, sheet) {
                 continue;

@@ -1,7 +1,7 @@
 //! Filters with defects, for tests: one panics, one never ends by itself.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Panicking;
 
@@ -14,7 +14,7 @@ impl Filter for Panicking {
         &["panicking-filter"]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines().take(3) {
             sheet.keep(line);
         }
@@ -34,7 +34,7 @@ impl Filter for Endless {
     }
 
     /// Reads the text again and again, like a filter that is not linear.
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         while !input.work.is_exhausted() {
             for line in input.lines() {
                 sheet.skip(line);

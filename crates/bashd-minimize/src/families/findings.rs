@@ -22,12 +22,12 @@ struct Finding<'a> {
     place: &'a str,
     /// With what is between it and the place.
     text: Cow<'a, str>,
-    shape: Shape,
+    shape: FindingShape,
 }
 
 /// How the tool writes its findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum FindingShape {
     /// Each with its file.
     Line,
     /// Below the name of their file.
@@ -82,7 +82,7 @@ impl<'a> Findings<'a> {
         self.is_used = false;
         if !findings.is_empty() {
             let is_explained = following.starts_with([' ', '\t']) && heading.is_none();
-            let last = findings.pop_if(|last| is_explained && last.shape == Shape::Line);
+            let last = findings.pop_if(|last| is_explained && last.shape == FindingShape::Line);
             let lines = written(&findings);
             if lines.len() < findings.len() {
                 sheet.remark("places grouped by text");
@@ -154,7 +154,9 @@ fn of_files(findings: Vec<Finding<'_>>) -> Vec<String> {
     let mut lines = Vec::new();
     for (file, findings) in in_groups(findings, |finding| finding.file) {
         let by_text = in_groups(findings.clone(), |finding| finding.text.clone());
-        let are_rows = findings.iter().all(|finding| finding.shape == Shape::Row);
+        let are_rows = findings
+            .iter()
+            .all(|finding| finding.shape == FindingShape::Row);
         if by_text.len() == findings.len() && !are_rows {
             lines.extend(findings.iter().map(|finding| finding.line.to_owned()));
             continue;
@@ -199,7 +201,7 @@ fn finding(line: &str) -> Option<Finding<'_>> {
         file,
         place,
         text: Cow::Borrowed(text.strip_prefix(')').unwrap_or(text)),
-        shape: Shape::Line,
+        shape: FindingShape::Line,
     })
 }
 
@@ -220,19 +222,19 @@ fn row<'a>(line: &'a str, heading: &'a str) -> Option<Finding<'a>> {
         file: heading.strip_suffix(':').unwrap_or(heading),
         place,
         text: Cow::Owned(format!("  {}", cells.collect::<Vec<_>>().join("  "))),
-        shape: Shape::Row,
+        shape: FindingShape::Row,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sheet::Ending;
+    use super::super::super::sheet::KnownEnding;
     use super::super::super::work::Work;
     use super::*;
 
     fn flushed(lines: &[&str], following: &str) -> String {
         let work = Work::for_input(10_000);
-        let mut sheet = Sheet::new(Ending::Careful, &work);
+        let mut sheet = Sheet::new(KnownEnding::Careful, &work);
         let mut findings = Findings::default();
         for line in lines {
             assert!(findings.take(line, &mut sheet), "{line}");
@@ -315,7 +317,7 @@ mod tests {
             " a.py:3: x y",
         ] {
             let work = Work::for_input(100);
-            let mut sheet = Sheet::new(Ending::Careful, &work);
+            let mut sheet = Sheet::new(KnownEnding::Careful, &work);
             assert!(!Findings::default().take(line, &mut sheet), "{line}");
         }
     }

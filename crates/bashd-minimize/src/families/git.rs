@@ -1,8 +1,8 @@
 //! git: hints that everybody knows, references that moved, files of a status.
 
-use super::super::lossless::Finish;
+use super::super::lossless::VisibleChanges;
 use super::super::sheet::Sheet;
-use super::{Filter, Input, after_any, git_diff, git_log};
+use super::{Filter, FilterInput, after_any, git_diff, git_log};
 use crate::invocation::Invocation;
 
 pub(super) struct Git;
@@ -31,7 +31,7 @@ impl Filter for Git {
         &["git", "yadm", "diff", "colordiff"]
     }
 
-    fn finish(&self, commands: &[Invocation]) -> Finish {
+    fn finish(&self, commands: &[Invocation]) -> VisibleChanges {
         let exact = commands.iter().any(|command| {
             let shows_patch = command.program != "git" || PATCHES.contains(&command.subcommand());
             let is_summary = command
@@ -40,10 +40,14 @@ impl Filter for Git {
                 .any(|argument| argument.contains("stat") || argument.starts_with("--name"));
             shows_patch && !is_summary || PATCH_OPTIONS.iter().any(|option| command.has(option))
         });
-        if exact { Finish::Exact } else { Finish::Whole }
+        if exact {
+            VisibleChanges::Exact
+        } else {
+            VisibleChanges::Whole
+        }
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         if input.is(&["blame", "annotate"]) {
             return input.lines().for_each(|line| sheet.keep(line));
         }

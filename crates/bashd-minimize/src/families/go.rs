@@ -1,7 +1,7 @@
 //! go: passed tests and their announcements.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input, after_any};
+use super::{Filter, FilterInput, after_any};
 use std::collections::HashSet;
 
 pub(super) struct Go;
@@ -15,7 +15,7 @@ impl Filter for Go {
         &["go", "gotestsum", "ginkgo"]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         let finished: HashSet<&str> = input.lines().filter_map(result).collect();
         for line in input.lines() {
             let trimmed = line.trim_start();

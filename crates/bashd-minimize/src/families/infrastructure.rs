@@ -1,7 +1,7 @@
 //! terraform, tofu, pulumi: refreshing, values that are only known later, steps in progress.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Infrastructure;
 
@@ -14,7 +14,7 @@ impl Filter for Infrastructure {
         &["terraform", "tofu", "terragrunt", "pulumi", "cdk"]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let trimmed = line.trim_start();
             if let Some((item, _)) = line.split_once(": Refreshing state...") {

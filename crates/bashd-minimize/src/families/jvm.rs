@@ -1,7 +1,7 @@
 //! maven, gradle, sbt, javac: downloads, banners, tasks that had nothing to do.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Jvm;
 
@@ -20,7 +20,7 @@ impl Filter for Jvm {
         true
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             let said = line.strip_prefix("[INFO] ").unwrap_or(line);
             let is_info = said.len() != line.len() || line.trim_end() == "[INFO]";

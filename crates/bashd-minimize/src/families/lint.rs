@@ -7,7 +7,7 @@
 use super::super::sheet::Sheet;
 use super::arrows::Arrows;
 use super::findings::Findings;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Lint;
 
@@ -57,7 +57,7 @@ impl Filter for Lint {
         true
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         let mut findings = Findings::default();
         let mut arrows = Arrows::default();
         for line in input.lines() {

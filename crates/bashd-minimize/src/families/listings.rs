@@ -2,7 +2,7 @@
 //! rest.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 use std::fmt::Write as _;
 
 pub(super) struct Listings;
@@ -18,14 +18,14 @@ impl Filter for Listings {
         ]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         let owner = common_owner(input);
         if let Some((user, group)) = owner {
             sheet.keep(&format!("[owner and group of all: {user} {group}]"));
             sheet.remark("link counts left out");
         }
         for line in input.lines() {
-            match Entry::of(line) {
+            match ListingEntry::of(line) {
                 Some(entry) if owner.is_some() => sheet.keep(&entry.short()),
                 _ if line.is_empty() => sheet.skip(""),
                 _ => sheet.keep(line),
@@ -35,8 +35,8 @@ impl Filter for Listings {
 }
 
 /// The owner and group of every long entry, if they are the same.
-fn common_owner<'a>(input: &Input<'a>) -> Option<(&'a str, &'a str)> {
-    let mut entries = input.lines().filter_map(Entry::of);
+fn common_owner<'a>(input: &FilterInput<'a>) -> Option<(&'a str, &'a str)> {
+    let mut entries = input.lines().filter_map(ListingEntry::of);
     let first = entries.next()?;
     let owner = (first.user, first.group);
     let (mut count, mut same) = (1, true);
@@ -48,7 +48,7 @@ fn common_owner<'a>(input: &Input<'a>) -> Option<(&'a str, &'a str)> {
 }
 
 /// A line of `ls -l`.
-struct Entry<'a> {
+struct ListingEntry<'a> {
     mode: &'a str,
     user: &'a str,
     group: &'a str,
@@ -56,7 +56,7 @@ struct Entry<'a> {
     rest: &'a str,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> ListingEntry<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let (mode, rest) = line.split_once(' ')?;
         let is_mode = mode.len() >= 10

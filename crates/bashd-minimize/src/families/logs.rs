@@ -1,7 +1,7 @@
 //! Logs in general: lines that repeat the previous line except for their time become a count.
 
-use super::super::sheet::{Ending, Sheet};
-use super::{Filter, Input};
+use super::super::sheet::{KnownEnding, Sheet};
+use super::{Filter, FilterInput};
 use crate::invocation::Invocation;
 
 pub(super) struct Logs;
@@ -23,8 +23,8 @@ impl Filter for Logs {
         of_container || command.reads_log() || self.programs().contains(&command.program.as_str())
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
-        let mut again = Again::default();
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
+        let mut again = RepeatedLines::default();
         for line in input.lines() {
             if !again.take(line, sheet) {
                 sheet.keep(line);
@@ -36,7 +36,7 @@ impl Filter for Logs {
 
 /// Lines that repeat the one before, at another time.
 #[derive(Default)]
-pub(super) struct Again<'a> {
+pub(super) struct RepeatedLines<'a> {
     /// What the first of them says.
     first: Option<&'a str>,
     /// The timestamps of those that followed it.
@@ -51,7 +51,7 @@ struct Stamped<'a> {
     said: &'a str,
 }
 
-impl<'a> Again<'a> {
+impl<'a> RepeatedLines<'a> {
     /// Takes a line that repeats the one before. The caller writes any other line.
     pub(super) fn take(&mut self, line: &'a str, sheet: &mut Sheet<'a>) -> bool {
         let next = stamped(line);
@@ -75,7 +75,7 @@ impl<'a> Again<'a> {
         if stamps.is_empty() {
             return;
         }
-        if sheet.ending() == Ending::Success {
+        if sheet.ending() == KnownEnding::Success {
             sheet.remark("lines that differ only in their time counted");
             sheet.keep(&format!(" [again ×{}, at other times]", stamps.len()));
         } else {
@@ -127,10 +127,10 @@ mod tests {
     use super::super::super::work::Work;
     use super::*;
 
-    fn written(lines: &[&str], ending: Ending) -> String {
+    fn written(lines: &[&str], ending: KnownEnding) -> String {
         let work = Work::for_input(10_000);
         let mut sheet = Sheet::new(ending, &work);
-        let mut again = Again::default();
+        let mut again = RepeatedLines::default();
         for line in lines {
             if !again.take(line, &mut sheet) {
                 sheet.keep(line);
@@ -149,7 +149,7 @@ mod tests {
             "the end",
         ];
         assert_eq!(
-            written(&lines, Ending::Careful),
+            written(&lines, KnownEnding::Careful),
             "E1115 12:57:55.502834    8868 memcache.go:265] refused\n [again at E1115 12:57:55.504294 8868, E1115 12:57:55.508196 8869]\nthe end\n"
         );
         let lines = [
@@ -158,7 +158,7 @@ mod tests {
             "2026-11-15 12:00:02 gave up",
         ];
         assert_eq!(
-            written(&lines, Ending::Success),
+            written(&lines, KnownEnding::Success),
             "2026-11-15 12:00:01 retry\n [again ×1, at other times]\n2026-11-15 12:00:02 gave up\n"
         );
     }

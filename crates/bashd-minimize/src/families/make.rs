@@ -1,9 +1,9 @@
 //! make, gcc, clang and what they start: command lines of a successful build, layout of
 //! diagnostics.
 
-use super::super::sheet::{Ending, Sheet};
+use super::super::sheet::{KnownEnding, Sheet};
 use super::findings::Findings;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Make;
 
@@ -58,13 +58,13 @@ impl Filter for Make {
         true
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         // The code of a failure stays with its finding; on success only findings are left, and can
         // be grouped.
         let mut findings = Findings::default();
         let mut lines = input.lines().peekable();
         while let Some(line) = lines.next() {
-            if sheet.ending() == Ending::Success && findings.take(line, sheet) {
+            if sheet.ending() == KnownEnding::Success && findings.take(line, sheet) {
                 continue;
             }
             let first = line.split(' ').next().unwrap_or_default();
@@ -78,7 +78,7 @@ impl Filter for Make {
                 sheet.leave("directories", line);
             } else if let Some(item) = short_form(trimmed) {
                 sheet.fold("steps", item, line);
-            } else if sheet.ending() == Ending::Success && is_context(line) {
+            } else if sheet.ending() == KnownEnding::Success && is_context(line) {
                 sheet.leave_known("names of functions", line);
             } else if is_code(line, lines.peek().copied()) {
                 sheet.leave_known("lines of code", line);

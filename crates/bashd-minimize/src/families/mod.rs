@@ -32,7 +32,7 @@ mod tables;
 mod transfers;
 
 use super::invocation::Invocation;
-use super::lossless::Finish;
+use super::lossless::VisibleChanges;
 use super::sheet::Sheet;
 use super::work::Work;
 use std::collections::HashMap;
@@ -52,8 +52,8 @@ pub(crate) trait Filter: Sync {
     }
 
     /// Which visible changes of the lossless tier suit the output.
-    fn finish(&self, _commands: &[Invocation]) -> Finish {
-        Finish::Whole
+    fn finish(&self, _commands: &[Invocation]) -> VisibleChanges {
+        VisibleChanges::Whole
     }
 
     /// Whether the tools show source text with line numbers beside their findings.
@@ -62,12 +62,12 @@ pub(crate) trait Filter: Sync {
     }
 
     /// Writes the lines of the input to the sheet.
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>);
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>);
 }
 
 /// What a filter reads.
 #[derive(Clone, Copy)]
-pub(crate) struct Input<'a> {
+pub(crate) struct FilterInput<'a> {
     /// The visible text; for a failed run, without its last lines.
     pub(crate) text: &'a str,
     /// The commands that wrote it, at least one.
@@ -75,7 +75,7 @@ pub(crate) struct Input<'a> {
     pub(crate) work: &'a Work,
 }
 
-impl<'a> Input<'a> {
+impl<'a> FilterInput<'a> {
     pub(crate) fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.work.lines(self.text)
     }

@@ -1,7 +1,7 @@
 //! npm, pnpm, yarn, bun: fetches, notices, deprecations; audits and errors stay.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input, lint, node_tests};
+use super::{Filter, FilterInput, lint, node_tests};
 
 pub(super) struct NodePackages;
 
@@ -16,7 +16,7 @@ impl Filter for NodePackages {
         ]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         if input.is(&["ls", "list", "ll", "la", "why", "explain"]) {
             return super::outline::write(input, sheet);
         }

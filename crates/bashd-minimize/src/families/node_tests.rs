@@ -1,7 +1,7 @@
 //! jest, vitest, mocha, bun test, playwright, node --test: passed tests and passed files.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 use crate::invocation::Invocation;
 
 pub(super) struct NodeTests;
@@ -36,7 +36,7 @@ impl Filter for NodeTests {
         true
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         let mut in_failure = false;
         for line in input.lines() {
             // What a failed test prints may look like anything.

@@ -1,9 +1,9 @@
 //! Trees: `tree`, `cargo tree`, `npm ls`, `uv tree`. Drawn branches become an indent of one blank
 //! per level.
 
-use super::super::lossless::Finish;
+use super::super::lossless::VisibleChanges;
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 use crate::invocation::Invocation;
 
 pub(super) struct Outlines;
@@ -17,17 +17,17 @@ impl Filter for Outlines {
         &["tree", "pipdeptree", "pstree"]
     }
 
-    fn finish(&self, _commands: &[Invocation]) -> Finish {
-        Finish::Repeats
+    fn finish(&self, _commands: &[Invocation]) -> VisibleChanges {
+        VisibleChanges::Repeats
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         write(input, sheet);
     }
 }
 
 /// Writes a text that contains drawn trees.
-pub(super) fn write<'a>(input: &Input<'a>, sheet: &mut Sheet<'a>) {
+pub(super) fn write<'a>(input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
     sheet.remark("branches as indents");
     for line in input.lines() {
         let (level, name) = level(line);

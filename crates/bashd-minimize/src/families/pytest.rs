@@ -1,7 +1,7 @@
 //! pytest and unittest: passed tests, the head of a session, files that are fully covered.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 use std::path::Path;
 
 pub(super) struct Pytest;
@@ -19,7 +19,7 @@ impl Filter for Pytest {
         true
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         let mut in_head = true;
         let mut in_details = false;
         let mut lines = input.lines().peekable();

@@ -1,7 +1,7 @@
 //! pip, uv, poetry, pipenv, conda: downloads and builds; what was installed stays.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input, after_any};
+use super::{Filter, FilterInput, after_any};
 
 pub(super) struct PythonPackages;
 
@@ -73,7 +73,7 @@ impl Filter for PythonPackages {
         ]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         if input.is(&["tree"]) || input.has(&["--tree"]) {
             return super::outline::write(input, sheet);
         }

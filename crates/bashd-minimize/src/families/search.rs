@@ -2,7 +2,7 @@
 //! around the matches are shown, which it cannot tell from matches, that is done here.
 
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 use std::collections::HashSet;
 
 pub(super) struct Search;
@@ -16,7 +16,7 @@ impl Filter for Search {
         &["grep", "egrep", "fgrep", "rg", "ag", "ack"]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         if !input.lines().any(|line| line == "--") {
             return input.lines().for_each(|line| sheet.keep(line));
         }

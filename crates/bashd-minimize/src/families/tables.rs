@@ -1,9 +1,9 @@
 //! Tables in general: ps, df, psql, systemctl and others. Rules are removed; blanks that align
 //! columns cost next to nothing.
 
-use super::super::lossless::Finish;
+use super::super::lossless::VisibleChanges;
 use super::super::sheet::Sheet;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 use crate::invocation::Invocation;
 
 pub(super) struct Tables;
@@ -48,11 +48,11 @@ impl Filter for Tables {
         ]
     }
 
-    fn finish(&self, _commands: &[Invocation]) -> Finish {
-        Finish::Repeats
+    fn finish(&self, _commands: &[Invocation]) -> VisibleChanges {
+        VisibleChanges::Repeats
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         for line in input.lines() {
             match kernel_thread(line) {
                 Some(item) => sheet.fold("kernel threads", item, line),

@@ -2,7 +2,7 @@
 
 use super::super::sheet::Sheet;
 use super::super::words;
-use super::{Filter, Input};
+use super::{Filter, FilterInput};
 
 pub(super) struct Transfers;
 
@@ -17,7 +17,7 @@ impl Filter for Transfers {
         ]
     }
 
-    fn apply<'a>(&self, input: &Input<'a>, sheet: &mut Sheet<'a>) {
+    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
         // The heads of a meter's columns, until a row says something.
         let mut heads: Vec<&str> = Vec::new();
         let mut copies = Copies::of(input);
@@ -76,7 +76,7 @@ struct Copies {
 }
 
 impl Copies {
-    fn of(input: &Input<'_>) -> Self {
+    fn of(input: &FilterInput<'_>) -> Self {
         let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--");
         let wants_list = |word: &String| {
             is_short(word) && word.contains(['n', 'i', 'P'])

@@ -5,7 +5,7 @@
 
 use super::super::trouble::is_trouble;
 use super::super::work::Work;
-use super::Page;
+use super::TextPage;
 
 /// Lines that a block must have.
 const FEWEST_LINES: usize = 4;
@@ -14,10 +14,10 @@ const FEWEST_LINES: usize = 4;
 const FEWEST_BYTES: usize = 160;
 
 /// The text with references, and how many lines they replace; `None` if there are none.
-pub(super) fn refer(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
+pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let (text, all) = (page.text, page.lines.as_slice());
     let mut prints = Fingerprints::of(all);
-    let mut known = Known::with_room_for(all.len());
+    let mut known = KnownPairs::with_room_for(all.len());
     let mut written = String::new();
     let mut copied = 0;
     let mut stood_for = 0;
@@ -74,7 +74,7 @@ fn push(text: &mut String, line: &str) {
 /// Where pairs of lines were first seen. One slot for each: of pairs that share a slot, only the
 /// first is known. That costs a reference now and then and saves the time of a real table; whether
 /// lines are equal is checked anyway.
-struct Known {
+struct KnownPairs {
     places: Vec<u32>,
 }
 
@@ -84,7 +84,7 @@ const MOST_PLACES: usize = 1 << 16;
 /// An unused slot.
 const NOTHING: u32 = u32::MAX;
 
-impl Known {
+impl KnownPairs {
     fn with_room_for(lines: usize) -> Self {
         Self {
             places: vec![NOTHING; (lines * 2).next_power_of_two().min(MOST_PLACES)],
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn referred(text: &str) -> Option<String> {
-        refer(&Page::of(text), &Work::for_input(text.len())).map(|(text, _)| text)
+        refer(&TextPage::of(text), &Work::for_input(text.len())).map(|(text, _)| text)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Text as a terminal would have shown it: escapes removed, frames overwritten, trailing blanks
 //! removed.
 
-use super::terminal::Terminal;
+use super::terminal::EndlessScreen;
 use memchr::{memchr, memchr3_iter};
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ const ESCAPE: u8 = 0x1b;
 /// What remains visible of a text. Borrowed if nothing has to change.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     let rendered = if needs_terminal(text) {
-        Cow::Owned(Terminal::render(text))
+        Cow::Owned(EndlessScreen::render(text))
     } else if memchr(ESCAPE, text.as_bytes()).is_some() {
         Cow::Owned(without_escapes(text))
     } else {

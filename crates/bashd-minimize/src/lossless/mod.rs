@@ -19,7 +19,7 @@ pub(crate) use escapes::visible;
 
 /// Which of the visible changes suit a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finish {
+pub(crate) enum VisibleChanges {
     /// Repeats are counted, common prefixes are written once.
     Whole,
     /// Repeats are counted; prefixes stay, since the lines have a layout that is read as one.
@@ -42,12 +42,12 @@ pub(crate) struct Reshaped {
 }
 
 /// A text and its lines, which are found once.
-struct Page<'a> {
+struct TextPage<'a> {
     text: &'a str,
     lines: Vec<&'a str>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> TextPage<'a> {
     fn of(text: &'a str) -> Self {
         Self {
             text,
@@ -57,17 +57,21 @@ impl<'a> Page<'a> {
 }
 
 /// Counts repeats and writes common prefixes once.
-pub(crate) fn reshape<'a>(text: &'a str, finish: Finish, work: &Work) -> (Cow<'a, str>, Reshaped) {
-    if finish == Finish::Exact {
+pub(crate) fn reshape<'a>(
+    text: &'a str,
+    finish: VisibleChanges,
+    work: &Work,
+) -> (Cow<'a, str>, Reshaped) {
+    if finish == VisibleChanges::Exact {
         return (Cow::Borrowed(text), Reshaped::default());
     }
     let shortened = rules::shorten(text);
-    let page = Page::of(shortened.as_deref().unwrap_or(text));
+    let page = TextPage::of(shortened.as_deref().unwrap_or(text));
     let counted = repeats::count(&page, work);
     let after_count;
     let page = match &counted {
         Some((counted, _)) => {
-            after_count = Page::of(counted);
+            after_count = TextPage::of(counted);
             &after_count
         }
         None => &page,
@@ -76,14 +80,14 @@ pub(crate) fn reshape<'a>(text: &'a str, finish: Finish, work: &Work) -> (Cow<'a
     let after_reference;
     let page = match &referred {
         Some((referred, _)) => {
-            after_reference = Page::of(referred);
+            after_reference = TextPage::of(referred);
             &after_reference
         }
         None => page,
     };
     let grouped = match finish {
-        Finish::Whole => prefixes::group(page, work),
-        Finish::Repeats | Finish::Exact => None,
+        VisibleChanges::Whole => prefixes::group(page, work),
+        VisibleChanges::Repeats | VisibleChanges::Exact => None,
     };
     let lines_of = |change: &Option<(String, u64)>| change.as_ref().map_or(0, |(_, lines)| *lines);
     let reshaped = Reshaped {

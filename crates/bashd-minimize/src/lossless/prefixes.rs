@@ -1,7 +1,7 @@
 //! A prefix that lines share, on its own line before them: `src/a.rs:`, then ` 12: …`, ` 14: …`.
 
 use super::super::work::Work;
-use super::Page;
+use super::TextPage;
 
 /// Least bytes of a shared prefix.
 const SHORTEST: usize = 10;
@@ -22,7 +22,7 @@ const FARTHEST: usize = 400;
 const DEEPEST: usize = 4;
 
 /// The text with groups, and how many lines are in them; `None` if there are none.
-pub(super) fn group(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
+pub(super) fn group(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let text = page.text;
     work.charge(text.len());
     let mut grouped = Grouped {
@@ -93,13 +93,13 @@ impl Grouped<'_> {
 
 /// A run of lines that share their first `length` bytes.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct PrefixGroup {
     lines: usize,
     length: usize,
     indent: usize,
 }
 
-impl Group {
+impl PrefixGroup {
     /// Bytes saved: the prefix is written once with one more line end, each member gets an indent.
     fn gain(self) -> usize {
         ((self.length - self.indent) * (self.lines - 1))
@@ -108,7 +108,7 @@ impl Group {
 }
 
 /// The group that saves most among those that begin at this line.
-fn group_at(all: &[&str], at: usize, depth: usize, work: &Work) -> Option<Group> {
+fn group_at(all: &[&str], at: usize, depth: usize, work: &Work) -> Option<PrefixGroup> {
     let first = all.get(at)?;
     let second = all.get(at + 1)?;
     // Almost always decided by these few bytes.
@@ -122,7 +122,7 @@ fn group_at(all: &[&str], at: usize, depth: usize, work: &Work) -> Option<Group>
     }
     let indent = leading_blanks(first).len();
     let mut length = first.len();
-    let mut best: Option<Group> = None;
+    let mut best: Option<PrefixGroup> = None;
     for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
         length = boundary(first, common(first, line, length));
         let is_path = length > 0 && first.as_bytes().get(length - 1) == Some(&b'/');
@@ -135,7 +135,7 @@ fn group_at(all: &[&str], at: usize, depth: usize, work: &Work) -> Option<Group>
         if length < shortest + indent || !work.charge(8 + length / 8) {
             break;
         }
-        let group = Group {
+        let group = PrefixGroup {
             lines: count - at + 1,
             length,
             indent,
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn grouped(text: &str) -> Option<String> {
-        group(&Page::of(text), &Work::for_input(text.len())).map(|(text, _)| text)
+        group(&TextPage::of(text), &Work::for_input(text.len())).map(|(text, _)| text)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Lines that repeat the one before, and blocks of lines that repeat, become a count.
 
 use super::super::work::Work;
-use super::Page;
+use super::TextPage;
 use std::fmt::Write as _;
 
 /// Shorter lines (braces, bullets, numbers) are not repetitions that anybody wants counted.
@@ -14,7 +14,7 @@ const FEWEST: usize = 3;
 const LONGEST_BLOCK: usize = 6;
 
 /// The text with repeats counted, and how many lines the counts replace; `None` if there are none.
-pub(super) fn count(page: &Page<'_>, work: &Work) -> Option<(String, u64)> {
+pub(super) fn count(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let (text, all) = (page.text, page.lines.as_slice());
     work.charge(text.len());
     let mut counted = String::new();
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn counted(text: &str) -> Option<(String, u64)> {
-        count(&Page::of(text), &Work::for_input(text.len()))
+        count(&TextPage::of(text), &Work::for_input(text.len()))
     }
 
     #[test]

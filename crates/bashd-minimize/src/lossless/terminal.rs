@@ -19,7 +19,7 @@ const MOST_RESCUED: usize = 200;
 
 /// An endless screen.
 #[derive(Debug, Default)]
-pub(super) struct Terminal {
+pub(super) struct EndlessScreen {
     rows: Vec<Vec<char>>,
     row: usize,
     column: usize,
@@ -28,7 +28,7 @@ pub(super) struct Terminal {
     rescued: Vec<(usize, String)>,
 }
 
-impl Terminal {
+impl EndlessScreen {
     /// What is visible after a text was written.
     pub(super) fn render(text: &str) -> String {
         let mut terminal = Self::default();
@@ -253,14 +253,14 @@ mod tests {
             ("typo\x08\x08\x08\x08word\n", "word\n"),
             ("\x1b[5Cx\n", "     x\n"),
         ] {
-            assert_eq!(Terminal::render(raw), shown, "{raw:?}");
+            assert_eq!(EndlessScreen::render(raw), shown, "{raw:?}");
         }
     }
 
     #[test]
     fn what_stands_above_wrapped_lines_is_safe() {
         let raw = format!("result one\nresult two\n{}\x1b[2A\rnew\n", "x".repeat(120));
-        let shown = Terminal::render(&raw);
+        let shown = EndlessScreen::render(&raw);
         assert!(
             shown.contains("result one\nresult two\n") && shown.contains("new"),
             "{shown}"
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn trouble_outlives_its_frame() {
-        let shown = Terminal::render("error: no network\rretrying 1\rretrying 2\n");
+        let shown = EndlessScreen::render("error: no network\rretrying 1\rretrying 2\n");
         assert!(shown.contains("error: no network"), "{shown}");
         assert!(shown.contains("retrying 2"), "{shown}");
     }
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn counters_of_failures_are_not_kept_frame_by_frame() {
         let shown =
-            Terminal::render("0 failed, 1 passed\r0 failed, 2 passed\r1 failed, 2 passed\n");
+            EndlessScreen::render("0 failed, 1 passed\r0 failed, 2 passed\r1 failed, 2 passed\n");
         assert_eq!(shown, "1 failed, 2 passed\n");
     }
 }

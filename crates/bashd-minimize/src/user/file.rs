@@ -8,7 +8,7 @@ const SCHEMA_VERSION: i64 = 1;
 
 /// A whole file. Tables of other names are options of other tools, and are ignored.
 #[derive(Debug, Deserialize)]
-pub(super) struct File {
+pub(super) struct FilterFile {
     schema_version: i64,
     pub(super) enabled: Option<bool>,
     #[serde(default)]
@@ -76,7 +76,7 @@ pub(super) struct Test {
     pub(super) exit: Option<i32>,
 }
 
-impl File {
+impl FilterFile {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let file: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         if file.schema_version == SCHEMA_VERSION {

@@ -8,9 +8,9 @@ mod file;
 mod stages;
 
 use super::invocation::Invocation;
-use super::sheet::{Ending, Written};
+use super::sheet::{FinishedSheet, KnownEnding};
 use super::work::Work;
-use file::File;
+use file::FilterFile;
 use regex::Regex;
 use stages::Stages;
 
@@ -52,7 +52,7 @@ pub struct UserFilter {
 impl UserFilters {
     /// Reads a file's text and runs every test in it.
     pub fn load(text: &str) -> Loaded {
-        let file = match File::parse(text) {
+        let file = match FilterFile::parse(text) {
             Ok(file) => file,
             Err(problem) => {
                 return Loaded {
@@ -150,7 +150,7 @@ impl UserFilter {
         self.program.is_match(&command.program) && subcommand_fits && self.stages.wants(exit)
     }
 
-    pub(super) fn apply(&self, text: &str, ending: Ending, work: &Work) -> Written {
+    pub(super) fn apply(&self, text: &str, ending: KnownEnding, work: &Work) -> FinishedSheet {
         self.stages.apply(text, ending, work)
     }
 
@@ -159,9 +159,9 @@ impl UserFilter {
         let failed = tests.iter().filter_map(|test| {
             let exit = test.exit.unwrap_or(0);
             let ending = if exit == 0 {
-                Ending::Success
+                KnownEnding::Success
             } else {
-                Ending::Careful
+                KnownEnding::Careful
             };
             let work = Work::for_input(test.input.len());
             let found = self.stages.apply(&test.input, ending, &work).text;

@@ -5,7 +5,7 @@
 //! empty. If a run failed, or its status is unknown, no message replaces the output, and a line
 //! that tells of trouble is never dropped or cut.
 
-use super::super::sheet::{Ending, Written};
+use super::super::sheet::{FinishedSheet, KnownEnding};
 use super::super::trouble::is_trouble;
 use super::super::work::{Work, lines};
 use super::file::Definition;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone)]
 pub(super) struct Stages {
     replace: Vec<(Regex, String)>,
-    match_output: Vec<Message>,
+    match_output: Vec<MatchMessage>,
     lines: Choice,
     truncate_lines_at: Option<usize>,
     head_lines: Option<usize>,
@@ -35,7 +35,7 @@ enum Choice {
 }
 
 #[derive(Debug, Clone)]
-struct Message {
+struct MatchMessage {
     pattern: Regex,
     says: String,
     unless: Option<Regex>,
@@ -65,7 +65,7 @@ impl Stages {
         }
         let mut match_output = Vec::new();
         for stage in definition.match_output {
-            match_output.push(Message {
+            match_output.push(MatchMessage {
                 pattern: regex(&stage.pattern)?,
                 says: stage.message,
                 unless: stage.unless.as_deref().map(regex).transpose()?,
@@ -92,24 +92,24 @@ impl Stages {
         is_wanted && !exit.is_some_and(|exit| self.except_on_exit.contains(&exit))
     }
 
-    pub(super) fn apply(&self, text: &str, ending: Ending, work: &Work) -> Written {
+    pub(super) fn apply(&self, text: &str, ending: KnownEnding, work: &Work) -> FinishedSheet {
         let replaced = self.replaced(text, work);
-        if ending == Ending::Success
+        if ending == KnownEnding::Success
             && let Some(message) = self.message(&replaced, work)
         {
-            return Written {
+            return FinishedSheet {
                 text: format!("{message}\n"),
                 left_out: vec![("lines", lines(text).count() as u64)],
-                ..Written::default()
+                ..FinishedSheet::default()
             };
         }
-        let is_safe = |line: &str| ending == Ending::Careful && is_trouble(line);
+        let is_safe = |line: &str| ending == KnownEnding::Careful && is_trouble(line);
         let all = lines(&replaced).count();
         let chosen: Vec<&str> = lines(&replaced)
             .filter(|line| is_safe(line) || self.stays(line, work))
             .collect();
         let stripped = all - chosen.len();
-        let mut kept = Kept::default();
+        let mut kept = KeptLines::default();
         let windowed = self.windowed(&chosen, &is_safe);
         for (line, is_shown) in windowed {
             let truncated = if is_safe(line) {
@@ -123,7 +123,7 @@ impl Stages {
             stripped,
             self.on_empty
                 .as_deref()
-                .filter(|_| ending == Ending::Success),
+                .filter(|_| ending == KnownEnding::Success),
         )
     }
 
@@ -200,13 +200,13 @@ impl Stages {
 
 /// The lines that stay, with a line in place of those that do not.
 #[derive(Default)]
-struct Kept {
+struct KeptLines {
     text: String,
     gap: usize,
     left_out: usize,
 }
 
-impl Kept {
+impl KeptLines {
     fn line(&mut self, line: &str, is_shown: bool) {
         if !is_shown {
             self.gap += 1;
@@ -225,7 +225,7 @@ impl Kept {
         }
     }
 
-    fn finish(mut self, stripped: usize, on_empty: Option<&str>) -> Written {
+    fn finish(mut self, stripped: usize, on_empty: Option<&str>) -> FinishedSheet {
         self.close_gap();
         if self.text.trim().is_empty()
             && let Some(message) = on_empty
@@ -233,14 +233,14 @@ impl Kept {
             self.text = format!("{message}\n");
         }
         let left_out = (stripped + self.left_out) as u64;
-        Written {
+        FinishedSheet {
             text: self.text,
             left_out: if left_out > 0 {
                 vec![("lines", left_out)]
             } else {
                 Vec::new()
             },
-            ..Written::default()
+            ..FinishedSheet::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A case is a folder `tests/cases/TOOL/CASE/` with `command`, `exit`, `raw`, `expected` and `facts`. With
 //! `BASHD_BLESS=1` these tests write `expected` and the table of `docs/minimizer.md` instead of comparing them.
 
-use bashd_minimize::{Digest, Reach, Settings, Subject, Unchanged, minimize};
+use bashd_minimize::{Digest, FilterSettings, Reach, Subject, Unchanged, minimize};
 use bashd_testkit::sources;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,9 +31,9 @@ impl Case {
     }
 
     fn minimized(&self, reach: Reach) -> Result<Digest, Unchanged> {
-        let settings = Settings {
+        let settings = FilterSettings {
             reach,
-            ..Settings::default()
+            ..FilterSettings::default()
         };
         let subject = Subject {
             command: &self.command,

@@ -5,7 +5,7 @@
 //! what is made of them. One without such a text fails.
 
 use crate::cases::{Case, Shown, cases};
-use bashd_minimize::{Reach, Settings, Subject, filter_names, filter_of, minimize};
+use bashd_minimize::{FilterSettings, Reach, Subject, filter_names, filter_of, minimize};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
@@ -61,7 +61,8 @@ fn shown(command: &str, exit: i32, text: &str) -> String {
         exit: Some(exit),
         text,
     };
-    minimize(subject, &Settings::default()).map_or_else(|_| text.to_owned(), |digest| digest.text)
+    minimize(subject, &FilterSettings::default())
+        .map_or_else(|_| text.to_owned(), |digest| digest.text)
 }
 
 /// What may be done to a line of a recorded text.
@@ -219,12 +220,12 @@ fn a_failure_loses_no_word() {
             exit: Some(1),
             text: &case.raw,
         };
-        let lossless = Settings {
+        let lossless = FilterSettings {
             reach: Reach::Lossless,
-            ..Settings::default()
+            ..FilterSettings::default()
         };
         let (Ok(all), Ok(visible)) = (
-            minimize(subject, &Settings::default()),
+            minimize(subject, &FilterSettings::default()),
             minimize(subject, &lossless),
         ) else {
             continue;

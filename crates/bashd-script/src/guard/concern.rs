@@ -4,8 +4,8 @@
 //! can't ask for a name that the table lacks; the filter that spares most commands every question is made
 //! of the same table.
 
-use super::{Judge, RULES, Rule, git};
-use crate::script::{Beginnings, Command, Script, Word};
+use super::{RULES, Rule, RuleJudge, git};
+use crate::script::{Beginnings, Script, SimpleCommand, Word};
 
 /// Something that a rule is about, and when that offends.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) enum Concern {
 
 impl Concern {
     /// Whether a command is what the rule is about, and offends.
-    pub(super) fn offends(&self, command: &Command) -> bool {
+    pub(super) fn offends(&self, command: &SimpleCommand) -> bool {
         match self {
             Self::Programs { names, offends } => {
                 let is_named = |name: &str| names.iter().any(|known| is_called(name, known));
@@ -69,11 +69,11 @@ fn is_called(name: &str, known: &str) -> bool {
 static NAMES: Beginnings = names_of(RULES);
 
 /// The commands that a rule may have something against, in their order: most have a name that no rule is about.
-pub(super) fn suspects(script: &Script) -> impl Iterator<Item = &Command> {
+pub(super) fn suspects(script: &Script) -> impl Iterator<Item = &SimpleCommand> {
     script.commands.iter().filter(|command| is_suspect(command))
 }
 
-fn is_suspect(command: &Command) -> bool {
+fn is_suspect(command: &SimpleCommand) -> bool {
     let mut redirects = command.redirects.iter();
     command.name().is_some_and(|name| NAMES.may_have(name))
         || redirects.any(|redirect| redirect.operator.writes())
@@ -83,7 +83,7 @@ const fn names_of(rules: &[Rule]) -> Beginnings {
     let mut names_of_all = Beginnings::NONE;
     let mut rest = rules;
     while let [rule, after @ ..] = rest {
-        if let Judge::Each(concerns) = rule.judge {
+        if let RuleJudge::Each(concerns) = rule.judge {
             let mut concerns = concerns;
             while let [concern, others @ ..] = concerns {
                 let names = concern.names();
@@ -119,8 +119,8 @@ mod tests {
 
     fn concerns() -> impl Iterator<Item = &'static Concern> {
         let of_rule = |rule: &'static Rule| match rule.judge {
-            Judge::Each(concerns) => concerns,
-            Judge::Whole(_) => &[],
+            RuleJudge::Each(concerns) => concerns,
+            RuleJudge::Whole(_) => &[],
         };
         RULES.iter().flat_map(of_rule)
     }

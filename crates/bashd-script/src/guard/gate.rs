@@ -1,10 +1,10 @@
 //! The whole judgement of one command: safe mode, the rules, the interceptor, in this order.
 
 use super::interceptor::Interceptor;
-use super::safe_mode::{self, Form, SafeMode};
+use super::safe_mode::{self, RunForm, SafeMode};
 use super::{Guard, Objection, Verdict};
 use crate::rewrite::Command;
-use crate::script::{Script, Shape};
+use crate::script::{Script, ScriptShape};
 
 /// Everything that decides before a command runs.
 #[derive(Debug, Clone, Default)]
@@ -27,11 +27,11 @@ pub struct Judgement {
     /// first.
     pub verdict: Verdict,
     /// How to run it, if it may run.
-    pub form: Form,
+    pub form: RunForm,
     /// The tool to use instead, if the interceptor objected.
     pub suggested_tool: Option<String>,
     /// What kind of script it is.
-    pub shape: Shape,
+    pub shape: ScriptShape,
 }
 
 impl Gate {
@@ -60,7 +60,7 @@ impl Gate {
                 Ok(form)
             }) {
                 Ok(form) => (Verdict::Allow, form),
-                Err(objection) => (Verdict::Deny(objection), Form::AsWritten),
+                Err(objection) => (Verdict::Deny(objection), RunForm::AsWritten),
             };
         let by_rules = self.guard.check(&script, text);
         let interception = self

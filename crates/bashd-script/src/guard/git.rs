@@ -1,6 +1,6 @@
 //! A git command line: its subcommand, whatever precedes it.
 
-use crate::script::{Command, Part, Word};
+use crate::script::{SimpleCommand, Word, WordPart};
 
 /// Global options whose value is the next word.
 const WITH_VALUE: [&str; 8] = [
@@ -25,7 +25,7 @@ pub(super) struct GitCall<'a> {
 }
 
 /// The call that a command is, if it is one of git.
-pub(super) fn call(command: &Command) -> Option<GitCall<'_>> {
+pub(super) fn call(command: &SimpleCommand) -> Option<GitCall<'_>> {
     let name = command.name()?;
     if let Some(subcommand) = name.strip_prefix("git-") {
         return Some(GitCall {
@@ -64,6 +64,6 @@ pub(super) fn call(command: &Command) -> Option<GitCall<'_>> {
 fn is_expansion(word: &Word) -> bool {
     matches!(
         *word.parts,
-        [Part::Variable { quoted: false, .. } | Part::Unknown { quoted: false }]
+        [WordPart::Variable { quoted: false, .. } | WordPart::Unknown { quoted: false }]
     )
 }

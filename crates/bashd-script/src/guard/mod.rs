@@ -30,7 +30,7 @@ mod user_rule;
 pub use gate::{Gate, Judgement};
 pub use user_rule::{Decision, UserRule};
 
-use crate::script::{Bound, Command, Script, Span};
+use crate::script::{Bound, Script, SimpleCommand, Span};
 use concern::Concern;
 
 /// What the rules say about a script.
@@ -87,12 +87,12 @@ pub struct Rule {
     /// What the caller is told, one line.
     pub message: &'static str,
     /// Where the script offends, if it does.
-    judge: Judge,
+    judge: RuleJudge,
 }
 
 /// How a rule judges.
 #[derive(Debug)]
-enum Judge {
+enum RuleJudge {
     /// By each command of its own that it is about: the first that offends is to blame.
     Each(&'static [Concern]),
     /// By the script as a whole.
@@ -157,7 +157,7 @@ impl Guard {
         if !self.is_on() {
             return Verdict::Allow;
         }
-        let suspects: Vec<&Command> = concern::suspects(script).collect();
+        let suspects: Vec<&SimpleCommand> = concern::suspects(script).collect();
         let rules = self.rules.iter();
         let verdicts = rules.filter_map(|rule| rule.verdict(script, &suspects));
         let own = self
@@ -172,15 +172,15 @@ impl Guard {
 }
 
 impl Rule {
-    fn verdict(&self, script: &Script, suspects: &[&Command]) -> Option<Verdict> {
+    fn verdict(&self, script: &Script, suspects: &[&SimpleCommand]) -> Option<Verdict> {
         let span = match self.judge {
-            Judge::Each(concerns) => {
+            RuleJudge::Each(concerns) => {
                 let offends =
-                    |command: &Command| concerns.iter().any(|about| about.offends(command));
+                    |command: &SimpleCommand| concerns.iter().any(|about| about.offends(command));
                 let mut suspects = suspects.iter();
                 suspects.find(|command| offends(command))?.span
             }
-            Judge::Whole(judge) => judge(script)?,
+            RuleJudge::Whole(judge) => judge(script)?,
         };
         Some(Verdict::Deny(Objection {
             rule: self.name.to_owned(),

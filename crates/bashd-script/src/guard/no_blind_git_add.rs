@@ -1,14 +1,14 @@
 //! `no_blind_git_add`: stages everything, including what nobody meant to commit.
 
 use super::options::{has_short, is_long, operands};
-use super::{Concern, Judge, Rule, paths};
-use crate::script::{Part, Word};
+use super::{Concern, Rule, RuleJudge, paths};
+use crate::script::{Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_blind_git_add",
     denies: "git add of everything: -A, --all, ., *",
     message: "permission denied: blind git add commands (git add -A, git add ., git add --all, git add *) are not allowed, specify files explicitly",
-    judge: Judge::Each(&[Concern::Git {
+    judge: RuleJudge::Each(&[Concern::Git {
         subcommands: &["add", "stage"],
         offends,
     }]),
@@ -34,7 +34,7 @@ fn offends(words: &[Word]) -> bool {
 
 /// Whether a pathspec means the whole directory or the whole repository.
 fn is_everything(word: &Word) -> bool {
-    if let [Part::Variable { name, .. }] = &*word.parts {
+    if let [WordPart::Variable { name, .. }] = &*word.parts {
         return name == "PWD";
     }
     let Some(text) = word.literal_or_glob() else {

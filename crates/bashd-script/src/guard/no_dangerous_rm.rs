@@ -1,15 +1,15 @@
 //! `no_dangerous_rm`: deletes the root, a home, a repository, or everything here.
 
 use super::options::{has_short, is_long, operands};
-use super::paths::{Path, Start, could_match, matches_all_names};
-use super::{Concern, Judge, Rule};
+use super::paths::{Path, PathStart, could_match, matches_all_names};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_dangerous_rm",
     denies: "rm -rf of /, a home directory, .git, . or a bare wildcard",
     message: "permission denied: this rm command could delete critical data (.git, home directory, or root). Specify the full path explicitly (no wildcards, ~, or $HOME)",
-    judge: Judge::Each(&[Concern::Programs {
+    judge: RuleJudge::Each(&[Concern::Programs {
         names: &["rm", "grm"],
         offends,
     }]),
@@ -36,8 +36,8 @@ fn is_critical(path: &Path) -> bool {
     }
     let goes_nowhere = |name: &String| name == ".." || matches_all_names(name);
     match path.start {
-        Start::Home => true,
-        Start::Root | Start::Here => names.iter().all(goes_nowhere),
-        Start::Unknown => false,
+        PathStart::Home => true,
+        PathStart::Root | PathStart::Here => names.iter().all(goes_nowhere),
+        PathStart::Unknown => false,
     }
 }

@@ -1,14 +1,14 @@
 //! `no_dd_to_device`: dd overwrites a device.
 
 use super::no_system_writes::is_harmless_device;
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_dd_to_device",
     denies: "dd of=/dev/…",
     message: "permission denied: writing to a device with dd is not allowed. Write to a regular file",
-    judge: Judge::Each(&[Concern::Programs {
+    judge: RuleJudge::Each(&[Concern::Programs {
         names: &["dd", "gdd"],
         offends,
     }]),

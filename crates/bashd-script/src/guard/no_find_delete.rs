@@ -1,14 +1,14 @@
 //! `no_find_delete`: find deletes across the whole system or a whole home.
 
 use super::paths::Path;
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_find_delete",
     denies: "find with -delete or -exec rm in / or a home directory",
     message: "permission denied: deleting with find in / or a home directory is not allowed. Name a subdirectory",
-    judge: Judge::Each(&[Concern::Programs {
+    judge: RuleJudge::Each(&[Concern::Programs {
         names: &["find", "gfind"],
         offends,
     }]),

@@ -1,14 +1,14 @@
 //! `no_force_push`: overwrites history that others have.
 
 use super::options::{has_short, is_long};
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_force_push",
     denies: "git push with --force, -f, --mirror or a +refspec",
     message: "permission denied: git push --force is not allowed. Use --force-with-lease for safer force pushes, or push without force",
-    judge: Judge::Each(&[Concern::Git {
+    judge: RuleJudge::Each(&[Concern::Git {
         subcommands: &["push", "send-pack"],
         offends,
     }]),

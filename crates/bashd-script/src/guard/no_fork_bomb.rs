@@ -1,13 +1,13 @@
 //! `no_fork_bomb`: a function that starts itself twice, in the background.
 
-use super::{Judge, Rule};
-use crate::script::{Command, Construct, Script, Span};
+use super::{Rule, RuleJudge};
+use crate::script::{Construct, Script, SimpleCommand, Span};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_fork_bomb",
     denies: "a function that starts itself twice in the background: :(){ :|:& };:",
     message: "permission denied: this is a fork bomb",
-    judge: Judge::Whole(judge),
+    judge: RuleJudge::Whole(judge),
 };
 
 fn judge(script: &Script) -> Option<Span> {
@@ -16,8 +16,10 @@ fn judge(script: &Script) -> Option<Span> {
             let name = command.words.first().and_then(|word| word.known());
             name == Some(function.as_str())
         });
-        let is_inside = |command: &&Command| command.place.inside.contains(Construct::Function);
-        let (inside, outside): (Vec<&Command>, Vec<&Command>) = calls.partition(is_inside);
+        let is_inside =
+            |command: &&SimpleCommand| command.place.inside.contains(Construct::Function);
+        let (inside, outside): (Vec<&SimpleCommand>, Vec<&SimpleCommand>) =
+            calls.partition(is_inside);
         let multiplies = inside.len() > 1 && inside.iter().any(|command| command.place.background);
         let first = inside.first()?;
         (multiplies && !outside.is_empty()).then_some(first.span)

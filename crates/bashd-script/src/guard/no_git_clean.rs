@@ -1,14 +1,14 @@
 //! `no_git_clean`: deletes untracked files, with directories or ignored ones.
 
 use super::options::{has_short, is_long};
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_git_clean",
     denies: "git clean -f with -d, -x or -X",
     message: "permission denied: git clean -fdx permanently deletes untracked files. Preview with git clean -n, then remove files by name",
-    judge: Judge::Each(&[Concern::Git {
+    judge: RuleJudge::Each(&[Concern::Git {
         subcommands: &["clean"],
         offends,
     }]),

@@ -1,13 +1,13 @@
 //! `no_kill_all`: kills every process of the user.
 
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_kill_all",
     denies: "kill -9 -1, killall5",
     message: "permission denied: this would kill every process of the user. Name the process",
-    judge: Judge::Each(&[
+    judge: RuleJudge::Each(&[
         Concern::Programs {
             names: &["kill"],
             offends: |words| targets(words).iter().any(|word| word.is("-1")),

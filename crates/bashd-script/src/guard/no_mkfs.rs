@@ -1,13 +1,13 @@
 //! `no_mkfs`: creates a file system over an existing one.
 
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_mkfs",
     denies: "mkfs, mkfs.*, mke2fs, mkswap, wipefs -a",
     message: "permission denied: creating a file system destroys everything on the device",
-    judge: Judge::Each(&[
+    judge: RuleJudge::Each(&[
         Concern::Programs {
             names: &["mkfs", "mkfs.*", "mke2fs", "mkswap"],
             offends: |words| !words.is_empty() && !only_asks(words),

@@ -1,13 +1,13 @@
 //! `no_pipe_to_shell`: runs what the network sends, unread.
 
-use super::{Judge, Rule};
-use crate::script::{Command, Construct, Part, Script, Span, Word};
+use super::{Rule, RuleJudge};
+use crate::script::{Construct, Script, SimpleCommand, Span, Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_pipe_to_shell",
     denies: "curl or wget into a shell: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
     message: "permission denied: running a download directly is not allowed. Save it to a file, read it, then run it",
-    judge: Judge::Whole(judge),
+    judge: RuleJudge::Whole(judge),
 };
 
 const FETCHING: [&str; 6] = ["curl", "wget", "fetch", "aria2c", "http", "https"];
@@ -15,8 +15,9 @@ const SHELLS: [&str; 7] = ["bash", "sh", "zsh", "dash", "ksh", "ash", "mksh"];
 const INTERPRETERS: [&str; 6] = ["python", "python3", "perl", "ruby", "node", "php"];
 
 fn judge(script: &Script) -> Option<Span> {
-    let fetches = |command: &&Command| command.name().is_some_and(|name| FETCHING.contains(&name));
-    let fetching: Vec<&Command> = script.commands.iter().filter(fetches).collect();
+    let fetches =
+        |command: &&SimpleCommand| command.name().is_some_and(|name| FETCHING.contains(&name));
+    let fetching: Vec<&SimpleCommand> = script.commands.iter().filter(fetches).collect();
     if fetching.is_empty() {
         return None;
     }
@@ -30,14 +31,14 @@ fn judge(script: &Script) -> Option<Span> {
 }
 
 /// `curl … | sh`
-fn is_piped(fetch: &Command, runner: &Command) -> bool {
+fn is_piped(fetch: &SimpleCommand, runner: &SimpleCommand) -> bool {
     runner.place.reads_pipe
         && runner.place.outermost_pipeline == fetch.place.outermost_pipeline
         && fetch.span.start < runner.span.start
         && runs_input(runner)
 }
 
-fn runs_input(runner: &Command) -> bool {
+fn runs_input(runner: &SimpleCommand) -> bool {
     let Some(name) = runner.name() else {
         return false;
     };
@@ -53,10 +54,10 @@ fn runs_input(runner: &Command) -> bool {
 }
 
 /// `bash <(curl …)`, `sh -c "$(curl …)"`, `eval "$(curl …)"`
-fn is_substituted(fetch: &Command, runner: &Command) -> bool {
+fn is_substituted(fetch: &SimpleCommand, runner: &SimpleCommand) -> bool {
     let is_runner = |name: &str| SHELLS.contains(&name) || matches!(name, "eval" | "source" | ".");
     let holds = |word: &Word| {
-        let is_unknown = |part: &Part| matches!(part, Part::Unknown { .. });
+        let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
         word.parts.iter().any(is_unknown)
             && word.span.start <= fetch.span.start
             && fetch.span.end <= word.span.end

@@ -2,14 +2,14 @@
 
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_recursive_chmod",
     denies: "chmod, chown or chgrp -R on /",
     message: "permission denied: changing permissions or ownership of everything under / is not allowed. Name a subdirectory",
-    judge: Judge::Each(&[Concern::Programs {
+    judge: RuleJudge::Each(&[Concern::Programs {
         names: &["chmod", "chown", "chgrp"],
         offends,
     }]),

@@ -1,14 +1,14 @@
 //! `no_system_writes`: overwrites accounts, permissions or whole disks.
 
 use super::options::operands;
-use super::{Concern, Judge, Rule};
+use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_system_writes",
     denies: "writes to account files such as /etc/passwd, and to block devices",
     message: "permission denied: writing to account files or block devices is not allowed",
-    judge: Judge::Each(&[
+    judge: RuleJudge::Each(&[
         Concern::Written(is_system),
         Concern::Programs {
             names: &["tee", "truncate", "shred", "sponge"],

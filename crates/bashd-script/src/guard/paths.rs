@@ -1,6 +1,6 @@
 //! Paths in words: where they lead, as far as the text shows.
 
-use crate::script::{Part, Word};
+use crate::script::{Word, WordPart};
 
 /// Stands for an unknown part of a path.
 const UNKNOWN: char = '\u{FFFC}';
@@ -9,7 +9,7 @@ const UNKNOWN: char = '\u{FFFC}';
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Path {
     /// Where it begins.
-    pub(super) start: Start,
+    pub(super) start: PathStart,
     /// Its components, without empty ones and `.`; a `..` removes the one before it if that is
     /// known.
     pub(super) components: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Path {
 
 /// Where a path begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
+pub(super) enum PathStart {
     /// At the root.
     Root,
     /// In a home directory.
@@ -32,17 +32,17 @@ impl Path {
     /// Reads a word as a path. Quoted pattern characters get a backslash in [`Self::components`].
     pub(super) fn of(word: &Word) -> Self {
         let (start, text) = match (word.after_home(), word.parts.split_first()) {
-            (Some(rest), _) => (Start::Home, flat(rest)),
-            (None, Some((Part::Tilde(_), rest))) => (Start::Here, flat(rest)),
-            (None, Some((Part::Variable { name, .. }, rest))) if name == "PWD" => {
-                (Start::Here, flat(rest))
+            (Some(rest), _) => (PathStart::Home, flat(rest)),
+            (None, Some((WordPart::Tilde(_), rest))) => (PathStart::Here, flat(rest)),
+            (None, Some((WordPart::Variable { name, .. }, rest))) if name == "PWD" => {
+                (PathStart::Here, flat(rest))
             }
             (None, _) => {
                 let text = flat(&word.parts);
                 let start = match text.chars().next() {
-                    Some('/') => Start::Root,
-                    Some(UNKNOWN) => Start::Unknown,
-                    _ => Start::Here,
+                    Some('/') => PathStart::Root,
+                    Some(UNKNOWN) => PathStart::Unknown,
+                    _ => PathStart::Here,
                 };
                 (start, text)
             }
@@ -57,7 +57,7 @@ impl Path {
                 ".." if last_is_name => {
                     components.pop();
                 }
-                ".." if start == Start::Root => {}
+                ".." if start == PathStart::Root => {}
                 component => components.push(component.to_owned()),
             }
         }
@@ -68,11 +68,11 @@ impl Path {
     /// `/home/$USER` is a home, too.
     fn with_named_home(mut self) -> Self {
         let is_home = |place: &str| matches!(place, "home" | "Users");
-        if let (Start::Root, [place, user, ..]) = (self.start, self.components.as_slice())
+        if let (PathStart::Root, [place, user, ..]) = (self.start, self.components.as_slice())
             && is_home(place)
             && user == "\u{FFFC}USER\u{FFFC}"
         {
-            self.start = Start::Home;
+            self.start = PathStart::Home;
             self.components.drain(..2);
         }
         self
@@ -80,21 +80,21 @@ impl Path {
 
     /// Whether it is the root, or everything in it.
     pub(super) fn is_root(&self) -> bool {
-        self.start == Start::Root && self.components.iter().all(|name| matches_all_names(name))
+        self.start == PathStart::Root && self.components.iter().all(|name| matches_all_names(name))
     }
 
     /// Whether it is a home directory, or everything in it.
     pub(super) fn is_home(&self) -> bool {
-        self.start == Start::Home && self.components.iter().all(|name| matches_all_names(name))
+        self.start == PathStart::Home && self.components.iter().all(|name| matches_all_names(name))
     }
 }
 
 /// Joins parts into one text: literal pattern characters escaped, unknown parts as one character.
-fn flat(parts: &[Part]) -> String {
+fn flat(parts: &[WordPart]) -> String {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(known) => {
+            WordPart::Text(known) => {
                 for character in known.chars() {
                     if matches!(character, '*' | '?' | '[' | '\\') {
                         text.push('\\');
@@ -102,11 +102,13 @@ fn flat(parts: &[Part]) -> String {
                     text.push(character);
                 }
             }
-            Part::Glob(pattern) => text.push_str(pattern),
-            Part::Variable { name, .. } if matches!(name.as_str(), "USER" | "LOGNAME") => {
+            WordPart::Glob(pattern) => text.push_str(pattern),
+            WordPart::Variable { name, .. } if matches!(name.as_str(), "USER" | "LOGNAME") => {
                 text.extend([UNKNOWN, 'U', 'S', 'E', 'R', UNKNOWN]);
             }
-            Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. } => text.push(UNKNOWN),
+            WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. } => {
+                text.push(UNKNOWN)
+            }
         }
     }
     text

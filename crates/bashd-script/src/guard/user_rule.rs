@@ -2,7 +2,7 @@
 
 use super::options::{has_short, is_long, operands};
 use super::{Objection, Verdict};
-use crate::script::{Command, Part, Script, Span, Word};
+use crate::script::{Script, SimpleCommand, Span, Word, WordPart};
 use serde::Deserialize;
 
 /// A user's own rule.
@@ -157,7 +157,7 @@ impl UserRule {
             .map(|command| command.span)
     }
 
-    fn matches(&self, command: &Command) -> bool {
+    fn matches(&self, command: &SimpleCommand) -> bool {
         let names = &self.command.0;
         let is_named = names.is_empty()
             || command
@@ -169,7 +169,7 @@ impl UserRule {
             && (self.paths.is_empty() || self.touches_path(command))
     }
 
-    fn has_subcommand(&self, command: &Command) -> bool {
+    fn has_subcommand(&self, command: &SimpleCommand) -> bool {
         let words: Vec<&str> = match super::git::call(command) {
             // git's own options come with values.
             Some(call) => {
@@ -186,7 +186,7 @@ impl UserRule {
         })
     }
 
-    fn touches_path(&self, command: &Command) -> bool {
+    fn touches_path(&self, command: &SimpleCommand) -> bool {
         let redirects = command.redirects.iter();
         let written = redirects.filter(|redirect| redirect.operator.writes());
         let written = written.map(|redirect| &redirect.target);
@@ -195,7 +195,7 @@ impl UserRule {
     }
 }
 
-fn has_flag(command: &Command, flag: &str) -> bool {
+fn has_flag(command: &SimpleCommand, flag: &str) -> bool {
     command
         .arguments()
         .iter()
@@ -227,7 +227,7 @@ fn is_below(word: &Word, prefix: &str) -> bool {
     };
     word.after_home().is_some_and(|rest| {
         let text = match rest.first() {
-            Some(Part::Text(text)) => text,
+            Some(WordPart::Text(text)) => text,
             _ => "",
         };
         is_inside(text, below_home)

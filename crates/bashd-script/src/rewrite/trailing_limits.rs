@@ -7,7 +7,9 @@
 
 use super::Command;
 use super::LineLimits;
-use crate::script::{self, Construct, Joint, Origin, Readings, RedirectOperator, Script, Span};
+use crate::script::{
+    self, CommandOrigin, Construct, Joint, Readings, RedirectOperator, Script, Span,
+};
 use std::num::NonZeroU64;
 
 /// Builtins that write nothing when they succeed with arguments, and the option letters that make
@@ -99,7 +101,7 @@ fn read(command: &str) -> Option<(Program, NonZeroU64)> {
 }
 
 /// Whether everything that the script writes passes through the pipeline of its last command.
-fn is_all_there_is(text: &str, script: &Script, last: &script::Command) -> bool {
+fn is_all_there_is(text: &str, script: &Script, last: &script::SimpleCommand) -> bool {
     let is_readable = script.bound.is_none()
         && script.readings != Readings::ScanOnly
         && script.functions.is_empty()
@@ -107,11 +109,11 @@ fn is_all_there_is(text: &str, script: &Script, last: &script::Command) -> bool 
     let mut written = script
         .commands
         .iter()
-        .filter(|command| command.origin == Origin::Written);
+        .filter(|command| command.origin == CommandOrigin::Written);
     // A directory may be missing, and bash's message about it must be visible if the pipeline runs
     // anyway.
     let mut may_have_failed = false;
-    let goes_on_only_after = |command: &script::Command| {
+    let goes_on_only_after = |command: &script::SimpleCommand| {
         let rest = text.get(command.span.end..);
         rest.is_some_and(|rest| rest.trim_start().starts_with("&&"))
     };
@@ -129,7 +131,7 @@ fn is_all_there_is(text: &str, script: &Script, last: &script::Command) -> bool 
 }
 
 /// Whether a command of the list before the pipeline writes nothing.
-fn is_silent(command: &script::Command) -> bool {
+fn is_silent(command: &script::SimpleCommand) -> bool {
     let is_plain = command.place.inside.is_empty() && !command.place.background;
     let has_here_doc = command
         .redirects
@@ -146,7 +148,7 @@ fn is_silent(command: &script::Command) -> bool {
 }
 
 /// Whether the arguments of one of those keep it silent.
-fn has_silent_arguments(command: &script::Command, name: &str, loud: &str) -> bool {
+fn has_silent_arguments(command: &script::SimpleCommand, name: &str, loud: &str) -> bool {
     let mut arguments = command.arguments().iter().map(script::Word::known);
     let may_stand = match arguments.clone().next() {
         // With names alone it prints how they are set.

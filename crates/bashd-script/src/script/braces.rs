@@ -2,19 +2,19 @@
 
 use super::few::Few;
 use super::view::Span;
-use super::word::{Part, Text, Word};
+use super::word::{ScriptText, Word, WordPart};
 
 /// A piece of a word before brace expansion.
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub(super) enum BracePiece {
     /// Anything that is not an unquoted brace or comma.
-    Part(Part),
+    Part(WordPart),
     Open,
     Comma,
     Close,
 }
 
-impl Piece {
+impl BracePiece {
     pub(super) fn of_brace(byte: u8) -> Self {
         match byte {
             b'{' => Self::Open,
@@ -23,12 +23,12 @@ impl Piece {
         }
     }
 
-    fn into_part(self) -> Part {
+    fn into_part(self) -> WordPart {
         match self {
             Self::Part(part) => part,
-            Self::Open => Part::Text(Text::const_new("{")),
-            Self::Comma => Part::Text(Text::const_new(",")),
-            Self::Close => Part::Text(Text::const_new("}")),
+            Self::Open => WordPart::Text(ScriptText::const_new("{")),
+            Self::Comma => WordPart::Text(ScriptText::const_new(",")),
+            Self::Close => WordPart::Text(ScriptText::const_new("}")),
         }
     }
 }
@@ -40,13 +40,13 @@ const MOST_BRACES: usize = 16;
 const MOST_WORDS: usize = 512;
 
 /// The word without brace expansion.
-pub(super) fn into_one_word(pieces: Few<Piece>, span: Span) -> Word {
-    finish(pieces.map(Piece::into_part), span)
+pub(super) fn into_one_word(pieces: Few<BracePiece>, span: Span) -> Word {
+    finish(pieces.map(BracePiece::into_part), span)
 }
 
 /// Adds the words that brace expansion makes of one; never none.
-pub(super) fn into_words(pieces: Few<Piece>, span: Span, words: &mut Vec<Word>) {
-    if !pieces.iter().any(|piece| matches!(piece, Piece::Open)) {
+pub(super) fn into_words(pieces: Few<BracePiece>, span: Span, words: &mut Vec<Word>) {
+    if !pieces.iter().any(|piece| matches!(piece, BracePiece::Open)) {
         words.push(into_one_word(pieces, span));
         return;
     }
@@ -67,16 +67,16 @@ pub(super) fn into_words(pieces: Few<Piece>, span: Span, words: &mut Vec<Word>) 
 }
 
 /// All alternatives of a sequence of pieces, or `None` if there are too many.
-fn expand(pieces: &[Piece], depth: usize, most: usize) -> Option<Vec<Vec<Part>>> {
+fn expand(pieces: &[BracePiece], depth: usize, most: usize) -> Option<Vec<Vec<WordPart>>> {
     if depth > MOST_BRACES {
         return None;
     }
     let Some(group) = first_group(pieces) else {
-        let parts = pieces.iter().cloned().map(Piece::into_part);
+        let parts = pieces.iter().cloned().map(BracePiece::into_part);
         return Some(vec![parts.collect()]);
     };
     let middles = match group.commas.as_slice() {
-        [] => vec![vec![Part::Unknown { quoted: false }]],
+        [] => vec![vec![WordPart::Unknown { quoted: false }]],
         commas => {
             let mut middles = Vec::new();
             let mut start = group.open + 1;
@@ -94,7 +94,7 @@ fn expand(pieces: &[Piece], depth: usize, most: usize) -> Option<Vec<Vec<Part>>>
         return None;
     }
     let before = pieces.get(..group.open).unwrap_or_default();
-    let before: Vec<Part> = before.iter().cloned().map(Piece::into_part).collect();
+    let before: Vec<WordPart> = before.iter().cloned().map(BracePiece::into_part).collect();
     let mut alternatives = Vec::new();
     for middle in &middles {
         for suffix in &suffixes {
@@ -105,29 +105,29 @@ fn expand(pieces: &[Piece], depth: usize, most: usize) -> Option<Vec<Vec<Part>>>
 }
 
 /// The first braces that the shell would expand.
-struct Group {
+struct BraceGroup {
     open: usize,
     close: usize,
     /// `None` for a sequence such as `{1..9}`.
     commas: Vec<usize>,
 }
 
-fn first_group(pieces: &[Piece]) -> Option<Group> {
-    let mut open: Vec<Group> = Vec::new();
-    let mut found: Option<Group> = None;
+fn first_group(pieces: &[BracePiece]) -> Option<BraceGroup> {
+    let mut open: Vec<BraceGroup> = Vec::new();
+    let mut found: Option<BraceGroup> = None;
     for (index, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::Open => open.push(Group {
+            BracePiece::Open => open.push(BraceGroup {
                 open: index,
                 close: index,
                 commas: Vec::new(),
             }),
-            Piece::Comma => {
+            BracePiece::Comma => {
                 if let Some(group) = open.last_mut() {
                     group.commas.push(index);
                 }
             }
-            Piece::Close => {
+            BracePiece::Close => {
                 let Some(mut group) = open.pop() else {
                     continue;
                 };
@@ -143,14 +143,14 @@ fn first_group(pieces: &[Piece]) -> Option<Group> {
                     return found;
                 }
             }
-            Piece::Part(_) => {}
+            BracePiece::Part(_) => {}
         }
     }
     found
 }
 
-fn is_sequence(inner: &[Piece]) -> bool {
-    let [Piece::Part(Part::Text(text))] = inner else {
+fn is_sequence(inner: &[BracePiece]) -> bool {
+    let [BracePiece::Part(WordPart::Text(text))] = inner else {
         return false;
     };
     let is_end = |end: &str| !end.is_empty() && end.len() < 20;
@@ -159,8 +159,13 @@ fn is_sequence(inner: &[Piece]) -> bool {
 }
 
 /// Joins the parts; a `[` without a later `]` is text, and so is a tilde that is not first.
-fn finish(parts: Few<Part>, span: Span) -> Word {
-    if let [Part::Text(_) | Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. }] = &*parts
+fn finish(parts: Few<WordPart>, span: Span) -> Word {
+    if let [
+        WordPart::Text(_)
+        | WordPart::Tilde(_)
+        | WordPart::Variable { .. }
+        | WordPart::Unknown { .. },
+    ] = &*parts
     {
         return Word {
             parts,
@@ -173,12 +178,12 @@ fn finish(parts: Few<Part>, span: Span) -> Word {
         span,
         is_expanded: false,
     };
-    let closes = |part: &Part| matches!(part, Part::Text(text) if text.contains(']'));
+    let closes = |part: &WordPart| matches!(part, WordPart::Text(text) if text.contains(']'));
     let last_close = parts.iter().rposition(closes);
     for (index, part) in Vec::from(parts).into_iter().enumerate() {
         word.push(match part {
-            Part::Glob(text) if text == "[" && last_close.is_none_or(|last| last < index) => {
-                Part::Text(text)
+            WordPart::Glob(text) if text == "[" && last_close.is_none_or(|last| last < index) => {
+                WordPart::Text(text)
             }
             part => part,
         });

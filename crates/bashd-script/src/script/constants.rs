@@ -5,8 +5,8 @@
 //! possibilities becomes several words.
 
 use super::few::Few;
-use super::view::{Assigned, Assignment, Command, Construct, Joint};
-use super::word::{Part, Text, Word};
+use super::view::{Assigned, Assignment, Construct, Joint, SimpleCommand};
+use super::word::{ScriptText, Word, WordPart};
 use std::collections::HashMap;
 
 /// Possible values of one variable, and words that one word may become.
@@ -32,7 +32,7 @@ const CHANGING: [&str; 6] = ["read", "unset", "mapfile", "readarray", "printf", 
 /// What is known about variables at some place of the text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants {
-    values: HashMap<Text, Vec<Word>>,
+    values: HashMap<ScriptText, Vec<Word>>,
 }
 
 impl Constants {
@@ -61,8 +61,8 @@ impl Constants {
     }
 
     /// Puts known values into a command's words; returns whether there was any variable.
-    pub(super) fn fill(&self, command: &mut Command) -> bool {
-        let is_variable = |part: &Part| matches!(part, Part::Variable { .. });
+    pub(super) fn fill(&self, command: &mut SimpleCommand) -> bool {
+        let is_variable = |part: &WordPart| matches!(part, WordPart::Variable { .. });
         let has_variable = |word: &Word| word.parts.iter().any(is_variable);
         let is_filled = command.words.iter().any(has_variable);
         if command.words.iter().any(|word| self.can_fill(word)) {
@@ -93,15 +93,18 @@ impl Constants {
     /// Whether anything can be filled in for a part of the word: in most words there is nothing.
     fn can_fill(&self, word: &Word) -> bool {
         word.parts.iter().any(|part| match part {
-            Part::Variable { name, fallback, .. } => {
+            WordPart::Variable { name, fallback, .. } => {
                 fallback.is_some() || self.values.contains_key(name)
             }
-            Part::Text(_) | Part::Glob(_) | Part::Tilde(_) | Part::Unknown { .. } => false,
+            WordPart::Text(_)
+            | WordPart::Glob(_)
+            | WordPart::Tilde(_)
+            | WordPart::Unknown { .. } => false,
         })
     }
 
     /// Records what a command assigns.
-    pub(super) fn learn(&mut self, command: &Command) {
+    pub(super) fn learn(&mut self, command: &SimpleCommand) {
         let maybe = is_conditional(command);
         if command.words.is_empty() {
             for assignment in &command.assignments {
@@ -126,7 +129,7 @@ impl Constants {
     }
 
     fn learn_declared(&mut self, word: &Word, maybe: bool) {
-        let Some((Part::Text(text), rest)) = word.parts.split_first() else {
+        let Some((WordPart::Text(text), rest)) = word.parts.split_first() else {
             return;
         };
         let Some((name, value)) = text.split_once('=') else {
@@ -141,7 +144,7 @@ impl Constants {
     }
 
     fn assign(&mut self, name: &str, word: &Word, maybe: bool) {
-        let is_unknown = |part: &Part| matches!(part, Part::Unknown { .. });
+        let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
         let is_unknown = word.parts.iter().any(is_unknown) || is_data(word);
         match (is_unknown, maybe) {
             (true, true) => {}
@@ -156,7 +159,7 @@ impl Constants {
         }
     }
 
-    fn set(&mut self, name: Text, words: Vec<Word>) {
+    fn set(&mut self, name: ScriptText, words: Vec<Word>) {
         if words.is_empty() || words.len() > MOST_POSSIBILITIES || words.iter().any(is_data) {
             self.forget(&name);
         } else {
@@ -181,7 +184,7 @@ impl Constants {
 
     /// The words that a word may become. At the beginning of a command only one is taken.
     fn fill_word(&self, word: Word, is_name: bool) -> Vec<Word> {
-        let is_variable = |part: &&Part| matches!(part, Part::Variable { .. });
+        let is_variable = |part: &&WordPart| matches!(part, WordPart::Variable { .. });
         if !self.can_fill(&word) || word.parts.iter().filter(is_variable).count() > MOST_VARIABLES {
             return vec![word];
         }
@@ -221,8 +224,8 @@ impl Constants {
     }
 
     /// The possible values of a part, if it is a variable about which something is known.
-    fn choices(&self, part: &Part, is_name: bool) -> Option<(Vec<Word>, bool)> {
-        let Part::Variable {
+    fn choices(&self, part: &WordPart, is_name: bool) -> Option<(Vec<Word>, bool)> {
+        let WordPart::Variable {
             name,
             quoted,
             fallback,
@@ -236,7 +239,7 @@ impl Constants {
         }
         let fallback = Word::of(fallback.clone()?, super::Span::default());
         let itself = Word {
-            parts: Few::one(Part::Variable {
+            parts: Few::one(WordPart::Variable {
                 name: name.clone(),
                 quoted: *quoted,
                 fallback: None,
@@ -258,7 +261,7 @@ fn is_data(word: &Word) -> bool {
 }
 
 /// Whether it is unknown if the command runs before what comes after it.
-fn is_conditional(command: &Command) -> bool {
+fn is_conditional(command: &SimpleCommand) -> bool {
     let inside = command.place.inside;
     [Construct::Condition, Construct::Loop, Construct::Function]
         .into_iter()
@@ -273,7 +276,7 @@ fn blank(word: &Word) -> Word {
     }
 }
 
-fn push_to_last(row: &mut [Word], part: Part) {
+fn push_to_last(row: &mut [Word], part: WordPart) {
     if let Some(last) = row.last_mut() {
         last.push(part);
     }
@@ -283,8 +286,8 @@ fn push_to_last(row: &mut [Word], part: Part) {
 fn splice(row: &mut Vec<Word>, value: &Word, quoted: bool) {
     for part in &value.parts {
         match part {
-            Part::Text(text) if !quoted => splice_unquoted(row, text),
-            Part::Glob(text) if quoted => push_to_last(row, Part::Text(text.clone())),
+            WordPart::Text(text) if !quoted => splice_unquoted(row, text),
+            WordPart::Glob(text) if quoted => push_to_last(row, WordPart::Text(text.clone())),
             part => push_to_last(row, part.clone()),
         }
     }
@@ -305,9 +308,9 @@ fn splice_unquoted(row: &mut Vec<Word>, text: &str) {
         let (run, after) = rest.split_at(length.unwrap_or(rest.len()));
         rest = after;
         if is_glob(first) {
-            push_to_last(row, Part::Glob(run.into()));
+            push_to_last(row, WordPart::Glob(run.into()));
         } else if !is_blank(first) {
-            push_to_last(row, Part::Text(run.into()));
+            push_to_last(row, WordPart::Text(run.into()));
         } else if let Some(last) = row.last().filter(|last| !last.parts.is_empty()) {
             let next = blank(last);
             row.push(next);

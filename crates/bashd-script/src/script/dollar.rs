@@ -3,15 +3,15 @@
 use super::braces::into_one_word;
 use super::byte_set::{ByteSet, NAME};
 use super::escapes;
-use super::reader::{Reader, Stop};
+use super::reader::{ListEnd, ScriptReader};
 use super::view::{Construct, Readings, Span};
-use super::word::{Part, Text};
+use super::word::{ScriptText, WordPart};
 use super::word_reader::{Pieces, Quoting};
 
 /// Bytes that may have a meaning in arithmetic.
 static SPECIAL_IN_ARITHMETIC: ByteSet = ByteSet::of(b"()'\"\\$`");
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// An expansion, starting at its `$`.
     pub(super) fn read_dollar(&mut self, pieces: &mut Pieces, quoting: Quoting) {
         let quoted = quoting.is_quoted();
@@ -20,7 +20,7 @@ impl Reader<'_> {
                 self.skip(1);
                 if self.sees("((") && self.try_arithmetic(2) {
                     self.constructs = self.constructs.with(Construct::Arithmetic);
-                    pieces.part(Part::Unknown { quoted });
+                    pieces.part(WordPart::Unknown { quoted });
                 } else {
                     self.read_substitution(pieces, quoting);
                 }
@@ -30,7 +30,7 @@ impl Reader<'_> {
                 self.constructs = self.constructs.with(Construct::Arithmetic);
                 self.skip(2);
                 self.read_to(b']', quoting);
-                pieces.part(Part::Unknown { quoted });
+                pieces.part(WordPart::Unknown { quoted });
             }
             Some(b'\'') if !quoted => self.read_ansi_c_quoted(pieces),
             Some(b'"') if !quoted => self.skip(1),
@@ -63,7 +63,7 @@ impl Reader<'_> {
         self.skip(2);
         if matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'|')) {
             self.read_brace_substitution();
-            pieces.part(Part::Unknown { quoted });
+            pieces.part(WordPart::Unknown { quoted });
             return;
         }
         let start = self.position;
@@ -94,14 +94,14 @@ impl Reader<'_> {
             }
             _ => {
                 self.read_to(b'}', quoting);
-                Part::Unknown { quoted }
+                WordPart::Unknown { quoted }
             }
         };
         pieces.part(part);
     }
 
     /// Reads the rest of an expansion, up to its closing byte; returns the text, if known.
-    fn read_to(&mut self, close: u8, quoting: Quoting) -> Option<Text> {
+    fn read_to(&mut self, close: u8, quoting: Quoting) -> Option<ScriptText> {
         let mut inner = Pieces::default();
         self.nested_expansion(|reader| {
             while let Some(byte) = reader.peek() {
@@ -134,7 +134,7 @@ impl Reader<'_> {
             reader.unsound();
         });
         let word = into_one_word(inner.0, Span::default());
-        word.known().map(Text::from)
+        word.known().map(ScriptText::from)
     }
 
     /// Expansions inside expansions: commands do not stand there, but the depth counts.
@@ -157,7 +157,7 @@ impl Reader<'_> {
         self.skip(usize::from(self.peek() == Some(b'|')));
         let pending = std::mem::take(&mut self.pending);
         self.nested(Construct::Substitution, |reader| {
-            reader.read_list(Stop::Brace);
+            reader.read_list(ListEnd::Brace);
         });
         self.pending = pending;
         if self.peek() == Some(b'}') {
@@ -191,7 +191,7 @@ impl Reader<'_> {
         } else {
             self.end = close;
             self.nested(Construct::Substitution, |reader| {
-                reader.read_list(Stop::End);
+                reader.read_list(ListEnd::End);
             });
             self.end = end;
         }
@@ -200,9 +200,9 @@ impl Reader<'_> {
         let commands = self.commands.get(before..).unwrap_or_default();
         let quoted = quoting.is_quoted();
         match escapes::plain_output(commands, quoting) {
-            Some(Part::Text(text)) => pieces.text(&text),
+            Some(WordPart::Text(text)) => pieces.text(&text),
             Some(part) => pieces.part(part),
-            None => pieces.part(Part::Unknown { quoted }),
+            None => pieces.part(WordPart::Unknown { quoted }),
         }
     }
 
@@ -210,7 +210,7 @@ impl Reader<'_> {
     fn read_apart(&mut self, script: &str, span: Span) {
         self.nested(Construct::Substitution, |outer| {
             outer.spend(script.len());
-            let mut reader = Reader::new(script, outer.scripts_around);
+            let mut reader = ScriptReader::new(script, outer.scripts_around);
             reader.continue_from(outer);
             reader.read_all();
             let mut inner = reader.finish(Readings::ScanOnly);
@@ -285,8 +285,8 @@ impl Reader<'_> {
     }
 }
 
-fn variable(name: &str, quoted: bool, fallback: Option<Text>) -> Part {
-    Part::Variable {
+fn variable(name: &str, quoted: bool, fallback: Option<ScriptText>) -> WordPart {
+    WordPart::Variable {
         name: name.into(),
         quoted,
         fallback,

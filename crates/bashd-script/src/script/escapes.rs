@@ -1,7 +1,7 @@
 //! Escapes with their own rules: `$'…'` and backticks; and output that is plain from the text.
 
-use super::view::Command;
-use super::word::{Part, Text};
+use super::view::SimpleCommand;
+use super::word::{ScriptText, WordPart};
 use super::word_reader::Quoting;
 
 /// Decodes the inside of `$'…'`; also returns how many bytes that is, with the closing quote.
@@ -103,7 +103,7 @@ pub(super) fn unescape_backticks(inner: &str, quoting: Quoting) -> String {
 
 /// The output of a substitution, if its one command makes it plain: an `echo` of one word, or
 /// `pwd`.
-pub(super) fn plain_output(commands: &[Command], quoting: Quoting) -> Option<Part> {
+pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Option<WordPart> {
     let [command] = commands else { return None };
     if !command.redirects.is_empty() {
         return None;
@@ -112,10 +112,10 @@ pub(super) fn plain_output(commands: &[Command], quoting: Quoting) -> Option<Par
         ("echo", [word]) => {
             let text = word.known()?;
             let is_one_word = !text.contains(char::is_whitespace) && !text.starts_with('-');
-            is_one_word.then(|| Part::Text(text.into()))
+            is_one_word.then(|| WordPart::Text(text.into()))
         }
-        ("pwd", []) => Some(Part::Variable {
-            name: Text::const_new("PWD"),
+        ("pwd", []) => Some(WordPart::Variable {
+            name: ScriptText::const_new("PWD"),
             quoted: quoting.is_quoted(),
             fallback: None,
         }),

@@ -5,10 +5,10 @@ use std::ops::{Deref, DerefMut};
 
 /// A list that keeps an only item in itself. Lists of words are long, and the lists in them short.
 #[derive(Clone)]
-pub struct Few<T>(Held<T>);
+pub struct Few<T>(FewItems<T>);
 
 #[derive(Clone)]
-enum Held<T> {
+enum FewItems<T> {
     None,
     One(T),
     Many(Vec<T>),
@@ -17,48 +17,48 @@ enum Held<T> {
 impl<T> Few<T> {
     /// A list of this one item.
     pub fn one(item: T) -> Self {
-        Self(Held::One(item))
+        Self(FewItems::One(item))
     }
 
     /// Adds an item.
     pub fn push(&mut self, item: T) {
-        if let Held::Many(items) = &mut self.0 {
+        if let FewItems::Many(items) = &mut self.0 {
             items.push(item);
             return;
         }
-        self.0 = match std::mem::replace(&mut self.0, Held::None) {
-            Held::One(first) => Held::Many(vec![first, item]),
-            Held::None | Held::Many(_) => Held::One(item),
+        self.0 = match std::mem::replace(&mut self.0, FewItems::None) {
+            FewItems::One(first) => FewItems::Many(vec![first, item]),
+            FewItems::None | FewItems::Many(_) => FewItems::One(item),
         };
     }
 
     /// Removes every item.
     pub(super) fn clear(&mut self) {
-        self.0 = Held::None;
+        self.0 = FewItems::None;
     }
 
     /// The list of what is made of each item.
     pub(super) fn map<U>(self, make: impl FnMut(T) -> U) -> Few<U> {
         let mut make = make;
         Few(match self.0 {
-            Held::None => Held::None,
-            Held::One(item) => Held::One(make(item)),
-            Held::Many(items) => Held::Many(items.into_iter().map(make).collect()),
+            FewItems::None => FewItems::None,
+            FewItems::One(item) => FewItems::One(make(item)),
+            FewItems::Many(items) => FewItems::Many(items.into_iter().map(make).collect()),
         })
     }
 }
 
 impl<T> Default for Few<T> {
     fn default() -> Self {
-        Self(Held::None)
+        Self(FewItems::None)
     }
 }
 
 impl<T> From<Vec<T>> for Few<T> {
     fn from(items: Vec<T>) -> Self {
         Self(match <[T; 1]>::try_from(items) {
-            Ok([item]) => Held::One(item),
-            Err(items) => Held::Many(items),
+            Ok([item]) => FewItems::One(item),
+            Err(items) => FewItems::Many(items),
         })
     }
 }
@@ -66,9 +66,9 @@ impl<T> From<Vec<T>> for Few<T> {
 impl<T> From<Few<T>> for Vec<T> {
     fn from(few: Few<T>) -> Self {
         match few.0 {
-            Held::None => Self::new(),
-            Held::One(item) => vec![item],
-            Held::Many(items) => items,
+            FewItems::None => Self::new(),
+            FewItems::One(item) => vec![item],
+            FewItems::Many(items) => items,
         }
     }
 }
@@ -78,9 +78,9 @@ impl<T> Deref for Few<T> {
 
     fn deref(&self) -> &[T] {
         match &self.0 {
-            Held::None => &[],
-            Held::One(item) => std::slice::from_ref(item),
-            Held::Many(items) => items,
+            FewItems::None => &[],
+            FewItems::One(item) => std::slice::from_ref(item),
+            FewItems::Many(items) => items,
         }
     }
 }
@@ -88,9 +88,9 @@ impl<T> Deref for Few<T> {
 impl<T> DerefMut for Few<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.0 {
-            Held::None => &mut [],
-            Held::One(item) => std::slice::from_mut(item),
-            Held::Many(items) => items,
+            FewItems::None => &mut [],
+            FewItems::One(item) => std::slice::from_mut(item),
+            FewItems::Many(items) => items,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Here-documents in the scan: found at their operator, read at the next new line.
 
 use super::braces::into_one_word;
-use super::reader::Reader;
+use super::reader::ScriptReader;
 use super::view::Span;
-use super::word::{Part, Word};
+use super::word::{Word, WordPart};
 use super::word_reader::{Pieces, Quoting};
 
 /// A here-document whose body has not come yet.
@@ -15,7 +15,7 @@ pub(super) struct PendingHereDoc {
     strips_tabs: bool,
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Reads the word after `<<`.
     pub(super) fn read_here_doc_delimiter(&mut self, operator: usize, strips_tabs: bool) {
         let start = self.position;
@@ -109,7 +109,7 @@ impl Reader<'_> {
         (self.position, self.end) = (after, end);
         let mut word = into_one_word(pieces.0, body);
         for part in &mut word.parts {
-            if let Part::Text(text) = part {
+            if let WordPart::Text(text) = part {
                 *text = without_tabs(text, pending).into();
             }
         }

@@ -1,7 +1,7 @@
 //! Where a command finds an inner script: in an argument, in what it reads, in words that it joins.
 
-use super::view::{Command, RedirectOperator, Span};
-use super::word::{Part, Word};
+use super::view::{RedirectOperator, SimpleCommand, Span};
+use super::word::{Word, WordPart};
 use super::word_reader::HOLE;
 use super::wrappers;
 
@@ -17,15 +17,15 @@ pub(super) fn script_text(word: &Word) -> Option<String> {
     let [open, close] = HOLE;
     for part in &word.parts {
         match part {
-            Part::Text(known) | Part::Glob(known) => {
+            WordPart::Text(known) | WordPart::Glob(known) => {
                 has_text = true;
                 text.push_str(known);
             }
-            Part::Tilde(user) => {
+            WordPart::Tilde(user) => {
                 text.push('~');
                 text.push_str(user);
             }
-            Part::Variable { name, .. } => {
+            WordPart::Variable { name, .. } => {
                 let is_plain = name
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "_@*".contains(c));
@@ -33,7 +33,7 @@ pub(super) fn script_text(word: &Word) -> Option<String> {
                 text.push_str(if is_plain { name } else { "" });
                 text.push(close);
             }
-            Part::Unknown { .. } => text.extend(HOLE),
+            WordPart::Unknown { .. } => text.extend(HOLE),
         }
     }
     has_text.then_some(text)
@@ -135,7 +135,7 @@ pub(super) fn git_script(arguments: &[Word]) -> Option<&Word> {
 }
 
 /// The here-document or here-string on a command's stdin.
-pub(super) fn here_text(command: &Command) -> Option<(String, Span)> {
+pub(super) fn here_text(command: &SimpleCommand) -> Option<(String, Span)> {
     let redirect = command.redirects.iter().rev().find(|redirect| {
         use RedirectOperator::{HereDoc, HereString};
         matches!(redirect.operator, HereDoc | HereString)

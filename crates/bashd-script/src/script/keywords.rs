@@ -1,8 +1,8 @@
 //! The reserved words: what opens and closes compound commands in the scan.
 
 use super::byte_set::ByteSet;
-use super::reader::{FrameKind, Reader};
-use super::view::{Assigned, Assignment, Command, Construct, Joint, Origin, Span};
+use super::reader::{FrameKind, ScriptReader};
+use super::view::{Assigned, Assignment, CommandOrigin, Construct, Joint, SimpleCommand, Span};
 use super::word::Word;
 
 /// Words that have a meaning at the beginning of a command, if they are not quoted.
@@ -25,7 +25,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// A command: a reserved word, or a simple command.
     pub(super) fn read_command(&mut self, base: usize) {
         let Some(word) = self.reserved_word() else {
@@ -133,12 +133,12 @@ impl Reader<'_> {
     }
 
     fn emit_assignment(&mut self, assignment: Assignment, span: Span) {
-        self.commands.push(Command {
+        self.commands.push(SimpleCommand {
             words: Vec::new(),
             assignments: vec![assignment],
             redirects: Vec::new(),
             place: self.place,
-            origin: Origin::Written,
+            origin: CommandOrigin::Written,
             span,
         });
     }

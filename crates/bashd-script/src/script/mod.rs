@@ -38,15 +38,15 @@ mod wrappers;
 
 pub(crate) use beginnings::Beginnings;
 pub use few::Few;
-pub use shape::Shape;
+pub use shape::ScriptShape;
 pub use view::{
-    Assigned, Assignment, Bound, Command, Construct, Constructs, Joint, Origin, Place, Readings,
-    Redirect, RedirectOperator, Script, Span,
+    Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,
+    Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,
 };
-pub use word::{Part, Text, Word};
+pub use word::{ScriptText, Word, WordPart};
 
 use constants::Constants;
-use reader::Reader;
+use reader::ScriptReader;
 use shells::Lowering;
 
 /// The largest script that is read at all. Above it nobody could say what it does.
@@ -79,7 +79,7 @@ fn parse_within(text: &str, mut context: Context) -> Script {
     if text.len() > MOST_BYTES {
         return Script::beyond(Bound::Size);
     }
-    let mut scan = Reader::new(text, context.depth);
+    let mut scan = ScriptReader::new(text, context.depth);
     scan.read_all();
     // The outermost text was looked at already.
     let parser = context.parser && (context.depth == 0 || parser_limits::allow(text));
@@ -104,7 +104,7 @@ fn parse_within(text: &str, mut context: Context) -> Script {
 }
 
 /// Asks the parser, and reads the commands that only it has seen.
-fn add_what_the_parser_sees(scan: &mut Reader<'_>, text: &str, parser: bool) -> Readings {
+fn add_what_the_parser_sees(scan: &mut ScriptReader<'_>, text: &str, parser: bool) -> Readings {
     if !parser || !scan.is_sound() {
         return Readings::ScanOnly;
     }

@@ -22,7 +22,7 @@ const DECLARING: [&str; 8] = [
 
 /// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextToken {
     /// A command, or assignments before it.
     Name,
     /// A command, assignments before it, or nothing: assignments are a command by themselves.
@@ -36,16 +36,16 @@ enum Next {
 /// `||`, `|` and newlines.
 pub(super) fn is_one(text: &str) -> bool {
     let mut rest = text;
-    let mut next = Next::Name;
+    let mut next = NextToken::Name;
     loop {
         rest = rest.trim_start_matches(' ');
         if rest.is_empty() {
             return true;
         }
         let read = match next {
-            Next::Name | Next::NameOrEnd => assignment(rest).or_else(|| name(rest)),
-            Next::Argument => redirect(rest).or_else(|| argument(rest)),
-            Next::Redirect => redirect(rest),
+            NextToken::Name | NextToken::NameOrEnd => assignment(rest).or_else(|| name(rest)),
+            NextToken::Argument => redirect(rest).or_else(|| argument(rest)),
+            NextToken::Redirect => redirect(rest),
         };
         let read = read.or_else(|| operator(rest, next));
         let Some((length, comes)) = read else {
@@ -57,20 +57,20 @@ pub(super) fn is_one(text: &str) -> bool {
 }
 
 /// Length of the operator at the start of a text, in bytes.
-fn operator(text: &str, next: Next) -> Option<(usize, Next)> {
+fn operator(text: &str, next: NextToken) -> Option<(usize, NextToken)> {
     let length = match text.as_bytes() {
         [b'\n', ..] => 1,
-        _ if next == Next::Name => return None,
+        _ if next == NextToken::Name => return None,
         [b';', b';', ..] | [b'|', b'&', ..] => return None,
         [b'&', b'&', ..] | [b'|', b'|', ..] => 2,
         [b';' | b'|', ..] => 1,
         _ => return None,
     };
-    Some((length, Next::Name))
+    Some((length, NextToken::Name))
 }
 
 /// Length of the plain name at the start of a text, in bytes.
-fn name(text: &str) -> Option<(usize, Next)> {
+fn name(text: &str) -> Option<(usize, NextToken)> {
     let length = PLAIN.run_in(text.as_bytes());
     let name = text.get(..length).filter(|name| !name.is_empty())?;
     // To the grammar, `- x=1 y` assigns something to `x` for `y`.
@@ -78,12 +78,12 @@ fn name(text: &str) -> Option<(usize, Next)> {
         return None;
     }
     let is_plain = !is_reserved(name) && !DECLARING.contains(&name) && ends(text, length);
-    is_plain.then_some((length, Next::Argument))
+    is_plain.then_some((length, NextToken::Argument))
 }
 
 /// Length of the assignment at the start of a text, if its value is plain and of one part: what the
 /// grammar makes of several depends on each.
-fn assignment(text: &str) -> Option<(usize, Next)> {
+fn assignment(text: &str) -> Option<(usize, NextToken)> {
     let name = variable_length(text.as_bytes())?;
     let value = text.get(name..)?.strip_prefix('=')?.as_bytes();
     let after = value.get(1..)?;
@@ -96,17 +96,17 @@ fn assignment(text: &str) -> Option<(usize, Next)> {
     let (is_empty, length) = (length == 0, name + 1 + length);
     // To the grammar, `_=a` is the name of a command.
     let is_plain = !is_empty && !text.starts_with("_=") && ends(text, length);
-    is_plain.then_some((length, Next::NameOrEnd))
+    is_plain.then_some((length, NextToken::NameOrEnd))
 }
 
 /// Length of the plain argument at the start of a text, in bytes.
-fn argument(text: &str) -> Option<(usize, Next)> {
+fn argument(text: &str) -> Option<(usize, NextToken)> {
     let length = word_length(text)?;
-    ends(text, length).then_some((length, Next::Argument))
+    ends(text, length).then_some((length, NextToken::Argument))
 }
 
 /// Length of the redirect at the start of a text, if its file is plain.
-fn redirect(text: &str) -> Option<(usize, Next)> {
+fn redirect(text: &str) -> Option<(usize, NextToken)> {
     const OPERATORS: [&str; 7] = ["2>&1", "1>&2", "2>>", "2>", ">>", ">", "<"];
     let mut operators = OPERATORS.into_iter();
     let operator = operators.find(|operator| text.starts_with(operator))?;
@@ -116,7 +116,7 @@ fn redirect(text: &str) -> Option<(usize, Next)> {
         let file = text.get(operator.len()..)?.trim_start_matches(' ');
         text.len() - file.len() + word_length(file)?
     };
-    ends(text, length).then_some((length, Next::Redirect))
+    ends(text, length).then_some((length, NextToken::Redirect))
 }
 
 /// Length of a word of plain parts, quoted ones and variables; the first of them is not a sign.
@@ -165,14 +165,14 @@ fn ends(text: &str, length: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reader::Reader;
+    use super::super::reader::ScriptReader;
     use super::super::tree;
     use super::*;
     use proptest::prelude::*;
 
     /// Whether it is one; if so, the parser is asked too.
     fn holds_for(text: &str) -> bool {
-        let mut scan = Reader::new(text, 0);
+        let mut scan = ScriptReader::new(text, 0);
         scan.read_all();
         if !scan.is_sound() || !is_one(text) {
             return false;

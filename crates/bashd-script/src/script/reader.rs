@@ -6,7 +6,9 @@
 //! commands in `simple.rs`, reserved words in `keywords.rs`.
 
 use super::here_doc::PendingHereDoc;
-use super::view::{Bound, Command, Construct, Constructs, Joint, Place, Readings, Script, Span};
+use super::view::{
+    Bound, CommandPlace, Construct, Constructs, Joint, Readings, Script, SimpleCommand, Span,
+};
 use super::word::Word;
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +26,7 @@ const MOST_COMMANDS: usize = 200_000;
 
 /// What ends a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ListEnd {
     /// The end of the text.
     End,
     /// A closing parenthesis, which is left to the caller.
@@ -34,18 +36,18 @@ pub(super) enum Stop {
 }
 
 /// The scan, at some position of the text.
-pub(super) struct Reader<'a> {
+pub(super) struct ScriptReader<'a> {
     pub(super) text: &'a str,
     pub(super) position: usize,
     /// Reading stops here: at the end of the text, or of a here-document's body.
     pub(super) end: usize,
     /// How many scripts are around this text.
     pub(super) scripts_around: usize,
-    pub(super) place: Place,
-    pub(super) commands: Vec<Command>,
+    pub(super) place: CommandPlace,
+    pub(super) commands: Vec<SimpleCommand>,
     pub(super) functions: Vec<String>,
     pub(super) constructs: Constructs,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<CompoundFrame>,
     pub(super) pending: Vec<PendingHereDoc>,
     /// Bodies of here-documents, by the position of their operator.
     pub(super) bodies: HashMap<usize, Word>,
@@ -75,9 +77,9 @@ enum Expects {
 }
 
 /// A compound command that is open.
-pub(super) struct Frame {
+pub(super) struct CompoundFrame {
     pub(super) kind: FrameKind,
-    around: Place,
+    around: CommandPlace,
     list_start: usize,
 }
 
@@ -91,14 +93,14 @@ pub(super) enum FrameKind {
     Group,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     pub(super) fn new(text: &'a str, scripts_around: usize) -> Self {
         Self {
             text,
             position: 0,
             end: text.len(),
             scripts_around,
-            place: Place {
+            place: CommandPlace {
                 pipeline: 0,
                 outermost_pipeline: 0,
                 stage: 0,
@@ -127,7 +129,7 @@ impl<'a> Reader<'a> {
     /// Reads the whole text.
     pub(super) fn read_all(&mut self) {
         while self.position < self.end {
-            self.read_list(Stop::End);
+            self.read_list(ListEnd::End);
         }
     }
 
@@ -267,7 +269,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads commands until the list ends.
-    pub(super) fn read_list(&mut self, stop: Stop) {
+    pub(super) fn read_list(&mut self, stop: ListEnd) {
         let base = self.frames.len();
         while self.bound.is_none() {
             if self.in_case_patterns(base) {
@@ -300,13 +302,13 @@ impl<'a> Reader<'a> {
                     self.place.joint = Joint::Pipe;
                     self.place.reads_pipe = true;
                 }
-                b')' if stop == Stop::Parenthesis => break,
+                b')' if stop == ListEnd::Parenthesis => break,
                 b')' => {
                     self.unsound();
                     self.skip(1);
                 }
                 b'(' => self.read_parenthesis(),
-                b'}' if stop == Stop::Brace && !self.is_in_group(base) => break,
+                b'}' if stop == ListEnd::Brace && !self.is_in_group(base) => break,
                 _ => self.read_command(base),
             }
         }
@@ -393,7 +395,7 @@ impl<'a> Reader<'a> {
         }
         self.skip(1);
         self.nested(Construct::Subshell, |reader| {
-            reader.read_list(Stop::Parenthesis);
+            reader.read_list(ListEnd::Parenthesis);
         });
         self.skip_closing_parenthesis();
         self.command_came();
@@ -425,7 +427,7 @@ impl<'a> Reader<'a> {
         if std::mem::take(&mut self.function_comes) {
             inside = inside.with(Construct::Function);
         }
-        self.place = Place {
+        self.place = CommandPlace {
             pipeline: self.next_pipeline(),
             stage: 0,
             joint: Joint::First,
@@ -436,7 +438,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn open_frame(&mut self, kind: FrameKind, construct: Construct) {
-        self.frames.push(Frame {
+        self.frames.push(CompoundFrame {
             kind,
             around: self.place,
             list_start: self.list_start,
@@ -477,7 +479,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Place {
+impl CommandPlace {
     /// Whether a first stage in the same list has a pipe on stdin: only if the surrounding list
     /// has.
     fn stage_zero_reads_pipe(self, around: Option<Self>) -> bool {

@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Option<Vec<usize>> {
     // What is known to make it panic is kept from it above; this is for what is not known.
     let program = std::panic::catch_unwind(parse).ok()?.ok()?;
     // The parser counts characters, we count bytes.
-    let mut seen = Seen {
+    let mut seen = SecondReading {
         offsets: text.char_indices().map(|(offset, _)| offset).collect(),
         starts: Vec::new(),
     };
@@ -66,12 +66,12 @@ fn has_odd_here_doc(text: &str) -> bool {
     })
 }
 
-struct Seen {
+struct SecondReading {
     offsets: Vec<usize>,
     starts: Vec<usize>,
 }
 
-impl Seen {
+impl SecondReading {
     fn list(&mut self, list: &CompoundList) {
         for CompoundListItem(and_or, _) in &list.0 {
             self.and_or(and_or);

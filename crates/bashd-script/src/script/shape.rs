@@ -1,6 +1,6 @@
 //! What kind of script this is, for choosing how to start it.
 
-use super::{Constructs, Origin, Readings, Script, parser_limits, sound};
+use super::{CommandOrigin, Constructs, Readings, Script, parser_limits, sound};
 
 /// What bash does itself. What is missing here may be a program.
 const BUILTINS: [&str; 60] = [
@@ -68,7 +68,7 @@ const BUILTINS: [&str; 60] = [
 
 /// What kind of script this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum ScriptShape {
     /// It is uncertain whether bash accepts it.
     Unsound,
     /// One simple command, which is not a builtin: bash itself becomes that program.
@@ -79,23 +79,23 @@ pub enum Shape {
 
 impl Script {
     /// What kind of script this is. `text` is what [`Script::parse`] was given.
-    pub fn shape(&self, text: &str) -> Shape {
+    pub fn shape(&self, text: &str) -> ScriptShape {
         if !self.is_vouched_for(text) {
-            return Shape::Unsound;
+            return ScriptShape::Unsound;
         }
         let mut written = self
             .commands
             .iter()
-            .filter(|command| command.origin == Origin::Written);
+            .filter(|command| command.origin == CommandOrigin::Written);
         let (Some(first), None) = (written.next(), written.next()) else {
-            return Shape::Other;
+            return ScriptShape::Other;
         };
         let is_plain = first.place.inside == Constructs::default() && self.functions.is_empty();
         let name = first.words.first().map(super::Word::known);
         match name {
-            Some(Some(name)) if BUILTINS.contains(&name) => Shape::Other,
-            Some(_) if is_plain => Shape::OneProgram,
-            _ => Shape::Other,
+            Some(Some(name)) if BUILTINS.contains(&name) => ScriptShape::Other,
+            Some(_) if is_plain => ScriptShape::OneProgram,
+            _ => ScriptShape::Other,
         }
     }
 
@@ -120,18 +120,18 @@ mod tests {
     #[test]
     fn shapes() {
         for (text, shape) in [
-            ("true", Shape::Other),
-            ("/bin/true", Shape::OneProgram),
-            ("ls -l", Shape::OneProgram),
-            ("$x", Shape::OneProgram),
-            ("ls | wc", Shape::Other),
-            ("cd / && ls", Shape::Other),
-            ("x=1", Shape::Other),
-            ("for i in a; do ls; done", Shape::Other),
-            ("echo \"", Shape::Unsound),
-            ("fi", Shape::Unsound),
-            ("-n; true", Shape::Unsound),
-            ("+x; true", Shape::Unsound),
+            ("true", ScriptShape::Other),
+            ("/bin/true", ScriptShape::OneProgram),
+            ("ls -l", ScriptShape::OneProgram),
+            ("$x", ScriptShape::OneProgram),
+            ("ls | wc", ScriptShape::Other),
+            ("cd / && ls", ScriptShape::Other),
+            ("x=1", ScriptShape::Other),
+            ("for i in a; do ls; done", ScriptShape::Other),
+            ("echo \"", ScriptShape::Unsound),
+            ("fi", ScriptShape::Unsound),
+            ("-n; true", ScriptShape::Unsound),
+            ("+x; true", ScriptShape::Unsound),
         ] {
             assert_eq!(Script::parse(text).shape(text), shape, "{text}");
         }
@@ -141,18 +141,18 @@ mod tests {
     fn long_scripts_have_the_shape_of_short_ones() {
         let padding = "#".repeat(4 << 10);
         for (text, shape) in [
-            ("true", Shape::Other),
-            ("ls -l", Shape::OneProgram),
-            ("ls | wc", Shape::Other),
-            ("echo \"", Shape::Unsound),
-            ("if true; fi", Shape::Unsound),
-            ("echo `date`", Shape::Unsound),
+            ("true", ScriptShape::Other),
+            ("ls -l", ScriptShape::OneProgram),
+            ("ls | wc", ScriptShape::Other),
+            ("echo \"", ScriptShape::Unsound),
+            ("if true; fi", ScriptShape::Unsound),
+            ("echo `date`", ScriptShape::Unsound),
         ] {
             let long = format!("{padding}\n{text}");
             assert_eq!(Script::parse(&long).shape(&long), shape, "{text}");
         }
         let rich = "[[ $x ]] || exit 1\n".repeat(100);
-        assert_eq!(Script::parse(&rich).shape(&rich), Shape::Other);
+        assert_eq!(Script::parse(&rich).shape(&rich), ScriptShape::Other);
     }
 
     #[test]
@@ -160,6 +160,6 @@ mod tests {
         let text = "echo a";
         let mut script = Script::parse(text);
         script.readings = Readings::ScanAndCheck;
-        assert_eq!(script.shape(text), Shape::Unsound);
+        assert_eq!(script.shape(text), ScriptShape::Unsound);
     }
 }

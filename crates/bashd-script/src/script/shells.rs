@@ -7,7 +7,7 @@ use super::inner_scripts::{
     SHELLS, ShellScript, echoed, env_string, git_script, here_text, reads_input, script_text,
     shell_script, trap_script,
 };
-use super::view::{Bound, Command, Construct, Origin, Script, Span};
+use super::view::{Bound, CommandOrigin, Construct, Script, SimpleCommand, Span};
 use super::word::Word;
 use super::wrappers;
 
@@ -66,7 +66,7 @@ struct Inner {
 
 impl Lowering<'_> {
     /// Adds a command, and everything that it starts.
-    pub(super) fn add(&mut self, mut command: Command) {
+    pub(super) fn add(&mut self, mut command: SimpleCommand) {
         let constants = std::mem::take(&mut self.constants);
         if constants.fill(&mut command) {
             let sizes = command.words.iter().map(Word::size);
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         if command.name().is_some_and(|name| !STARTING.may_have(name)) {
             return;
         }
-        let started: Vec<Command> = self.started_by(at, command);
+        let started: Vec<SimpleCommand> = self.started_by(at, command);
         let wrapped = started.iter().map(|command| command.words.len());
         self.wrapped_words += wrapped.sum::<usize>();
         let scripts = self.scripts_of(at, command);
@@ -118,10 +118,10 @@ impl Lowering<'_> {
         }
     }
 
-    fn wrappers_around(&self, command: &Command) -> usize {
+    fn wrappers_around(&self, command: &SimpleCommand) -> usize {
         let mut count = 0;
         let mut origin = command.origin;
-        while let Origin::StartedBy(by) = origin {
+        while let CommandOrigin::StartedBy(by) = origin {
             count += 1;
             match self.script.commands.get(by) {
                 Some(wrapper) => origin = wrapper.origin,
@@ -132,8 +132,8 @@ impl Lowering<'_> {
     }
 
     /// Commands made of this one's own words.
-    fn started_by(&self, at: usize, command: &Command) -> Vec<Command> {
-        let start = |words: Vec<Word>| Command {
+    fn started_by(&self, at: usize, command: &SimpleCommand) -> Vec<SimpleCommand> {
+        let start = |words: Vec<Word>| SimpleCommand {
             span: Span {
                 start: words
                     .first()
@@ -144,7 +144,7 @@ impl Lowering<'_> {
             assignments: Vec::new(),
             redirects: Vec::new(),
             place: command.place,
-            origin: Origin::StartedBy(at),
+            origin: CommandOrigin::StartedBy(at),
         };
         match command.name() {
             Some("find" | "gfind") => wrappers::find_commands(command)
@@ -172,7 +172,7 @@ impl Lowering<'_> {
     fn xargs_words(
         &self,
         at: usize,
-        command: &Command,
+        command: &SimpleCommand,
         inner: usize,
         words: Vec<Word>,
     ) -> Vec<Word> {
@@ -194,7 +194,7 @@ impl Lowering<'_> {
     }
 
     /// Scripts that this command runs.
-    fn scripts_of(&self, at: usize, command: &Command) -> Vec<Inner> {
+    fn scripts_of(&self, at: usize, command: &SimpleCommand) -> Vec<Inner> {
         let arguments = command.arguments();
         let inner = match command.name() {
             Some(name) if SHELLS.contains(&name) => match shell_script(arguments) {
@@ -304,7 +304,7 @@ impl Lowering<'_> {
         let earlier = self.script.commands.get(..at)?.iter().rev().take(16);
         let mut earlier = earlier
             .filter(|other| other.place.pipeline == place.pipeline && other.place.stage == before);
-        let source = earlier.find(|other| other.origin == Origin::Written)?;
+        let source = earlier.find(|other| other.origin == CommandOrigin::Written)?;
         match source.name()? {
             "cat" if source.arguments().is_empty() => here_text(source),
             "echo" => echoed(source.arguments()),
@@ -316,9 +316,9 @@ impl Lowering<'_> {
     }
 
     /// The written command that this one is part of.
-    fn written(&self, at: usize) -> Option<&Command> {
+    fn written(&self, at: usize) -> Option<&SimpleCommand> {
         let mut command = self.script.commands.get(at)?;
-        while let Origin::StartedBy(by) = command.origin {
+        while let CommandOrigin::StartedBy(by) = command.origin {
             command = self.script.commands.get(by)?;
         }
         Some(command)
@@ -346,9 +346,9 @@ impl Lowering<'_> {
                 None => command.move_to(inner.span),
             }
             command.origin = match command.origin {
-                Origin::Written => Origin::ScriptOf(by),
-                Origin::StartedBy(index) => Origin::StartedBy(first + index),
-                Origin::ScriptOf(index) => Origin::ScriptOf(first + index),
+                CommandOrigin::Written => CommandOrigin::ScriptOf(by),
+                CommandOrigin::StartedBy(index) => CommandOrigin::StartedBy(first + index),
+                CommandOrigin::ScriptOf(index) => CommandOrigin::ScriptOf(first + index),
             };
             if let Some(place) = place {
                 let inside = place.inside.with(inner.construct);

@@ -1,11 +1,12 @@
 //! Simple commands in the scan: assignments, words and redirects.
 
 use super::byte_set::{ByteSet, NAME};
-use super::reader::Reader;
+use super::reader::ScriptReader;
 use super::view::{
-    Assigned, Assignment, Command, Construct, Origin, Redirect, RedirectOperator as Operator, Span,
+    Assigned, Assignment, CommandOrigin, Construct, Redirect, RedirectOperator as Operator,
+    SimpleCommand, Span,
 };
-use super::word::{Text, Word};
+use super::word::{ScriptText, Word};
 
 /// The operators; longer ones come before their prefixes.
 const OPERATORS: [(&str, Operator); 12] = [
@@ -26,16 +27,16 @@ const OPERATORS: [(&str, Operator); 12] = [
 /// What a redirect begins with: its operator, or the descriptor before it.
 static REDIRECT_STARTS: ByteSet = ByteSet::of(b"<>&{0123456789");
 
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Reads one simple command; always consumes something.
     pub(super) fn read_simple(&mut self) {
         let start = self.position;
-        let mut command = Command {
+        let mut command = SimpleCommand {
             words: Vec::new(),
             assignments: Vec::new(),
             redirects: Vec::new(),
             place: self.place,
-            origin: Origin::Written,
+            origin: CommandOrigin::Written,
             span: Span::default(),
         };
         let mut end = start;
@@ -77,7 +78,7 @@ impl Reader<'_> {
     }
 
     /// `declare -a name=(…)`: the list is not a subshell.
-    fn read_array_of_declaration(&mut self, command: &Command) {
+    fn read_array_of_declaration(&mut self, command: &SimpleCommand) {
         let is_declaration = || {
             let last = command.words.last().and_then(Word::known);
             last.is_some_and(|word| word.ends_with('='))
@@ -176,7 +177,9 @@ impl Reader<'_> {
             return None;
         }
         let descriptor = self.text.get(start..start + before);
-        let descriptor = descriptor.filter(|text| !text.is_empty()).map(Text::from);
+        let descriptor = descriptor
+            .filter(|text| !text.is_empty())
+            .map(ScriptText::from);
         self.skip(before + sign.len());
         self.skip_blanks();
         let target = match operator {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Every command as its words, unknown ones as `?`.
-fn shown(commands: &[Command]) -> Vec<String> {
+fn shown(commands: &[SimpleCommand]) -> Vec<String> {
     let shown = commands.iter().map(|command| {
         let words = command.words.iter();
         let words = words.map(|word| word.known().unwrap_or("?").to_owned());
@@ -42,16 +42,16 @@ fn what_is_not_known_is_said_to_be_what_it_is() {
         Script::parse("a *.rs ~/x ~root $HOME/y \"$z\" $(w) ${v%x} ${u:-t} @(a|b) [ab [ab]");
     let words = script.commands[0].arguments();
     let part = |index: usize| words[index].parts[0].clone();
-    assert_eq!(part(0), Part::Glob("*".into()));
+    assert_eq!(part(0), WordPart::Glob("*".into()));
     assert_eq!(words[0].literal_or_glob().as_deref(), Some("*.rs"));
-    assert_eq!(part(1), Part::Tilde("".into()));
-    assert_eq!(part(2), Part::Tilde("root".into()));
+    assert_eq!(part(1), WordPart::Tilde("".into()));
+    assert_eq!(part(2), WordPart::Tilde("root".into()));
     for home in &words[1..4] {
         assert!(home.after_home().is_some(), "{home:?}");
     }
-    assert!(matches!(part(4), Part::Variable { quoted: true, .. }));
-    assert_eq!(part(5), Part::Unknown { quoted: false });
-    assert_eq!(part(6), Part::Unknown { quoted: false });
+    assert!(matches!(part(4), WordPart::Variable { quoted: true, .. }));
+    assert_eq!(part(5), WordPart::Unknown { quoted: false });
+    assert_eq!(part(6), WordPart::Unknown { quoted: false });
     assert!(words[9].has_glob() && words[9].is_literal_or_glob());
     assert_eq!(words[10].known(), Some("[ab"));
     assert!(words[11].has_glob());
@@ -204,7 +204,7 @@ fn a_brace_opens_nothing_behind_a_command_that_is_timed() {
         ("time -- (a)", vec!["a"]),
         ("coproc n { a; }", vec!["a"]),
     ] {
-        let mut scan = Reader::new(text, 0);
+        let mut scan = ScriptReader::new(text, 0);
         scan.read_all();
         assert!(scan.is_sound(), "{text}");
         let script = scan.finish(Readings::ScanOnly);
@@ -315,7 +315,7 @@ fn the_scan_and_the_parsers_see_the_same_commands() {
     assert!(scripts.len() > 150, "only {} scripts", scripts.len());
     let mut differences = Vec::new();
     for text in &scripts {
-        let mut scan = Reader::new(text, 0);
+        let mut scan = ScriptReader::new(text, 0);
         scan.read_all();
         let seen: Vec<usize> = scan.command_starts().collect();
         // brush-parser is strict about syntax, tree-sitter takes `done` for a command.

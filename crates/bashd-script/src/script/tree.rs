@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use tree_sitter::{Node, Parser, TreeCursor};
 
 /// What tree-sitter saw.
-pub(super) struct Seen {
+pub(super) struct TreeReading {
     /// Where the names of commands begin that the scan may have missed.
     pub(super) starts: Vec<usize>,
     /// Whether parts of the text are errors to it, so that the rest may be misread, too.
@@ -19,9 +19,9 @@ thread_local! {
 }
 
 /// Reads a text that the scan finds to be right; nothing if the parser can't be had.
-pub(super) fn read(text: &str) -> Option<Seen> {
+pub(super) fn read(text: &str) -> Option<TreeReading> {
     if plain_list::is_one(text) {
-        return Some(Seen {
+        return Some(TreeReading {
             starts: Vec::new(),
             has_error: false,
         });
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Option<Seen> {
     parse(text)
 }
 
-pub(super) fn parse(text: &str) -> Option<Seen> {
+pub(super) fn parse(text: &str) -> Option<TreeReading> {
     PARSER.with_borrow_mut(|kept| {
         let parser = match kept {
             Some(parser) => parser,
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Option<Seen> {
         if !root.has_error() {
             collect(&mut root.walk(), &mut starts);
         }
-        Some(Seen {
+        Some(TreeReading {
             starts,
             has_error: root.has_error(),
         })

@@ -1,6 +1,6 @@
 //! The types of the view: what other stages read of a script.
 
-use super::word::{Text, Word};
+use super::word::{ScriptText, Word};
 
 /// A range of bytes in the text that was parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
@@ -17,7 +17,7 @@ pub struct Span {
 pub struct Script {
     /// Every simple command in the order of the text; a command that another one starts (`sudo rm`)
     /// follows that one.
-    pub commands: Vec<Command>,
+    pub commands: Vec<SimpleCommand>,
     /// Names of the functions that it defines.
     pub functions: Vec<String>,
     /// What else the script is made of.
@@ -46,7 +46,7 @@ impl Script {
     /// The names of the commands that it would execute, where they are known, each once.
     pub fn names(&self) -> Vec<&str> {
         let mut seen = std::collections::HashSet::new();
-        let names = self.commands.iter().filter_map(Command::name);
+        let names = self.commands.iter().filter_map(SimpleCommand::name);
         names.filter(|name| seen.insert(*name)).collect()
     }
 }
@@ -74,7 +74,7 @@ pub enum Readings {
 /// A simple command: an optional name with words, assignments and redirects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Command {
+pub struct SimpleCommand {
     /// The name, then the arguments. Empty for bare assignments and bare redirects.
     pub words: Vec<Word>,
     /// Assignments before the name, and those that `for` makes.
@@ -82,15 +82,15 @@ pub struct Command {
     /// Its redirects. Those of a compound command are on a command of their own, without words.
     pub redirects: Vec<Redirect>,
     /// Where it stands.
-    pub place: Place,
+    pub place: CommandPlace,
     /// Whether it is written as such, or started by another command.
-    pub origin: Origin,
+    pub origin: CommandOrigin,
     /// Where it is in the text. For a command inside a quoted script this may be the whole
     /// quotation.
     pub span: Span,
 }
 
-impl Command {
+impl SimpleCommand {
     /// The name without its directory (`rm` for `/bin/rm`), if it is known.
     pub fn name(&self) -> Option<&str> {
         let name = self.words.first()?.known()?;
@@ -105,7 +105,7 @@ impl Command {
     }
 }
 
-impl Command {
+impl SimpleCommand {
     /// Says of everything in it that it is somewhere in `span`.
     pub(super) fn move_to(&mut self, span: Span) {
         self.visit_spans(&mut |own| *own = span);
@@ -145,7 +145,7 @@ impl Command {
 
 /// Whether a command is written as such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum CommandOrigin {
     /// In the text.
     Written,
     /// The argument of the command with this index in [`Script::commands`] (`sudo rm`).
@@ -159,7 +159,7 @@ pub enum Origin {
 #[non_exhaustive]
 pub struct Assignment {
     /// The variable.
-    pub name: Text,
+    pub name: ScriptText,
     /// What it gets.
     pub value: Assigned,
     /// Where the assignment is.
@@ -184,7 +184,7 @@ pub struct Redirect {
     /// What it does.
     pub operator: RedirectOperator,
     /// The descriptor before the operator, if there is one: a number, or `{name}`.
-    pub descriptor: Option<Text>,
+    pub descriptor: Option<ScriptText>,
     /// The file, the descriptor (`1` in `2>&1`), or the text of a here-document or here-string.
     pub target: Word,
     /// Where it is.
@@ -240,7 +240,7 @@ impl RedirectOperator {
 /// Where a command stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Place {
+pub struct CommandPlace {
     /// The pipeline that it is a stage of; a command alone is one, too.
     pub pipeline: u32,
     /// The outermost pipeline around it.

@@ -5,14 +5,14 @@ use super::view::Span;
 use std::borrow::Cow;
 
 /// A text of a script: short ones, as most are, need no allocation.
-pub type Text = compact_str::CompactString;
+pub type ScriptText = compact_str::CompactString;
 
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Word {
     /// Its parts in order; adjacent texts are one. An empty list is the empty word.
-    pub parts: Few<Part>,
+    pub parts: Few<WordPart>,
     /// Where it is in the text.
     pub span: Span,
     /// Whether it is one of several that braces, a list or a constant made of one written word.
@@ -21,21 +21,21 @@ pub struct Word {
 
 /// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum WordPart {
     /// Text that the shell takes as it is, quotes removed.
-    Text(Text),
+    Text(ScriptText),
     /// Unquoted pattern characters: `*`, `?`, `[`, or a whole `@(…)`.
-    Glob(Text),
+    Glob(ScriptText),
     /// An unquoted `~` at the beginning, with the user's name after it or nothing.
-    Tilde(Text),
+    Tilde(ScriptText),
     /// `$NAME` or `${NAME}`, also with a fallback such as `${NAME:-x}`.
     Variable {
         /// Its name; digits, `@` and `*` are positional.
-        name: Text,
+        name: ScriptText,
         /// Whether its value stays one word.
         quoted: bool,
         /// Its fallback if it is unset, if that is plain text.
-        fallback: Option<Text>,
+        fallback: Option<ScriptText>,
     },
     /// What only running can tell: a substitution, arithmetic, a modified variable.
     Unknown {
@@ -46,12 +46,12 @@ pub enum Part {
 
 impl Word {
     /// A word that is known.
-    pub fn of(text: impl Into<Text>, span: Span) -> Self {
+    pub fn of(text: impl Into<ScriptText>, span: Span) -> Self {
         let text = text.into();
         let parts = if text.is_empty() {
             Few::default()
         } else {
-            Few::one(Part::Text(text))
+            Few::one(WordPart::Text(text))
         };
         Self {
             parts,
@@ -63,7 +63,7 @@ impl Word {
     /// A word about which nothing is known.
     pub fn unknown(span: Span) -> Self {
         Self {
-            parts: Few::one(Part::Unknown { quoted: true }),
+            parts: Few::one(WordPart::Unknown { quoted: true }),
             span,
             is_expanded: false,
         }
@@ -73,7 +73,7 @@ impl Word {
     pub fn known(&self) -> Option<&str> {
         match &*self.parts {
             [] => Some(""),
-            [Part::Text(text)] => Some(text),
+            [WordPart::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -86,13 +86,13 @@ impl Word {
     /// Whether the shell may match it against files.
     pub fn has_glob(&self) -> bool {
         let mut parts = self.parts.iter();
-        parts.any(|part| matches!(part, Part::Glob(_)))
+        parts.any(|part| matches!(part, WordPart::Glob(_)))
     }
 
     /// Whether it consists of text and patterns only.
     pub fn is_literal_or_glob(&self) -> bool {
         let mut parts = self.parts.iter();
-        parts.all(|part| matches!(part, Part::Text(_) | Part::Glob(_)))
+        parts.all(|part| matches!(part, WordPart::Text(_) | WordPart::Glob(_)))
     }
 
     /// Text and patterns as written (`src/*.rs`), or `None` if there is anything else in it.
@@ -103,8 +103,10 @@ impl Word {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(more) | Part::Glob(more) => text.push_str(more),
-                Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. } => return None,
+                WordPart::Text(more) | WordPart::Glob(more) => text.push_str(more),
+                WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. } => {
+                    return None;
+                }
             }
         }
         Some(Cow::Owned(text))
@@ -113,16 +115,16 @@ impl Word {
     /// The text that it certainly begins with.
     pub fn known_beginning(&self) -> &str {
         match self.parts.first() {
-            Some(Part::Text(text)) => text,
+            Some(WordPart::Text(text)) => text,
             _ => "",
         }
     }
 
     /// If it begins with a home directory (`~`, `~root`, `$HOME`): the parts after that.
-    pub fn after_home(&self) -> Option<&[Part]> {
+    pub fn after_home(&self) -> Option<&[WordPart]> {
         match self.parts.split_first()? {
-            (Part::Tilde(user), rest) if !matches!(user.as_str(), "+" | "-") => Some(rest),
-            (Part::Variable { name, .. }, rest) if name == "HOME" => Some(rest),
+            (WordPart::Tilde(user), rest) if !matches!(user.as_str(), "+" | "-") => Some(rest),
+            (WordPart::Variable { name, .. }, rest) if name == "HOME" => Some(rest),
             _ => None,
         }
     }
@@ -130,21 +132,21 @@ impl Word {
     /// About how many bytes of memory it holds.
     pub(super) fn size(&self) -> usize {
         let sizes = self.parts.iter().map(|part| match part {
-            Part::Text(text) | Part::Glob(text) | Part::Tilde(text) => text.len() + 1,
-            Part::Variable { name, fallback, .. } => {
-                name.len() + fallback.as_ref().map_or(0, Text::len) + 1
+            WordPart::Text(text) | WordPart::Glob(text) | WordPart::Tilde(text) => text.len() + 1,
+            WordPart::Variable { name, fallback, .. } => {
+                name.len() + fallback.as_ref().map_or(0, ScriptText::len) + 1
             }
-            Part::Unknown { .. } => 1,
+            WordPart::Unknown { .. } => 1,
         });
         sizes.sum()
     }
 
     /// Appends a part, joining texts and joining patterns.
-    pub(super) fn push(&mut self, part: Part) {
+    pub(super) fn push(&mut self, part: WordPart) {
         match (self.parts.last_mut(), part) {
-            (Some(Part::Text(last)), Part::Text(more))
-            | (Some(Part::Glob(last)), Part::Glob(more)) => last.push_str(&more),
-            (_, Part::Text(text)) if text.is_empty() => {}
+            (Some(WordPart::Text(last)), WordPart::Text(more))
+            | (Some(WordPart::Glob(last)), WordPart::Glob(more)) => last.push_str(&more),
+            (_, WordPart::Text(text)) if text.is_empty() => {}
             (_, part) => self.parts.push(part),
         }
     }

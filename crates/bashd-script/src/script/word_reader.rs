@@ -1,12 +1,12 @@
 //! Words in the scan: quotes removed as the shell removes them, expansions kept separate from text.
 
-use super::braces::{self, Piece};
+use super::braces::{self, BracePiece};
 use super::byte_set::ByteSet;
 use super::escapes;
 use super::few::Few;
-use super::reader::{Reader, Stop};
+use super::reader::{ListEnd, ScriptReader};
 use super::view::Construct;
-use super::word::{Part, Word};
+use super::word::{Word, WordPart};
 
 /// Marks the name of a variable in a script that was assembled from parts of a word:
 /// `bash -c "rm $x"` runs a script with a hole. From the private use area, which no script needs.
@@ -26,7 +26,7 @@ static SPECIAL_IN_QUOTES: ByteSet = ByteSet::of(b"\"\\$`\xEF");
 
 /// Which expansions a word gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WordKind {
     /// All of them, so that it may become several words.
     Argument,
     /// Not braces, but a tilde after each colon: values of assignments, targets of redirects.
@@ -52,7 +52,7 @@ impl Quoting {
 
 /// The pieces of a word that is being read.
 #[derive(Default)]
-pub(super) struct Pieces(pub(super) Few<Piece>);
+pub(super) struct Pieces(pub(super) Few<BracePiece>);
 
 impl Pieces {
     pub(super) fn text(&mut self, text: &str) {
@@ -60,17 +60,17 @@ impl Pieces {
             return;
         }
         match self.0.last_mut() {
-            Some(Piece::Part(Part::Text(last))) => last.push_str(text),
-            _ => self.part(Part::Text(text.into())),
+            Some(BracePiece::Part(WordPart::Text(last))) => last.push_str(text),
+            _ => self.part(WordPart::Text(text.into())),
         }
     }
 
-    pub(super) fn part(&mut self, part: Part) {
-        self.0.push(Piece::Part(part));
+    pub(super) fn part(&mut self, part: WordPart) {
+        self.0.push(BracePiece::Part(part));
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     /// Reads a word, which braces may turn into several.
     pub(super) fn read_word(&mut self) -> Vec<Word> {
         let mut words = Vec::new();
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         if let Some(text) = self.skip_plain_word() {
             words.push(Word::of(text, self.span_since(start)));
         } else {
-            let pieces = self.read_pieces(Kind::Argument);
+            let pieces = self.read_pieces(WordKind::Argument);
             braces::into_words(pieces, self.span_since(start), words);
         }
     }
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
     /// Skips a word of which only the commands in it matter.
     pub(super) fn skip_word(&mut self) {
         if self.skip_plain_word().is_none() {
-            self.read_pieces(Kind::Argument);
+            self.read_pieces(WordKind::Argument);
         }
     }
 
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         if let Some(text) = self.skip_plain_word() {
             return Word::of(text, self.span_since(start));
         }
-        let pieces = self.read_pieces(Kind::Value);
+        let pieces = self.read_pieces(WordKind::Value);
         braces::into_one_word(pieces, self.span_since(start))
     }
 
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         (!word.is_empty()).then_some(word)
     }
 
-    fn read_pieces(&mut self, kind: Kind) -> Few<Piece> {
+    fn read_pieces(&mut self, kind: WordKind) -> Few<BracePiece> {
         let start = self.position;
         let mut pieces = Pieces::default();
         let mut tilde_may_come = true;
@@ -137,15 +137,15 @@ impl<'a> Reader<'a> {
                 b'~' if tilde_may_come => self.read_tilde(&mut pieces, kind),
                 b'*' | b'?' | b'[' => {
                     self.skip(1);
-                    pieces.part(Part::Glob(self.since(at).into()));
+                    pieces.part(WordPart::Glob(self.since(at).into()));
                 }
-                b'{' | b',' | b'}' if kind == Kind::Argument => {
+                b'{' | b',' | b'}' if kind == WordKind::Argument => {
                     self.skip(1);
-                    pieces.0.push(Piece::of_brace(byte));
+                    pieces.0.push(BracePiece::of_brace(byte));
                 }
                 _ => self.read_quoted_or_plain(&mut pieces),
             }
-            tilde_may_come = kind == Kind::Value && self.since(at) == ":";
+            tilde_may_come = kind == WordKind::Value && self.since(at) == ":";
         }
         pieces.0
     }
@@ -270,21 +270,21 @@ impl<'a> Reader<'a> {
         pieces.text(&text);
     }
 
-    fn read_tilde(&mut self, pieces: &mut Pieces, kind: Kind) {
+    fn read_tilde(&mut self, pieces: &mut Pieces, kind: WordKind) {
         let rest = self.text.get(self.position + 1..self.end);
         let rest = rest.unwrap_or_default();
         let is_user = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
         let length = rest.find(|c| !is_user(c)).unwrap_or(rest.len());
         let ends = match rest.as_bytes().get(length) {
             None => true,
-            Some(b':') => kind == Kind::Value,
+            Some(b':') => kind == WordKind::Value,
             Some(byte) => b"/ \t\r\n;&|<>(),}".contains(byte),
         };
         self.skip(1);
         if ends {
             let user = rest.get(..length).unwrap_or_default();
             self.skip(length);
-            pieces.part(Part::Tilde(user.into()));
+            pieces.part(WordPart::Tilde(user.into()));
         } else {
             pieces.text("~");
         }
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
             }
             inner.0.clear();
         }
-        pieces.part(Part::Glob(self.since(start).into()));
+        pieces.part(WordPart::Glob(self.since(start).into()));
     }
 
     /// `(…)` of a substitution, starting at its parenthesis: its commands are read, its output is
@@ -328,16 +328,16 @@ impl<'a> Reader<'a> {
         let before = self.commands.len();
         let pending = std::mem::take(&mut self.pending);
         self.nested(Construct::Substitution, |reader| {
-            reader.read_list(Stop::Parenthesis);
+            reader.read_list(ListEnd::Parenthesis);
         });
         self.pending = pending;
         self.skip_closing_parenthesis();
         let commands = self.commands.get(before..).unwrap_or_default();
         let quoted = quoting.is_quoted();
         match escapes::plain_output(commands, quoting) {
-            Some(Part::Text(text)) => pieces.text(&text),
+            Some(WordPart::Text(text)) => pieces.text(&text),
             Some(part) => pieces.part(part),
-            None => pieces.part(Part::Unknown { quoted }),
+            None => pieces.part(WordPart::Unknown { quoted }),
         }
     }
 
@@ -358,7 +358,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The hole at the start of a text, and its length.
-fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
+fn hole(text: &str, quoted: bool) -> Option<(WordPart, usize)> {
     let [open, close] = HOLE;
     let inner = text.strip_prefix(open)?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*');
@@ -366,8 +366,8 @@ fn hole(text: &str, quoted: bool) -> Option<(Part, usize)> {
     let after = after_name.strip_prefix(close)?;
     let name = inner.get(..inner.len() - after_name.len())?;
     let part = match name {
-        "" => Part::Unknown { quoted },
-        name => Part::Variable {
+        "" => WordPart::Unknown { quoted },
+        name => WordPart::Variable {
             name: name.into(),
             quoted,
             fallback: None,

@@ -2,8 +2,8 @@
 
 use super::beginnings::Beginnings;
 use super::few::Few;
-use super::view::Command;
-use super::word::{Part, Word};
+use super::view::SimpleCommand;
+use super::word::{Word, WordPart};
 
 /// A program that runs the words after its options.
 struct Wrapper {
@@ -148,7 +148,7 @@ pub(super) const NAMES: Beginnings = {
 };
 
 /// The index of the first word of the command that this one runs, if it is a wrapper.
-pub(super) fn inner_start(command: &Command) -> Option<usize> {
+pub(super) fn inner_start(command: &SimpleCommand) -> Option<usize> {
     let first = command.words.first()?;
     if first.known().is_none() {
         // `$SUDO rm`: an unknown name may well be a wrapper.
@@ -217,12 +217,12 @@ pub(super) fn is_assignment(beginning: &str) -> bool {
 fn is_only_expansion(word: &Word) -> bool {
     matches!(
         *word.parts,
-        [Part::Variable { quoted: false, .. } | Part::Unknown { quoted: false }]
+        [WordPart::Variable { quoted: false, .. } | WordPart::Unknown { quoted: false }]
     )
 }
 
 /// The text that marks the place of the input for `xargs`, if one was given.
-pub(super) fn xargs_placeholder(command: &Command, inner: usize) -> Option<String> {
+pub(super) fn xargs_placeholder(command: &SimpleCommand, inner: usize) -> Option<String> {
     let options = command.words.get(1..inner)?;
     for (index, word) in options.iter().enumerate() {
         let text = word.known()?;
@@ -246,22 +246,22 @@ pub(super) fn without_placeholder(word: &Word, placeholder: &str) -> Word {
         ..*word
     };
     for part in &word.parts {
-        let Part::Text(text) = part else {
+        let WordPart::Text(text) = part else {
             replaced.push(part.clone());
             continue;
         };
         for (index, piece) in text.split(placeholder).enumerate() {
             if index > 0 {
-                replaced.push(Part::Unknown { quoted: true });
+                replaced.push(WordPart::Unknown { quoted: true });
             }
-            replaced.push(Part::Text(piece.into()));
+            replaced.push(WordPart::Text(piece.into()));
         }
     }
     replaced
 }
 
 /// The commands of `find -exec … ;`, without the words that stand for files.
-pub(super) fn find_commands(command: &Command) -> Vec<Vec<Word>> {
+pub(super) fn find_commands(command: &SimpleCommand) -> Vec<Vec<Word>> {
     let mut found = Vec::new();
     let mut current: Option<Vec<Word>> = None;
     for word in command.arguments() {
@@ -278,7 +278,7 @@ pub(super) fn find_commands(command: &Command) -> Vec<Vec<Word>> {
 }
 
 /// The command of `fd --exec …`, likewise.
-pub(super) fn fd_command(command: &Command) -> Option<Vec<Word>> {
+pub(super) fn fd_command(command: &SimpleCommand) -> Option<Vec<Word>> {
     let is_exec =
         |word: &Word| matches!(word.known(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
     let arguments = command.arguments();

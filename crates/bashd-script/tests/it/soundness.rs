@@ -5,7 +5,7 @@
 //! scan, unless bash does not accept the text.
 
 use crate::second_opinion;
-use bashd_script::script::{Readings, Script, Shape};
+use bashd_script::script::{Readings, Script, ScriptShape};
 use bashd_testkit::repetitions;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -223,7 +223,7 @@ fn bash_finds_no_mistake_in_what_is_said_to_be_right() {
     let result = TestRunner::new(config).run(&choices, |choices| {
         let script = script(choices);
         let long = format!("{padding}\n{script}");
-        if Script::parse(&long).shape(&long) != Shape::Unsound {
+        if Script::parse(&long).shape(&long) != ScriptShape::Unsound {
             right.set(right.get() + 1);
             prop_assert_eq!(complaints(&script), "", "{:?}", script);
         }

@@ -38,7 +38,7 @@ impl Grep {
 }
 
 /// A search in progress.
-pub(super) struct Search<'a> {
+pub(super) struct GrepSearch<'a> {
     grep: &'a Grep,
     /// The line that has no end yet.
     pending: Vec<u8>,
@@ -53,7 +53,7 @@ pub(super) struct Search<'a> {
     skipped: bool,
 }
 
-impl<'a> Search<'a> {
+impl<'a> GrepSearch<'a> {
     /// A search from the start of the line with this number.
     pub(super) fn new(grep: &'a Grep, number: Option<u64>) -> Self {
         Self {

@@ -1,13 +1,13 @@
 //! Keeping a run's output: the spool's files are named, and a record says what is in them.
 
-use super::record::{NAME, Part, Place, Record};
-use super::{Kind, Store, check_limit, counter, prepare};
+use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord, NAME};
+use super::{ArtifactKind, ArtifactStore, check_limit, counter, prepare};
 use crate::exec::Run;
 use crate::output::joined::Joined;
-use crate::output::{Piece, Source};
+use crate::output::{Source, StreamPiece};
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::profile::rules::Artifacts;
+use crate::profile::rules::ArtifactsWhen;
 use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) struct Output<'a> {
     pub(crate) separator: &'a str,
     /// Who may still write to the spool.
     pub(crate) writers: Writers,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArtifactKind,
 }
 
 /// Who may still write to a spool whose run was reported.
@@ -40,22 +40,22 @@ pub(crate) enum Writers {
 
 /// An artifact that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct KeptArtifact {
     pub(crate) id: u64,
     /// Bytes of the output that it does not contain.
     pub(crate) dropped: u64,
 }
 
-impl Store {
+impl ArtifactStore {
     /// Keeps a run's output, if its profile does that. A failure is nothing but the lack of an artifact.
     pub(crate) fn keep_run(
         &self,
         profile: &Profile,
         plan: &Plan,
         run: &Run,
-        kind: Kind,
-    ) -> Option<Kept> {
-        if profile.output.artifacts == Artifacts::Never {
+        kind: ArtifactKind,
+    ) -> Option<KeptArtifact> {
+        if profile.output.artifacts == ArtifactsWhen::Never {
             return None;
         }
         let output = Output {
@@ -74,7 +74,7 @@ impl Store {
         directory: &Path,
         profile: &str,
         output: &Output<'_>,
-    ) -> io::Result<Kept> {
+    ) -> io::Result<KeptArtifact> {
         prepare(directory)?;
         let kept = self.keep_in(directory, profile, output);
         if kept.is_err() {
@@ -83,7 +83,12 @@ impl Store {
         kept
     }
 
-    fn keep_in(&self, directory: &Path, profile: &str, output: &Output<'_>) -> io::Result<Kept> {
+    fn keep_in(
+        &self,
+        directory: &Path,
+        profile: &str,
+        output: &Output<'_>,
+    ) -> io::Result<KeptArtifact> {
         let name = directory.file_name().unwrap_or_default();
         let joined = output.err.map(|err| {
             let streams: [&dyn Source; 2] = [output.out, err];
@@ -93,7 +98,7 @@ impl Store {
             .as_ref()
             .map_or(output.out as &dyn Source, |joined| joined);
         let run = name.to_string_lossy().into_owned();
-        let mut record = Record::new(run, profile, source.len(), source.lines());
+        let mut record = ArtifactRecord::new(run, profile, source.len(), source.lines());
         record.kind = output.kind;
         let can_adopt = output.err.is_none()
             && (output.writers == Writers::Gone || output.out.places().ring.is_none());
@@ -111,7 +116,7 @@ impl Store {
         if record.kept() >= LARGE {
             self.sweep_aside(directory);
         }
-        Ok(Kept {
+        Ok(KeptArtifact {
             id: record.id,
             dropped: record.bytes.saturating_sub(record.kept()),
         })
@@ -143,7 +148,7 @@ impl Store {
 /// Removes everything of an artifact from its run's directory, and the directory too if nothing
 /// else is in it.
 pub(super) fn clear(directory: &Path) {
-    for place in Place::ALL {
+    for place in ArtifactFile::ALL {
         let _ = fs::remove_file(directory.join(place.file()));
     }
     let _ = fs::remove_file(directory.join(NAME));
@@ -151,19 +156,19 @@ pub(super) fn clear(directory: &Path) {
 }
 
 /// Names the spool's own files.
-fn adopt(directory: &Path, spool: &SpoolReader, record: &mut Record) -> io::Result<()> {
+fn adopt(directory: &Path, spool: &SpoolReader, record: &mut ArtifactRecord) -> io::Result<()> {
     let places = spool.places();
     record.steps = spool.line_steps()?;
     let (head, bytes) = places.head.ok_or(io::ErrorKind::NotFound)?;
-    link_descriptor(head, &directory.join(Place::Head.file()))?;
-    record.parts.push(Part {
+    link_descriptor(head, &directory.join(ArtifactFile::Head.file()))?;
+    record.parts.push(ArtifactPart {
         from: 0,
         bytes,
-        place: Place::Head,
+        place: ArtifactFile::Head,
         at: 0,
     });
     if let Some(ring) = &places.ring {
-        link_descriptor(ring.fd, &directory.join(Place::Tail.file()))?;
+        link_descriptor(ring.fd, &directory.join(ArtifactFile::Tail.file()))?;
         record.parts.extend(parts_of(ring));
         add_step(record, spool, ring.holds.start)?;
     }
@@ -184,16 +189,16 @@ fn adopt(directory: &Path, spool: &SpoolReader, record: &mut Record) -> io::Resu
 }
 
 /// The one or two ranges of bytes of a ring.
-fn parts_of(ring: &Ring<'_>) -> Vec<Part> {
+fn parts_of(ring: &Ring<'_>) -> Vec<ArtifactPart> {
     let mut parts = Vec::new();
     let mut from = ring.holds.start;
     while from < ring.holds.end {
         let at = (from - ring.begins) % ring.capacity;
         let bytes = (ring.holds.end - from).min(ring.capacity - at);
-        parts.push(Part {
+        parts.push(ArtifactPart {
             from,
             bytes,
-            place: Place::Tail,
+            place: ArtifactFile::Tail,
             at,
         });
         from += bytes;
@@ -203,7 +208,7 @@ fn parts_of(ring: &Ring<'_>) -> Vec<Part> {
 
 /// Records how many newlines precede the first byte after a gap, from the next place where that is
 /// known.
-fn add_step(record: &mut Record, spool: &SpoolReader, offset: u64) -> io::Result<()> {
+fn add_step(record: &mut ArtifactRecord, spool: &SpoolReader, offset: u64) -> io::Result<()> {
     let position = record.steps.partition_point(|(known, _)| *known < offset);
     let next = record.steps.get(position);
     let (upto, lines) = next.map_or((record.bytes, record.lines), |step| *step);
@@ -212,7 +217,7 @@ fn add_step(record: &mut Record, spool: &SpoolReader, offset: u64) -> io::Result
     }
     let mut between = 0;
     for piece in spool.read(offset..upto)? {
-        let Piece::Kept(bytes) = piece else {
+        let StreamPiece::Kept(bytes) = piece else {
             return Ok(());
         };
         between += newlines(&bytes);
@@ -226,49 +231,49 @@ fn keep_memory(
     directory: &Path,
     spool: &SpoolReader,
     range: &std::ops::Range<u64>,
-) -> io::Result<Option<Part>> {
+) -> io::Result<Option<ArtifactPart>> {
     if range.is_empty() {
         return Ok(None);
     }
     let mut bytes = Vec::new();
     for piece in spool.read(range.clone())? {
         match piece {
-            Piece::Kept(more) => bytes.extend(more),
-            Piece::Dropped(_) => return Ok(None),
+            StreamPiece::Kept(more) => bytes.extend(more),
+            StreamPiece::Dropped(_) => return Ok(None),
         }
     }
-    let path = directory.join(Place::Rest.file());
+    let path = directory.join(ArtifactFile::Rest.file());
     let file = create(&path)?;
     if let Err(error) = append(&file, 0, &bytes) {
         let _ = fs::remove_file(path);
         return Err(error);
     }
-    Ok(Some(Part {
+    Ok(Some(ArtifactPart {
         from: range.start,
         bytes: bytes.len() as u64,
-        place: Place::Rest,
+        place: ArtifactFile::Rest,
         at: 0,
     }))
 }
 
 /// Bytes that were copied together, with their lines counted from the first of them.
 struct Copied {
-    part: Part,
+    part: ArtifactPart,
     lines: u64,
     steps: Vec<(u64, u64)>,
 }
 
 /// Copies what is left of a stream into a plain file, with a line where something is missing, and
 /// counts its lines on the way.
-fn copy(directory: &Path, source: &dyn Source, record: &mut Record) -> io::Result<()> {
-    let file = create(&directory.join(Place::Head.file()))?;
+fn copy(directory: &Path, source: &dyn Source, record: &mut ArtifactRecord) -> io::Result<()> {
+    let file = create(&directory.join(ArtifactFile::Head.file()))?;
     let mut all: Vec<Copied> = Vec::new();
     let (mut offset, mut at, mut missing) = (0, 0, 0);
     while offset < record.bytes {
         for piece in source.read(offset..(offset + STEP).min(record.bytes))? {
             let bytes = match piece {
-                Piece::Kept(bytes) => bytes,
-                Piece::Dropped(count) => {
+                StreamPiece::Kept(bytes) => bytes,
+                StreamPiece::Dropped(count) => {
                     offset += count;
                     missing += count;
                     continue;
@@ -302,10 +307,10 @@ fn copy(directory: &Path, source: &dyn Source, record: &mut Record) -> io::Resul
 /// Adds bytes to the last part if they follow it, otherwise to a new one.
 fn take_in(all: &mut Vec<Copied>, offset: u64, at: u64, bytes: &[u8]) {
     if all.last().is_none_or(|last| last.part.end() != offset) {
-        let part = Part {
+        let part = ArtifactPart {
             from: offset,
             bytes: 0,
-            place: Place::Head,
+            place: ArtifactFile::Head,
             at,
         };
         all.push(Copied {

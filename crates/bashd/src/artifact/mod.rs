@@ -19,10 +19,10 @@
 //! `spool.max_age_days`): the oldest goes first, and never one that somebody reads.
 
 mod counter;
-mod excerpt;
 mod grep;
 mod keep;
 mod order;
+mod passage;
 mod reader;
 mod reads;
 mod record;
@@ -30,16 +30,16 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use excerpt::Excerpt;
 pub use grep::Grep;
-pub(crate) use keep::{Kept, Writers};
+pub(crate) use keep::{KeptArtifact, Writers};
+pub use passage::Passage;
 pub use reader::{Artifact, Located};
 pub use reads::Read;
 pub use select::{Item, Range, Selection};
 
 use crate::config::Config;
 use bashd_keeper::spool::{self, Retention};
-use record::Record;
+use record::ArtifactRecord;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub const SCHEME: &str = "artifact://";
 
 /// All artifacts of a state directory.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct ArtifactStore {
     links: PathBuf,
     runs: PathBuf,
     retention: Retention,
@@ -62,7 +62,7 @@ pub struct Store {
 /// Why an output is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ArtifactKind {
     /// Not all of it was shown.
     #[default]
     Bash,
@@ -70,7 +70,7 @@ pub enum Kind {
     BashOriginal,
 }
 
-impl Kind {
+impl ArtifactKind {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ pub struct Summary {
     pub profile: String,
     /// Why it is stored: `bash`, or `bash-original` for the raw output of a call that was
     /// minimized.
-    pub kind: Kind,
+    pub kind: ArtifactKind,
     /// When it was stored, in milliseconds since 1970.
     pub created_ms: u64,
     /// Bytes that the command wrote.
@@ -105,7 +105,7 @@ pub struct Summary {
     pub dropped_bytes: u64,
 }
 
-impl Store {
+impl ArtifactStore {
     /// The artifacts of this configuration's state directory.
     pub fn of(config: &Config) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Store {
     pub fn list(&self) -> io::Result<Vec<Summary>> {
         let mut found = Vec::new();
         for id in self.ids()? {
-            match Record::load(&self.link(id)) {
+            match ArtifactRecord::load(&self.link(id)) {
                 Ok(record) => found.push(record.summary()),
                 // Swept, or not there yet: neither belongs in a list.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -7,8 +7,8 @@
 
 use super::keep::{append, append_gap};
 use super::reader::Artifact;
-use super::record::{Part, Place, Record};
-use crate::output::{Piece, Source};
+use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord};
+use crate::output::{Source, StreamPiece};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
@@ -27,13 +27,18 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Turns the artifact of a directory into one file; returns its path.
 pub(super) fn plain_file(directory: &Path) -> io::Result<PathBuf> {
     let directory = fs::canonicalize(directory)?;
-    let path = directory.join(Place::Head.file());
-    let is_plain = |record: &Record| record.parts.iter().all(|part| part.place == Place::Head);
-    if !is_plain(&Record::load(&directory)?) {
+    let path = directory.join(ArtifactFile::Head.file());
+    let is_plain = |record: &ArtifactRecord| {
+        record
+            .parts
+            .iter()
+            .all(|part| part.place == ArtifactFile::Head)
+    };
+    if !is_plain(&ArtifactRecord::load(&directory)?) {
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
         lock(&file)?;
         // Somebody else may have done it while we waited.
-        let record = Record::load(&directory)?;
+        let record = ArtifactRecord::load(&directory)?;
         if !is_plain(&record) {
             put_in_order(&directory, &file, record)?;
         }
@@ -55,27 +60,27 @@ fn lock(file: &File) -> io::Result<()> {
     Err(Errno::WOULDBLOCK.into())
 }
 
-fn put_in_order(directory: &Path, file: &File, mut record: Record) -> io::Result<()> {
+fn put_in_order(directory: &Path, file: &File, mut record: ArtifactRecord) -> io::Result<()> {
     let artifact = Artifact::open(directory)?;
     let first = artifact.parts().first().filter(|part| part.from == 0);
     let mut end = first.map_or(0, |part| part.bytes);
     let mut offset = end;
-    let mut parts: Vec<Part> = first.cloned().into_iter().collect();
+    let mut parts: Vec<ArtifactPart> = first.cloned().into_iter().collect();
     while offset < record.bytes {
         for piece in artifact.read(offset..(offset + BLOCK).min(record.bytes))? {
             match piece {
-                Piece::Dropped(count) => offset += count,
-                Piece::Kept(bytes) => {
+                StreamPiece::Dropped(count) => offset += count,
+                StreamPiece::Kept(bytes) => {
                     let count = bytes.len() as u64;
                     match parts.last_mut() {
                         Some(part) if part.end() == offset => part.bytes += count,
                         last => {
                             let missing = offset - last.map_or(0, |part| part.end());
                             end = append_gap(file, end, missing)?;
-                            parts.push(Part {
+                            parts.push(ArtifactPart {
                                 from: offset,
                                 bytes: count,
-                                place: Place::Head,
+                                place: ArtifactFile::Head,
                                 at: end,
                             });
                         }
@@ -87,12 +92,12 @@ fn put_in_order(directory: &Path, file: &File, mut record: Record) -> io::Result
             }
         }
     }
-    let missing = record.bytes - parts.last().map_or(0, Part::end);
+    let missing = record.bytes - parts.last().map_or(0, ArtifactPart::end);
     end = append_gap(file, end, missing)?;
     file.set_len(end)?;
     record.parts = parts;
     record.store(directory)?;
-    for place in [Place::Tail, Place::Rest] {
+    for place in [ArtifactFile::Tail, ArtifactFile::Rest] {
         let _ = fs::remove_file(directory.join(place.file()));
     }
     Ok(())

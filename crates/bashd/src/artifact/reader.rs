@@ -1,8 +1,8 @@
 //! Reading an artifact: any range of the stream that it was made from, by byte or by line.
 
 use super::Summary;
-use super::record::{NAME, Part, Place, Record};
-use crate::output::{Piece, Source};
+use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord, NAME};
+use crate::output::{Source, StreamPiece};
 use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ const TRIES: usize = 3;
 /// of it were dropped. It is not swept while it is open.
 #[derive(Debug)]
 pub struct Artifact {
-    record: Record,
+    record: ArtifactRecord,
     /// In the order of [`Place::ALL`]; `None` if there is no such file.
     files: Vec<Option<File>>,
     /// Locked while we read.
@@ -56,15 +56,15 @@ impl Artifact {
     fn open_once(directory: &Path) -> io::Result<Self> {
         let lock = File::open(directory.join(NAME))?;
         rustix::fs::flock(&lock, FlockOperation::LockShared)?;
-        let mut record = Record::load(directory)?;
+        let mut record = ArtifactRecord::load(directory)?;
         let mut files = Vec::new();
-        for place in Place::ALL {
+        for place in ArtifactFile::ALL {
             let is_used = record.parts.iter().any(|part| part.place == place);
             let file = is_used.then(|| File::open(directory.join(place.file())));
             files.push(file.transpose()?);
         }
         // A truncated file has less than its record says.
-        for (place, file) in Place::ALL.into_iter().zip(&files) {
+        for (place, file) in ArtifactFile::ALL.into_iter().zip(&files) {
             let length = file.as_ref().map(File::metadata).transpose()?;
             let length = length.map_or(0, |metadata| metadata.len());
             let parts = record.parts.iter_mut();
@@ -86,7 +86,7 @@ impl Artifact {
     }
 
     /// The parts in the order of the stream.
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[ArtifactPart] {
         &self.record.parts
     }
 
@@ -111,8 +111,8 @@ impl Artifact {
         while offset < until {
             for piece in self.read(offset..(offset + BLOCK).min(until))? {
                 let bytes = match piece {
-                    Piece::Kept(bytes) => bytes,
-                    Piece::Dropped(_) => return Ok(Located::Dropped(self.gap_at(offset))),
+                    StreamPiece::Kept(bytes) => bytes,
+                    StreamPiece::Dropped(_) => return Ok(Located::Dropped(self.gap_at(offset))),
                 };
                 for newline in memchr::memchr_iter(b'\n', &bytes) {
                     seen += 1;
@@ -130,7 +130,10 @@ impl Artifact {
     /// The whole gap that contains this offset.
     fn gap_at(&self, offset: u64) -> Range<u64> {
         let parts = &self.record.parts;
-        let before = parts.iter().map(Part::end).filter(|end| *end <= offset);
+        let before = parts
+            .iter()
+            .map(ArtifactPart::end)
+            .filter(|end| *end <= offset);
         let behind = parts.iter().map(|part| part.from).filter(|at| *at > offset);
         before.max().unwrap_or(0)..behind.min().unwrap_or(self.record.bytes)
     }
@@ -154,8 +157,10 @@ impl Artifact {
         found.map(|(_, lines)| *lines)
     }
 
-    fn read_part(&self, part: &Part, range: &Range<u64>) -> io::Result<Vec<u8>> {
-        let file = Place::ALL.iter().position(|place| *place == part.place);
+    fn read_part(&self, part: &ArtifactPart, range: &Range<u64>) -> io::Result<Vec<u8>> {
+        let file = ArtifactFile::ALL
+            .iter()
+            .position(|place| *place == part.place);
         let file = file
             .and_then(|at| self.files.get(at))
             .and_then(Option::as_ref);
@@ -182,7 +187,7 @@ impl Source for Artifact {
         })
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         let end = range.end.min(self.record.bytes);
         let mut offset = range.start;
         let mut pieces = Vec::new();
@@ -192,13 +197,13 @@ impl Source for Artifact {
                 continue;
             }
             if wanted.start > offset {
-                pieces.push(Piece::Dropped(wanted.start - offset));
+                pieces.push(StreamPiece::Dropped(wanted.start - offset));
             }
-            pieces.push(Piece::Kept(self.read_part(part, &wanted)?));
+            pieces.push(StreamPiece::Kept(self.read_part(part, &wanted)?));
             offset = wanted.end;
         }
         if offset < end {
-            pieces.push(Piece::Dropped(end - offset));
+            pieces.push(StreamPiece::Dropped(end - offset));
         }
         Ok(pieces)
     }

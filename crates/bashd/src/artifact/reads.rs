@@ -4,7 +4,7 @@
 //! What a model reads of the raw output of a minimized call is a cost of minimizing it, so it is
 //! counted. It does not belong in the ledger: reading runs no command.
 
-use super::Store;
+use super::ArtifactStore;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -30,7 +30,7 @@ pub struct Read {
     pub bytes: u64,
 }
 
-impl Store {
+impl ArtifactStore {
     /// Records that this many bytes of an artifact were shown. A failure is ignored.
     pub fn note_read(&self, artifact: u64, bytes: usize) {
         let Some(directory) = &self.reads else { return };

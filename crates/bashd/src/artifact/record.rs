@@ -1,6 +1,6 @@
 //! The record of an artifact: which bytes of the stream are in which file, and where its lines are.
 
-use super::{Kind, Summary, address, check_limit};
+use super::{ArtifactKind, Summary, address, check_limit};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 /// A file of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Place {
+pub(super) enum ArtifactFile {
     /// The first bytes, or all of them in order.
     Head,
     /// The ring.
@@ -25,7 +25,7 @@ pub(super) enum Place {
     Rest,
 }
 
-impl Place {
+impl ArtifactFile {
     /// Every place.
     pub(super) const ALL: [Self; 3] = [Self::Head, Self::Tail, Self::Rest];
 
@@ -41,16 +41,16 @@ impl Place {
 
 /// Consecutive bytes of the stream in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Part {
+pub(super) struct ArtifactPart {
     /// The stream offset of the first byte.
     pub(super) from: u64,
     pub(super) bytes: u64,
-    pub(super) place: Place,
+    pub(super) place: ArtifactFile,
     /// Where they begin in the file.
     pub(super) at: u64,
 }
 
-impl Part {
+impl ArtifactPart {
     /// The stream offset after the last byte.
     pub(super) fn end(&self) -> u64 {
         self.from + self.bytes
@@ -59,26 +59,26 @@ impl Part {
 
 /// What is known of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct ArtifactRecord {
     v: u32,
     pub(super) id: u64,
     pub(super) run: String,
     pub(super) profile: String,
     /// Missing in records from before there were two kinds.
     #[serde(default)]
-    pub(super) kind: Kind,
+    pub(super) kind: ArtifactKind,
     pub(super) created_ms: u64,
     /// Bytes of the stream, kept or not.
     pub(super) bytes: u64,
     /// Newlines of the stream, kept or not.
     pub(super) lines: u64,
     /// What is kept, in stream order. Bytes between two parts were dropped.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ArtifactPart>,
     /// Offsets into what is kept, each with the number of newlines before it.
     pub(super) steps: Vec<(u64, u64)>,
 }
 
-impl Record {
+impl ArtifactRecord {
     /// A record of an artifact that has no number yet.
     pub(super) fn new(run: String, profile: &str, bytes: u64, lines: u64) -> Self {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -87,7 +87,7 @@ impl Record {
             id: 0,
             run,
             profile: profile.to_owned(),
-            kind: Kind::default(),
+            kind: ArtifactKind::default(),
             created_ms: now.unwrap_or_default().as_millis() as u64,
             bytes,
             lines,

@@ -1,9 +1,9 @@
 //! Which part of an artifact is wanted, and handing it out piece by piece in bounded memory.
 
-use super::grep::{Grep, Search};
+use super::grep::{Grep, GrepSearch};
 use super::reader::{Artifact, Located};
 use crate::output::view::View;
-use crate::output::{Piece, Source};
+use crate::output::{Source, StreamPiece};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -68,10 +68,10 @@ impl Artifact {
             return self.pass_on(range, visit);
         };
         let number = self.number_at(range.start, selection.range)?;
-        let mut search = Search::new(grep, number);
+        let mut search = GrepSearch::new(grep, number);
         let end = self.walk(range, &mut |piece, behind| match piece {
-            Piece::Kept(bytes) => search.push(&bytes, visit),
-            Piece::Dropped(count) => search.gap(count, self.lines_before(behind), visit),
+            StreamPiece::Kept(bytes) => search.push(&bytes, visit),
+            StreamPiece::Dropped(count) => search.gap(count, self.lines_before(behind), visit),
         })?;
         if end.is_continue() {
             let _ = search.finish(visit);
@@ -81,8 +81,8 @@ impl Artifact {
 
     fn pass_on(&self, range: std::ops::Range<u64>, visit: &mut Visit<'_>) -> io::Result<()> {
         let end = self.walk(range, &mut |piece, _| match piece {
-            Piece::Kept(bytes) => visit(Item::Bytes(&bytes)),
-            Piece::Dropped(count) => visit(Item::Dropped(count)),
+            StreamPiece::Kept(bytes) => visit(Item::Bytes(&bytes)),
+            StreamPiece::Dropped(count) => visit(Item::Dropped(count)),
         });
         end.map(|_| ())
     }
@@ -92,7 +92,7 @@ impl Artifact {
     fn walk(
         &self,
         range: std::ops::Range<u64>,
-        each: &mut dyn FnMut(Piece, u64) -> ControlFlow<()>,
+        each: &mut dyn FnMut(StreamPiece, u64) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<()>> {
         let view = View::of(self);
         let mut offset = range.start;
@@ -103,26 +103,26 @@ impl Artifact {
                 .read(offset..(offset + BLOCK).min(range.end))?
             {
                 let bytes = match piece {
-                    Piece::Dropped(count) => {
+                    StreamPiece::Dropped(count) => {
                         dropped += count;
                         offset += count;
                         continue;
                     }
-                    Piece::Kept(bytes) => bytes,
+                    StreamPiece::Kept(bytes) => bytes,
                 };
                 let gap = std::mem::take(&mut dropped);
-                if gap > 0 && each(Piece::Dropped(gap), offset).is_break() {
+                if gap > 0 && each(StreamPiece::Dropped(gap), offset).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 offset += bytes.len() as u64;
-                if each(Piece::Kept(bytes), offset).is_break() {
+                if each(StreamPiece::Kept(bytes), offset).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
         }
         Ok(match dropped {
             0 => ControlFlow::Continue(()),
-            gap => each(Piece::Dropped(gap), offset),
+            gap => each(StreamPiece::Dropped(gap), offset),
         })
     }
 
@@ -182,11 +182,11 @@ impl Artifact {
         while at < offset {
             for piece in self.read(at..(at + BLOCK).min(offset))? {
                 match piece {
-                    Piece::Kept(bytes) => {
+                    StreamPiece::Kept(bytes) => {
                         lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
                         at += bytes.len() as u64;
                     }
-                    Piece::Dropped(_) => return Ok(None),
+                    StreamPiece::Dropped(_) => return Ok(None),
                 }
             }
         }

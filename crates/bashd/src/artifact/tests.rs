@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::output::fixed::Fixed;
-use crate::output::{Piece, Source};
+use crate::output::{Source, StreamPiece};
 use crate::plan::Quota;
 use bashd_keeper::spool::SpoolReader;
 use bashd_keeper::spool::{STEP, SpoolWriter};
@@ -12,12 +12,12 @@ use std::ops::ControlFlow;
 
 struct Place {
     home: tempfile::TempDir,
-    store: Store,
+    store: ArtifactStore,
 }
 
 fn place() -> Place {
     let home = tempfile::tempdir().unwrap();
-    let store = Store::of(&Config::new(home.path()));
+    let store = ArtifactStore::of(&Config::new(home.path()));
     fs::create_dir_all(&store.runs).unwrap();
     Place { home, store }
 }
@@ -38,13 +38,13 @@ fn spool(place: &Place, quota: Quota, bytes: &[u8]) -> (SpoolWriter, SpoolReader
     (writer, reader)
 }
 
-fn keep(place: &Place, name: &str, out: &SpoolReader, writers: Writers) -> Kept {
+fn keep(place: &Place, name: &str, out: &SpoolReader, writers: Writers) -> KeptArtifact {
     let output = Output {
         out,
         err: None,
         separator: "",
         writers,
-        kind: Kind::Bash,
+        kind: ArtifactKind::Bash,
     };
     let directory = place.store.runs.join(name);
     place.store.keep(&directory, "default", &output).unwrap()
@@ -54,8 +54,8 @@ fn kept_bytes(source: &dyn Source, range: std::ops::Range<u64>) -> Vec<u8> {
     let mut all = Vec::new();
     for piece in source.read(range).unwrap() {
         match piece {
-            Piece::Kept(bytes) => all.extend(bytes),
-            Piece::Dropped(count) => all.extend(format!("<{count}>").into_bytes()),
+            StreamPiece::Kept(bytes) => all.extend(bytes),
+            StreamPiece::Dropped(count) => all.extend(format!("<{count}>").into_bytes()),
         }
     }
     all
@@ -63,7 +63,7 @@ fn kept_bytes(source: &dyn Source, range: std::ops::Range<u64>) -> Vec<u8> {
 
 fn text(artifact: &Artifact, range: Range) -> String {
     let selection = Selection { range, grep: None };
-    artifact.excerpt(&selection, usize::MAX).unwrap().text
+    artifact.passage(&selection, usize::MAX).unwrap().text
 }
 
 const SMALL: Quota = Quota {
@@ -224,7 +224,7 @@ fn a_search_has_numbers_context_and_breaks() {
     let grep = |pattern: &str, context| Some(Grep::new(pattern).unwrap().with_context(context));
     let found = |range, grep| {
         let selection = Selection { range, grep };
-        artifact.excerpt(&selection, 1000).unwrap().text
+        artifact.passage(&selection, 1000).unwrap().text
     };
     assert_eq!(
         found(Range::Whole, grep("a", 0)),
@@ -257,7 +257,7 @@ fn a_search_tells_gaps_and_knows_the_numbers_behind_them() {
             range: Range::Whole,
             grep,
         };
-        let text = artifact.excerpt(&selection, 1000).unwrap().text;
+        let text = artifact.passage(&selection, 1000).unwrap().text;
         let gap = format!("[bashd: {dropped} bytes of output were dropped here]");
         let expected = format!("1:0000000\n--\n501:0000500\n{gap}\n--\n{lines}:{last:07}\n");
         assert_eq!(text, expected);
@@ -270,7 +270,7 @@ fn an_excerpt_keeps_to_its_limit_and_says_so() {
     let (_writer, reader) = spool(&place, SMALL, "ééééé".as_bytes());
     let id = keep(&place, "r", &reader, Writers::Gone).id;
     let artifact = place.store.open(id).unwrap();
-    let excerpt = |limit| artifact.excerpt(&Selection::default(), limit).unwrap();
+    let excerpt = |limit| artifact.passage(&Selection::default(), limit).unwrap();
     assert_eq!(
         (excerpt(10).text.as_str(), excerpt(10).truncated),
         ("ééééé", false)
@@ -309,7 +309,7 @@ fn a_failure_leaves_nothing_behind() {
         err: None,
         separator: "",
         writers: Writers::Gone,
-        kind: Kind::Bash,
+        kind: ArtifactKind::Bash,
     };
     let directory = place.store.runs.join("r");
     assert!(place.store.keep(&directory, "default", &output).is_err());
@@ -355,7 +355,7 @@ fn both_streams_one_after_the_other() {
         err: Some(&err),
         separator: "\n",
         writers: Writers::Gone,
-        kind: Kind::Bash,
+        kind: ArtifactKind::Bash,
     };
     let id = place
         .store

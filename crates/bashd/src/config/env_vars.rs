@@ -66,7 +66,7 @@ mod tests {
     fn no_variable_means_two_things() {
         let variables: BTreeSet<String> = KEYS
             .iter()
-            .map(super::super::Key::variable)
+            .map(super::super::ConfigKey::variable)
             .chain(NOT_KEYS.iter().map(ToString::to_string))
             .collect();
         assert_eq!(variables.len(), KEYS.len() + NOT_KEYS.len());

@@ -8,18 +8,18 @@ use super::table::KEYS;
 /// A configuration key.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Key {
+pub struct ConfigKey {
     /// Its dotted name.
     pub name: &'static str,
     /// What its value must be.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Its default, written as in a variable; empty means not set.
     pub default: &'static str,
     /// What it does, in a line without capital and period; `docs/NAME.md` names a page that says more.
     pub meaning: &'static str,
 }
 
-impl Key {
+impl ConfigKey {
     /// The environment variable that overrides it.
     pub fn variable(&self) -> String {
         env_vars::for_key(self.name)
@@ -28,7 +28,7 @@ impl Key {
 
 /// What the value of a key must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// True or false.
     Switch,
     /// A whole number in this range, both ends included.
@@ -64,7 +64,7 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl ValueKind {
     /// Whether the word `profile` is a value.
     pub(super) fn leaves_it_to_profiles(self) -> bool {
         matches!(self, Self::ProfileOrSwitch | Self::ProfileOrSize { .. })
@@ -72,12 +72,12 @@ impl Kind {
 }
 
 /// Finds a key by its exact name.
-pub fn find(name: &str) -> Option<&'static Key> {
+pub fn find(name: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.name == name)
 }
 
 /// Finds a key by its variable.
-pub(super) fn of_variable(variable: &str) -> Option<&'static Key> {
+pub(super) fn of_variable(variable: &str) -> Option<&'static ConfigKey> {
     KEYS.iter()
         .find(|key| env_vars::is_for_key(variable, key.name))
 }

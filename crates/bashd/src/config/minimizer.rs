@@ -3,7 +3,7 @@
 use super::resolve::Values;
 use crate::error::Result;
 use crate::minimize::user::{Loaded, UserFilters};
-use crate::minimize::{Reach, Settings};
+use crate::minimize::{FilterSettings, Reach};
 use std::fs;
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ impl MinimizerSettings {
 
     /// The settings in force, with the user's file; `None` if disabled. Problems in the file are
     /// reported, and the rest of it still applies.
-    pub fn load(&self) -> (Option<Settings>, Vec<String>) {
+    pub fn load(&self) -> (Option<FilterSettings>, Vec<String>) {
         let mut loaded = Loaded::default();
         if let Some(path) = &self.settings_path {
             match fs::read_to_string(path) {
@@ -54,7 +54,7 @@ impl MinimizerSettings {
     }
 
     /// The narrower of the two applies.
-    fn with(&self, loaded: Loaded) -> Settings {
+    fn with(&self, loaded: Loaded) -> FilterSettings {
         let only = if self.only.is_empty() {
             loaded.only
         } else {
@@ -63,7 +63,7 @@ impl MinimizerSettings {
         let mut except = self.except.clone();
         except.extend(loaded.except);
         let own = self.max_capture_bytes as usize;
-        Settings {
+        FilterSettings {
             only,
             except,
             max_bytes: loaded.max_capture_bytes.map_or(own, |more| more.min(own)),

@@ -19,10 +19,10 @@ mod table;
 mod tests;
 mod value;
 
-pub use keys::{Key, Kind, find, nearest};
+pub use keys::{ConfigKey, ValueKind, find, nearest};
 pub use minimizer::MinimizerSettings;
 pub use reference::reference;
-pub use report::{Entry, Origin, Report, Warning};
+pub use report::{ConfigEntry, ConfigReport, ValueOrigin, Warning};
 pub use resolve::{ConfigFile, Sources, resolve};
 pub use table::KEYS;
 pub use value::Value;
@@ -70,9 +70,9 @@ pub struct Config {
     /// Words put before every command.
     pub prefix: Option<String>,
     /// Overrides what profiles say about taking over the user's rc file.
-    pub snapshot: Option<bool>,
+    pub rc_script: Option<bool>,
     /// How many started shells wait for a call without a session.
-    pub warm_shells: usize,
+    pub started_shells: usize,
     /// How many sessions there may be, and how long they wait for a call.
     pub sessions: SessionLimits,
     /// How much jobs may take.
@@ -109,13 +109,13 @@ pub struct Config {
     /// profile's.
     pub console_end_key: Option<String>,
     /// Where internal URLs lead.
-    pub urls: UrlPlaces,
+    pub urls: UrlDirectories,
 }
 
 /// Where internal URLs lead; `None` is not set up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct UrlPlaces {
+pub struct UrlDirectories {
     /// Root of `local://`.
     pub local: Option<PathBuf>,
     /// A directory of skills: a directory with a `SKILL.md` each.
@@ -174,7 +174,7 @@ impl Config {
             ..Sources::default()
         };
         let (mut config, _) = resolve(&sources).expect("compiled-in defaults resolve");
-        config.warm_shells = 0;
+        config.started_shells = 0;
         config
     }
 
@@ -260,12 +260,12 @@ impl Config {
                 .or_else(|| config_dir.map(|directory| directory.join("profiles"))),
             shell: values.optional("shell")?.map(str::to_owned),
             prefix: values.optional("prefix")?.map(str::to_owned),
-            snapshot: match values.text("snapshot")? {
+            rc_script: match values.text("snapshot")? {
                 "on" => Some(true),
                 "off" => Some(false),
                 _ => None,
             },
-            warm_shells: values.number("sessions.warm_shells")? as usize,
+            started_shells: values.number("sessions.warm_shells")? as usize,
             sessions: SessionLimits {
                 most: values.number("sessions.limit")? as usize,
                 idle: unless_zero(values.number("sessions.idle_seconds")?).map(Duration::from_secs),
@@ -306,7 +306,7 @@ impl Config {
                 .map(Duration::from_millis),
             virtual_terminal: values.text("bash.virtualTerminal")? == "on",
             console_end_key: values.optional("console.end_key")?.map(str::to_owned),
-            urls: UrlPlaces {
+            urls: UrlDirectories {
                 local: directory("urls.local_dir")?
                     .or_else(|| Some(sources.state_dir.join("local"))),
                 skills: directory("urls.skills_dir")?,

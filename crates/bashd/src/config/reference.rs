@@ -1,6 +1,6 @@
 //! The reference: the table of keys as a configuration file with every default and a comment each.
 
-use super::keys::Key;
+use super::keys::ConfigKey;
 use super::table::KEYS;
 use super::value::Value;
 use crate::guard::RULES;
@@ -53,7 +53,7 @@ pub fn reference() -> String {
     page
 }
 
-fn comment(page: &mut String, key: &Key) {
+fn comment(page: &mut String, key: &ConfigKey) {
     let mut letters = key.meaning.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     let sentence: String = first.chain(letters).chain(['.']).collect();

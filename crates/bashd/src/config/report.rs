@@ -1,6 +1,6 @@
 //! Where each value came from, and what was said that means nothing: the data of `config show`.
 
-use super::keys::Key;
+use super::keys::ConfigKey;
 use super::value::Value;
 use std::fmt;
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// Where every value came from, and what was not understood.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Report {
+pub struct ConfigReport {
     /// One entry per key, in the order of the reference.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ConfigEntry>,
     /// What was given and means nothing.
     pub warnings: Vec<Warning>,
 }
@@ -18,19 +18,19 @@ pub struct Report {
 /// One key with its value.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct ConfigEntry {
     /// The key.
-    pub key: &'static Key,
+    pub key: &'static ConfigKey,
     /// The value that holds.
     pub value: Value,
     /// Who said so.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
 }
 
 /// Who gave a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin {
+pub enum ValueOrigin {
     /// bashd itself.
     Default,
     /// This line of this file.
@@ -46,7 +46,7 @@ pub enum Origin {
     Flag,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => write!(formatter, "default"),
@@ -64,7 +64,7 @@ pub struct Warning {
     /// The key, or the variable, as it was given.
     pub unknown: String,
     /// Who gave it.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
     /// What was probably meant.
     pub nearest: Option<String>,
 }
@@ -72,8 +72,8 @@ pub struct Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.origin {
-            Origin::Variable(name) => write!(formatter, "unknown variable {name}")?,
-            Origin::Default | Origin::File { .. } | Origin::Flag => {
+            ValueOrigin::Variable(name) => write!(formatter, "unknown variable {name}")?,
+            ValueOrigin::Default | ValueOrigin::File { .. } | ValueOrigin::Flag => {
                 write!(
                     formatter,
                     "unknown key `{}` ({})",

@@ -2,8 +2,8 @@
 //!
 //! Nothing here touches the system: callers hand over the texts they found.
 
-use super::keys::{self, Key};
-use super::report::{Entry, Origin, Report, Warning};
+use super::keys::{self, ConfigKey};
+use super::report::{ConfigEntry, ConfigReport, ValueOrigin, Warning};
 use super::table::KEYS;
 use super::value::{Unfit, Value};
 use super::{Config, env_vars, rules};
@@ -41,10 +41,10 @@ pub struct ConfigFile {
 }
 
 /// Resolves the layers into the configuration that holds, and tells where each value came from.
-pub fn resolve(sources: &Sources) -> Result<(Config, Report)> {
+pub fn resolve(sources: &Sources) -> Result<(Config, ConfigReport)> {
     let mut values = Values::defaults()?;
     if let Some(ConfigFile { path, text }) = &sources.file {
-        values.read_toml(text, &|line| Origin::File {
+        values.read_toml(text, &|line| ValueOrigin::File {
             path: path.clone(),
             line,
         })?;
@@ -60,10 +60,10 @@ pub fn resolve(sources: &Sources) -> Result<(Config, Report)> {
     let entries = KEYS
         .iter()
         .zip(slots)
-        .filter_map(|(key, slot)| slot.map(|(value, origin)| Entry { key, value, origin }));
+        .filter_map(|(key, slot)| slot.map(|(value, origin)| ConfigEntry { key, value, origin }));
     Ok((
         config,
-        Report {
+        ConfigReport {
             entries: entries.collect(),
             warnings,
         },
@@ -72,7 +72,7 @@ pub fn resolve(sources: &Sources) -> Result<(Config, Report)> {
 
 /// The values so far, one slot per key of the table.
 pub(super) struct Values {
-    slots: [Option<(Value, Origin)>; KEYS.len()],
+    slots: [Option<(Value, ValueOrigin)>; KEYS.len()],
     warnings: Vec<Warning>,
 }
 
@@ -82,8 +82,8 @@ impl Values {
         let mut slots = std::array::from_fn(|_| None);
         for (key, slot) in KEYS.iter().zip(&mut slots) {
             let read = Value::from_text(key.kind, key.default);
-            let value = fit(key, read, &Origin::Default)?;
-            *slot = Some((value, Origin::Default));
+            let value = fit(key, read, &ValueOrigin::Default)?;
+            *slot = Some((value, ValueOrigin::Default));
         }
         Ok(Self {
             slots,
@@ -91,7 +91,12 @@ impl Values {
         })
     }
 
-    fn set(&mut self, key: &'static Key, read: Result<Value, Unfit>, origin: Origin) -> Result<()> {
+    fn set(
+        &mut self,
+        key: &'static ConfigKey,
+        read: Result<Value, Unfit>,
+        origin: ValueOrigin,
+    ) -> Result<()> {
         let value = fit(key, read, &origin)?;
         for (known, slot) in KEYS.iter().zip(&mut self.slots) {
             if known.name == key.name {
@@ -102,7 +107,7 @@ impl Values {
         Ok(())
     }
 
-    fn warn(&mut self, unknown: &str, origin: Origin, nearest: Option<String>) {
+    fn warn(&mut self, unknown: &str, origin: ValueOrigin, nearest: Option<String>) {
         self.warnings.push(Warning {
             unknown: unknown.to_owned(),
             origin,
@@ -110,7 +115,7 @@ impl Values {
         });
     }
 
-    fn read_toml(&mut self, text: &str, origin: &dyn Fn(usize) -> Origin) -> Result<()> {
+    fn read_toml(&mut self, text: &str, origin: &dyn Fn(usize) -> ValueOrigin) -> Result<()> {
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             let message = error.message().trim_end();
@@ -122,8 +127,8 @@ impl Values {
         self.read_table("", table.get_ref(), &|offset| origin(line_of(text, offset)))?;
         // The parser gives keys in alphabetical order, people look for them in the file's.
         self.warnings.sort_by_key(|warning| match warning.origin {
-            Origin::File { line, .. } => line,
-            Origin::Default | Origin::Variable(_) | Origin::Flag => 0,
+            ValueOrigin::File { line, .. } => line,
+            ValueOrigin::Default | ValueOrigin::Variable(_) | ValueOrigin::Flag => 0,
         });
         Ok(())
     }
@@ -132,7 +137,7 @@ impl Values {
         &mut self,
         group: &str,
         table: &DeTable<'_>,
-        origin: &dyn Fn(usize) -> Origin,
+        origin: &dyn Fn(usize) -> ValueOrigin,
     ) -> Result<()> {
         for (part, found) in table {
             let name = match group {
@@ -163,7 +168,7 @@ impl Values {
             if !name.starts_with(env_vars::PREFIX) || text.is_empty() {
                 continue;
             }
-            let origin = Origin::Variable(name.clone().into_owned());
+            let origin = ValueOrigin::Variable(name.clone().into_owned());
             match keys::of_variable(&name) {
                 Some(key) => {
                     let read = match text.to_str() {
@@ -188,8 +193,8 @@ impl Values {
             };
             let name = name.trim();
             match keys::find(name) {
-                Some(key) => self.set(key, Value::from_text(key.kind, text), Origin::Flag)?,
-                None => self.warn(name, Origin::Flag, nearest_key(name)),
+                Some(key) => self.set(key, Value::from_text(key.kind, text), ValueOrigin::Flag)?,
+                None => self.warn(name, ValueOrigin::Flag, nearest_key(name)),
             }
         }
         Ok(())
@@ -202,12 +207,12 @@ impl Values {
             let Some((Value::Text(text), origin)) = slot else {
                 continue;
             };
-            if key.kind != keys::Kind::Path || text.is_empty() {
+            if key.kind != keys::ValueKind::Path || text.is_empty() {
                 continue;
             }
             let expanded = match (text.strip_prefix("~/"), home, &*origin) {
                 (Some(rest), Some(home), _) => home.join(rest),
-                (None, _, Origin::File { path, .. }) => {
+                (None, _, ValueOrigin::File { path, .. }) => {
                     path.parent().unwrap_or(Path::new("")).join(&*text)
                 }
                 _ => continue,
@@ -291,14 +296,19 @@ fn nearest_variable(name: &str) -> Option<String> {
     let as_key = name.strip_prefix(env_vars::PREFIX)?.to_ascii_lowercase();
     let dotted = as_key.replacen('_', ".", 1);
     let name = keys::nearest(&dotted).or_else(|| keys::nearest(&as_key))?;
-    keys::find(name).map(Key::variable)
+    keys::find(name).map(ConfigKey::variable)
 }
 
-fn fit(key: &Key, read: Result<Value, Unfit>, origin: &Origin) -> Result<Value> {
+fn fit(key: &ConfigKey, read: Result<Value, Unfit>, origin: &ValueOrigin) -> Result<Value> {
     read.map_err(|Unfit(found)| wrong_type(key.name, &key.kind, &found, origin))
 }
 
-fn wrong_type(name: &str, expected: &dyn std::fmt::Display, found: &str, origin: &Origin) -> Error {
+fn wrong_type(
+    name: &str,
+    expected: &dyn std::fmt::Display,
+    found: &str,
+    origin: &ValueOrigin,
+) -> Error {
     let message = format!("`{name}` must be {expected}, but {origin} gives {found}");
     Error::new(ErrorKind::Config, message)
 }

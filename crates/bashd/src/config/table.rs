@@ -5,7 +5,7 @@
 //! it anew). A new setting is a row here and the field of [`Config`](super::Config) that it lands in, without which
 //! a test fails.
 
-use super::keys::{Key, Kind};
+use super::keys::{ConfigKey, ValueKind};
 
 /// Below a page, a spool could not even hold one write of a chatty command.
 const LEAST_SPOOL: u64 = 4 << 10;
@@ -22,22 +22,27 @@ const MOST_JOBS: u64 = 100_000;
 /// A year: a job that is meant to run longer is a service.
 const MOST_JOB_SECONDS: u64 = 366 * 86_400;
 
-const SPOOL: Kind = size(LEAST_SPOOL, MOST_SPOOL);
-const DAYS: Kind = number(0, MOST_DAYS);
-const JOBS: Kind = number(1, MOST_JOBS);
+const SPOOL: ValueKind = size(LEAST_SPOOL, MOST_SPOOL);
+const DAYS: ValueKind = number(0, MOST_DAYS);
+const JOBS: ValueKind = number(1, MOST_JOBS);
 /// What a command may use up; none for 0. Above this nothing is limited.
-const LIMIT: Kind = number(0, MOST_JOB_SECONDS);
+const LIMIT: ValueKind = number(0, MOST_JOB_SECONDS);
 
-const fn number(min: u64, max: u64) -> Kind {
-    Kind::Number { min, max }
+const fn number(min: u64, max: u64) -> ValueKind {
+    ValueKind::Number { min, max }
 }
 
-const fn size(min: u64, max: u64) -> Kind {
-    Kind::Size { min, max }
+const fn size(min: u64, max: u64) -> ValueKind {
+    ValueKind::Size { min, max }
 }
 
-const fn key(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Key {
-    Key {
+const fn key(
+    name: &'static str,
+    kind: ValueKind,
+    default: &'static str,
+    meaning: &'static str,
+) -> ConfigKey {
+    ConfigKey {
         name,
         kind,
         default,
@@ -46,57 +51,57 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, meaning: &'s
 }
 
 /// Every key, in the order in which all lists show them. Keys of one group stand together.
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[ConfigKey] = &[
     key(
         "profile",
-        Kind::Text,
+        ValueKind::Text,
         "default",
         "the profile of calls that name none",
     ),
     key(
         "profiles_dir",
-        Kind::Path,
+        ValueKind::Path,
         "",
         "directory of your own profiles, one `NAME.toml` each; empty: `profiles` beside `config.toml`",
     ),
     key(
         "shell",
-        Kind::Text,
+        ValueKind::Text,
         "",
         "the shell for profiles that leave the choice open: a path, or a name looked up in `PATH`; empty: \
          the profile's own list. Profiles whose document names a shell always start that one",
     ),
     key(
         "prefix",
-        Kind::Text,
+        ValueKind::Text,
         "",
         "words put before every command, such as `nice -n 5`, in profiles that leave the shell open; empty: \
          none",
     ),
     key(
         "snapshot",
-        Kind::Choice(&["profile", "on", "off"]),
+        ValueKind::Choice(&["profile", "on", "off"]),
         "profile",
         "whether shells take over aliases, functions, options and `PATH` from `~/.bashrc`, which is read \
          again when it changes: `on`, `off`, or as the `profile` says (docs/sessions.md)",
     ),
     key(
         "survivors",
-        Kind::Choice(&["profile", "keep", "end"]),
+        ValueKind::Choice(&["profile", "keep", "end"]),
         "profile",
         "processes that outlive a normal exit of their shell (`server &`): `keep` leaves them running and \
          reports them, `end` ends them, or as the `profile` says",
     ),
     key(
         "safe_mode",
-        Kind::Choice(&["profile", "off", "compat", "strict"]),
+        ValueKind::Choice(&["profile", "off", "compat", "strict"]),
         "profile",
         "whether only commands that read may run: `off`, `compat` (thirteen prefixes, without a shell), \
          `strict` (read-only, option by option), or as the `profile` says (docs/safe-mode.md)",
     ),
     key(
         "head_bytes",
-        Kind::ProfileOrSize { max: MOST_SHOWN },
+        ValueKind::ProfileOrSize { max: MOST_SHOWN },
         "profile",
         "of an output too long to be shown whole, bytes of its start that are shown, at most half of the \
          room; or as the `profile` says (8 KiB in `default`, 0 in `pi`). Profiles whose document says what is \
@@ -124,13 +129,13 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "guard.enable",
-        Kind::List,
+        ValueKind::List,
         "",
         "rules that are on besides those of the profile (docs/guard.md)",
     ),
     key(
         "guard.disable",
-        Kind::List,
+        ValueKind::List,
         "",
         "rules that are off, whatever the profile says",
     ),
@@ -209,7 +214,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "limits.cgroup",
-        Kind::Text,
+        ValueKind::Text,
         "auto",
         "where control groups (cgroup v2) are made: `auto` below or beside our own, `off`, or a directory. A \
          group holds the limits for all processes of a command together; without one each process has them \
@@ -218,7 +223,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "ledger.enabled",
-        Kind::Switch,
+        ValueKind::Switch,
         "true",
         "whether each call leaves one record (docs/ledger.md)",
     ),
@@ -236,50 +241,50 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "urls.local_dir",
-        Kind::Path,
+        ValueKind::Path,
         "",
         "root of `local://`, for files that need not exist yet; empty: `local` in the state directory",
     ),
     key(
         "urls.skills_dir",
-        Kind::Path,
+        ValueKind::Path,
         "",
         "directory of skills, a directory with a SKILL.md each; empty: `skill://` stands for itself",
     ),
     key(
         "urls.agents_dir",
-        Kind::Path,
+        ValueKind::Path,
         "",
         "directory of what agents wrote, ID.md each; empty: `agent://` is refused",
     ),
     key(
         "urls.memory_dir",
-        Kind::Path,
+        ValueKind::Path,
         "",
         "root of `memory://root`; empty: `memory://` is refused",
     ),
     key(
         "urls.rules_dir",
-        Kind::Path,
+        ValueKind::Path,
         "",
         "directory of rules, NAME.md each; empty: `rule://` is refused",
     ),
     key(
         "async.enabled",
-        Kind::Switch,
+        ValueKind::Switch,
         "false",
         "whether a call may ask to run in the background; a model is told of `async` only then",
     ),
     key(
         "async.pollWaitDuration",
-        Kind::Choice(&["5s", "10s", "30s", "1m", "5m"]),
+        ValueKind::Choice(&["5s", "10s", "30s", "1m", "5m"]),
         "30s",
         "how long a poll of `pi`'s job tool waits for the first of its jobs to end: `5s`, `10s`, `30s`, `1m` \
          or `5m`",
     ),
     key(
         "console.end_key",
-        Kind::Text,
+        ValueKind::Text,
         "",
         "the key that ends a command at whose terminal you type in the console: a name such as `F12` or \
          `C-]`, `Escape` for a single Esc, `Escape Escape` for two within half a second; empty: what the \
@@ -287,14 +292,14 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "bash.virtualTerminal",
-        Kind::Choice(&["off", "on"]),
+        ValueKind::Choice(&["off", "on"]),
         "on",
         "whether a command that asks for a terminal gets one: `on` or `off`; `PI_NO_PTY=1` switches it off, \
          too",
     ),
     key(
         "bash.autoBackground.enabled",
-        Kind::Switch,
+        ValueKind::Switch,
         "false",
         "whether a long-running call of `pi` becomes a background job",
     ),
@@ -306,39 +311,39 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "bashInterceptor.enabled",
-        Kind::ProfileOrSwitch,
+        ValueKind::ProfileOrSwitch,
         "profile",
         "whether commands are turned back for which the caller has a better tool: `true`, `false`, or as the \
          `profile` says (`pi` does, for callers that name their tools)",
     ),
     key(
         "bashInterceptor.patterns",
-        Kind::Rules,
+        ValueKind::Rules,
         "",
         "the interceptor's rules, tables with `pattern`, `tool`, `message` and optional `flags`; empty: its \
          seven defaults",
     ),
     key(
         "shellMinimizer.enabled",
-        Kind::Switch,
+        ValueKind::Switch,
         "true",
         "whether the output of known tools is shortened, in the profiles that do (docs/minimizer.md)",
     ),
     key(
         "shellMinimizer.settingsPath",
-        Kind::Path,
+        ValueKind::Path,
         "",
         "a TOML file with filters of your own; empty: none",
     ),
     key(
         "shellMinimizer.only",
-        Kind::List,
+        ValueKind::List,
         "",
         "only these programs' output is shortened; empty: every known one",
     ),
     key(
         "shellMinimizer.except",
-        Kind::List,
+        ValueKind::List,
         "",
         "programs whose output is never shortened, whatever `only` says",
     ),

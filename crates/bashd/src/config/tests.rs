@@ -19,7 +19,7 @@ fn file(text: &str) -> ConfigFile {
     }
 }
 
-fn entry<'a>(report: &'a Report, name: &str) -> &'a Entry {
+fn entry<'a>(report: &'a ConfigReport, name: &str) -> &'a ConfigEntry {
     report
         .entries
         .iter()
@@ -69,7 +69,7 @@ fn the_reference_has_every_key_in_the_order_of_the_table() {
         report
             .entries
             .iter()
-            .all(|entry| entry.origin == Origin::Default)
+            .all(|entry| entry.origin == ValueOrigin::Default)
     );
 }
 
@@ -87,7 +87,7 @@ fn the_reference_shows_the_defaults() {
     let (_, held) = resolve(&Sources::default()).unwrap();
     for (shown, held) in shown.entries.iter().zip(&held.entries) {
         assert_eq!(shown.value, held.value, "{}", held.key.name);
-        assert_ne!(shown.origin, Origin::Default, "{}", held.key.name);
+        assert_ne!(shown.origin, ValueOrigin::Default, "{}", held.key.name);
     }
 }
 
@@ -113,20 +113,20 @@ fn the_reference_comments_every_key() {
 }
 
 /// A value that a key can take, and that is not its default.
-fn other_value(key: &Key) -> String {
+fn other_value(key: &ConfigKey) -> String {
     let other = |words: &[&str]| {
         let mut words = words.iter().filter(|word| **word != key.default);
         words.next().unwrap().to_string()
     };
     match key.kind {
-        Kind::Switch | Kind::ProfileOrSwitch => other(&["true", "false"]),
-        Kind::Number { min, max } => other(&[&min.to_string(), &max.to_string()]),
-        Kind::Size { max, .. } | Kind::ProfileOrSize { max } => max.to_string(),
-        Kind::Text | Kind::Path => "elsewhere".to_owned(),
-        Kind::Choice(words) => other(words),
+        ValueKind::Switch | ValueKind::ProfileOrSwitch => other(&["true", "false"]),
+        ValueKind::Number { min, max } => other(&[&min.to_string(), &max.to_string()]),
+        ValueKind::Size { max, .. } | ValueKind::ProfileOrSize { max } => max.to_string(),
+        ValueKind::Text | ValueKind::Path => "elsewhere".to_owned(),
+        ValueKind::Choice(words) => other(words),
         // The lists that name rules take no other word.
-        Kind::List => "no_mkfs".to_owned(),
-        Kind::Rules => r#"[{"pattern": "x", "tool": "y", "message": "z"}]"#.to_owned(),
+        ValueKind::List => "no_mkfs".to_owned(),
+        ValueKind::Rules => r#"[{"pattern": "x", "tool": "y", "message": "z"}]"#.to_owned(),
     }
 }
 
@@ -166,16 +166,16 @@ fn flags_win_over_variables_over_file_over_defaults() {
     assert_eq!(config.profile, "flag");
     assert_eq!(config.shell.as_deref(), Some("variable"));
     assert_eq!(config.prefix.as_deref(), Some("file"));
-    assert_eq!(entry(&report, "profile").origin, Origin::Flag);
+    assert_eq!(entry(&report, "profile").origin, ValueOrigin::Flag);
     assert_eq!(
         entry(&report, "shell").origin,
-        Origin::Variable("BASHD_SHELL".into())
+        ValueOrigin::Variable("BASHD_SHELL".into())
     );
     assert_eq!(
         entry(&report, "prefix").origin.to_string(),
         "/etc/me/config.toml:3"
     );
-    assert_eq!(entry(&report, "survivors").origin, Origin::Default);
+    assert_eq!(entry(&report, "survivors").origin, ValueOrigin::Default);
 }
 
 #[test]

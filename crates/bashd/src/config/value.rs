@@ -1,6 +1,6 @@
 //! One configuration value: read from TOML or from the text of a flag or variable, and printed.
 
-use super::keys::Kind;
+use super::keys::ValueKind;
 use super::size;
 use crate::guard::interceptor::InterceptorRule;
 use serde::Deserialize;
@@ -35,35 +35,37 @@ pub(super) struct Unfit(pub(super) String);
 
 impl Value {
     /// Reads what a file says.
-    pub(super) fn from_toml(kind: Kind, found: &DeValue<'_>) -> Result<Self, Unfit> {
+    pub(super) fn from_toml(kind: ValueKind, found: &DeValue<'_>) -> Result<Self, Unfit> {
         let unfit = || Unfit(describe(found));
         if kind.leaves_it_to_profiles() && found.as_str() == Some(PROFILE) {
             return Ok(Self::Text(PROFILE.to_owned()));
         }
         match kind {
-            Kind::ProfileOrSwitch => Self::from_toml(Kind::Switch, found),
-            Kind::ProfileOrSize { max } => Self::from_toml(Kind::Size { min: 0, max }, found),
-            Kind::Switch => found.as_bool().map(Self::Switch).ok_or_else(unfit),
-            Kind::Number { .. } => {
+            ValueKind::ProfileOrSwitch => Self::from_toml(ValueKind::Switch, found),
+            ValueKind::ProfileOrSize { max } => {
+                Self::from_toml(ValueKind::Size { min: 0, max }, found)
+            }
+            ValueKind::Switch => found.as_bool().map(Self::Switch).ok_or_else(unfit),
+            ValueKind::Number { .. } => {
                 let number = whole_number(found).ok_or_else(unfit)?;
                 Self::Number(number).in_range(kind, &unfit)
             }
-            Kind::Size { .. } => {
+            ValueKind::Size { .. } => {
                 let bytes = match found.as_str() {
                     Some(text) => size::parse(text),
                     None => whole_number(found),
                 };
                 Self::Size(bytes.ok_or_else(unfit)?).in_range(kind, &unfit)
             }
-            Kind::Text | Kind::Path => found
+            ValueKind::Text | ValueKind::Path => found
                 .as_str()
                 .map(|text| Self::Text(text.to_owned()))
                 .ok_or_else(unfit),
-            Kind::Choice(words) => match found.as_str() {
+            ValueKind::Choice(words) => match found.as_str() {
                 Some(text) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
                 _ => Err(unfit()),
             },
-            Kind::List => {
+            ValueKind::List => {
                 let items = found.as_array().ok_or_else(unfit)?;
                 let texts = items
                     .iter()
@@ -73,7 +75,7 @@ impl Value {
                     .map(Self::List)
                     .ok_or_else(unfit)
             }
-            Kind::Rules => {
+            ValueKind::Rules => {
                 let items = found.as_array().ok_or_else(unfit)?.iter();
                 let read = |item: &toml::Spanned<DeValue<'_>>| {
                     let item = toml::de::ValueDeserializer::from(item.clone());
@@ -86,44 +88,46 @@ impl Value {
     }
 
     /// Reads what a flag or a variable says; no quotes are needed there.
-    pub(super) fn from_text(kind: Kind, text: &str) -> Result<Self, Unfit> {
+    pub(super) fn from_text(kind: ValueKind, text: &str) -> Result<Self, Unfit> {
         let unfit = || Unfit(format!("{text:?}"));
         if kind.leaves_it_to_profiles() && text.trim() == PROFILE {
             return Ok(Self::Text(PROFILE.to_owned()));
         }
         match kind {
-            Kind::ProfileOrSwitch => Self::from_text(Kind::Switch, text),
-            Kind::ProfileOrSize { max } => Self::from_text(Kind::Size { min: 0, max }, text),
-            Kind::Switch => switch(text).map(Self::Switch).ok_or_else(unfit),
-            Kind::Number { .. } => {
+            ValueKind::ProfileOrSwitch => Self::from_text(ValueKind::Switch, text),
+            ValueKind::ProfileOrSize { max } => {
+                Self::from_text(ValueKind::Size { min: 0, max }, text)
+            }
+            ValueKind::Switch => switch(text).map(Self::Switch).ok_or_else(unfit),
+            ValueKind::Number { .. } => {
                 let number = text.trim().parse().map_err(|_| unfit())?;
                 Self::Number(number).in_range(kind, &unfit)
             }
-            Kind::Size { .. } => {
+            ValueKind::Size { .. } => {
                 Self::Size(size::parse(text).ok_or_else(unfit)?).in_range(kind, &unfit)
             }
-            Kind::Text | Kind::Path => Ok(Self::Text(text.to_owned())),
-            Kind::Choice(words) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
-            Kind::Choice(_) => Err(unfit()),
-            Kind::List => {
+            ValueKind::Text | ValueKind::Path => Ok(Self::Text(text.to_owned())),
+            ValueKind::Choice(words) if words.contains(&text) => Ok(Self::Text(text.to_owned())),
+            ValueKind::Choice(_) => Err(unfit()),
+            ValueKind::List => {
                 let items = text
                     .split(',')
                     .map(str::trim)
                     .filter(|item| !item.is_empty());
                 Ok(Self::List(items.map(str::to_owned).collect()))
             }
-            Kind::Rules if text.trim().is_empty() => Ok(Self::Rules(Vec::new())),
-            Kind::Rules => serde_json::from_str(text)
+            ValueKind::Rules if text.trim().is_empty() => Ok(Self::Rules(Vec::new())),
+            ValueKind::Rules => serde_json::from_str(text)
                 .map(Self::Rules)
                 .map_err(|error| Unfit(format!("{text:?}: {error}"))),
         }
     }
 
-    fn in_range(self, kind: Kind, unfit: &dyn Fn() -> Unfit) -> Result<Self, Unfit> {
+    fn in_range(self, kind: ValueKind, unfit: &dyn Fn() -> Unfit) -> Result<Self, Unfit> {
         match (&self, kind) {
             (
                 Self::Number(value) | Self::Size(value),
-                Kind::Number { min, max } | Kind::Size { min, max },
+                ValueKind::Number { min, max } | ValueKind::Size { min, max },
             ) if !(min..=max).contains(value) => Err(unfit()),
             _ => Ok(self),
         }
@@ -157,7 +161,7 @@ fn describe(found: &DeValue<'_>) -> String {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     /// What the key expects, for a message.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,6 @@
 //! The engine's end of a keeper's socket, for async code.
 
-use bashd_keeper::keeper::protocol::{self, Frame, Message};
+use bashd_keeper::keeper::protocol::{self, KeeperMessage, MessageFrame};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -12,11 +12,11 @@ const FULL_PAUSE: Duration = Duration::from_millis(1);
 
 /// A socket to a keeper or to the fork server. Dropping it tells the other end that we are gone.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct KeeperConnection {
     socket: AsyncFd<OwnedFd>,
 }
 
-impl Connection {
+impl KeeperConnection {
     /// Watches a socket; needs a running runtime.
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         Ok(Self {
@@ -25,7 +25,7 @@ impl Connection {
     }
 
     /// Sends a message, waiting for room if there is none.
-    pub(crate) async fn send<M: Message>(
+    pub(crate) async fn send<M: KeeperMessage>(
         &self,
         message: &M,
         fds: &[BorrowedFd<'_>],
@@ -41,7 +41,7 @@ impl Connection {
     }
 
     /// Sends a message if there is room, for callers that cannot wait.
-    pub(super) fn send_now<M: Message>(&self, message: &M) -> io::Result<()> {
+    pub(super) fn send_now<M: KeeperMessage>(&self, message: &M) -> io::Result<()> {
         protocol::send(self.socket.get_ref(), message, &[])
     }
 
@@ -51,7 +51,7 @@ impl Connection {
     }
 
     /// Receives the next message; `None` when the other end is gone.
-    pub(crate) async fn receive(&self) -> io::Result<Option<Frame>> {
+    pub(crate) async fn receive(&self) -> io::Result<Option<MessageFrame>> {
         // What was sent before anybody listened can be read without asking the reactor.
         let mut received = protocol::receive(self.socket.get_ref());
         loop {

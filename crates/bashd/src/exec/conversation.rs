@@ -1,14 +1,15 @@
 //! One call's conversation with its keeper: from `started` to `exited`, or until it is handed over.
 
-use super::connection::Connection;
-use super::handover::Turn;
-use super::{Reset, Run, Watch, failure, no_answer};
+use super::background::BackgroundTimer;
+use super::connection::KeeperConnection;
+use super::{OutputWatch, Reset, Run, failure, no_answer};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{LimitsInForce, Plan, Streams};
-use bashd_keeper::keeper::job_messages::Detached;
+use bashd_keeper::keeper::job_messages::BackgroundedMessage;
 use bashd_keeper::keeper::protocol::{
-    Beginning, Exited, Failed, Form, Frame, Gone, Grown, Prepared, Ready, Release, Spilled, Started,
+    Beginning, CallForm, ExitedMessage, FailedMessage, GoneMessage, GrownMessage, MessageFrame,
+    PreparedMessage, ReadyMessage, ReleaseMessage, SpilledMessage, StartedMessage,
 };
 use bashd_keeper::spool::SpoolReader;
 use rustix::process::Signal;
@@ -23,31 +24,31 @@ use tokio::time::Instant;
 /// What ends the engine's part in a run.
 pub(super) enum Heard {
     /// It is over.
-    Exited(Box<Exited>),
+    Exited(Box<ExitedMessage>),
     /// It is a job now; the session whose shell went along was in this directory.
-    Detached(Option<PathBuf>),
+    Backgrounded(Option<PathBuf>),
     /// The session had ended before; nothing ran.
     Gone(Reset),
 }
 
 /// One call's conversation with its keeper.
-pub(super) struct Call<'a> {
-    pub(super) connection: &'a Connection,
+pub(super) struct Conversation<'a> {
+    pub(super) connection: &'a KeeperConnection,
     pub(super) spools: Vec<SpoolReader>,
     /// A pidfd of the keeper, for when it does not answer.
     pub(super) keeper: Option<OwnedFd>,
-    pub(super) watch: Option<&'a mut Watch>,
+    pub(super) watch: Option<&'a mut OutputWatch>,
     pub(super) plan: &'a Plan,
     /// When the run is to be handed over, and how far that has come.
-    pub(super) turn: Turn,
+    pub(super) background: BackgroundTimer,
     /// The shell, once it runs.
     pub(super) pid: i32,
     /// The limits that hold, once it runs.
     pub(super) limits: Option<LimitsInForce>,
     /// Whether the keeper belongs to this call alone.
-    pub(super) place: KeeperUse,
+    pub(super) keeper_use: KeeperUse,
     /// The form of call for which the prepared spool is ours.
-    pub(super) form: Option<Form>,
+    pub(super) form: Option<CallForm>,
     /// Where the session's shell was when the call began.
     pub(super) began_in: Option<PathBuf>,
 }
@@ -63,9 +64,10 @@ pub(super) enum KeeperUse {
 
 /// Whether the caller wants to know when a run begins, which process it is and which limits it
 /// gets.
-pub(super) fn beginning(plan: &Plan, watch: Option<&Watch>) -> Beginning {
-    let is_plain =
-        plan.handover.is_none() && plan.vessel.terminal().is_none() && plan.restraint.is_none();
+pub(super) fn beginning(plan: &Plan, watch: Option<&OutputWatch>) -> Beginning {
+    let is_plain = plan.backgrounding.is_none()
+        && plan.vessel.terminal().is_none()
+        && plan.restraint.is_none();
     if is_plain && watch.is_none() {
         Beginning::Assumed
     } else {
@@ -73,12 +75,12 @@ pub(super) fn beginning(plan: &Plan, watch: Option<&Watch>) -> Beginning {
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a> Conversation<'a> {
     /// A call that its keeper has been sent.
     pub(super) fn new(
         plan: &'a Plan,
-        connection: &'a Connection,
-        watch: Option<&'a mut Watch>,
+        connection: &'a KeeperConnection,
+        watch: Option<&'a mut OutputWatch>,
         place: KeeperUse,
     ) -> Self {
         Self {
@@ -87,10 +89,10 @@ impl<'a> Call<'a> {
             keeper: None,
             watch,
             plan,
-            turn: Turn::new(plan),
+            background: BackgroundTimer::new(plan),
             pid: 0,
             limits: None,
-            place,
+            keeper_use: place,
             form: None,
             began_in: None,
         }
@@ -114,12 +116,12 @@ impl<'a> Call<'a> {
                     continue;
                 }
                 () = &mut overdue => return Err(no_answer()),
-                () = self.turn.takes_long() => {
+                () = self.background.takes_long() => {
                     self.announce().await;
                     continue;
                 }
-                () = self.turn.comes() => {
-                    self.ask_for_handover().await?;
+                () = self.background.comes() => {
+                    self.ask_for_backgrounding().await?;
                     continue;
                 }
             };
@@ -136,48 +138,48 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) async fn hear(&mut self, frame: Frame) -> Result<Option<Heard>> {
+    pub(super) async fn hear(&mut self, frame: MessageFrame) -> Result<Option<Heard>> {
         let broken = |error| Error::io(ErrorKind::KeeperLost, "decode the keeper's message", error);
-        if frame.is::<Exited>() {
+        if frame.is::<ExitedMessage>() {
             let exited = frame.body().map_err(broken)?;
             return Ok(Some(Heard::Exited(Box::new(exited))));
-        } else if frame.is::<Detached>() {
-            let detached: Detached = frame.body().map_err(broken)?;
-            return self.hear_detached(detached).await;
-        } else if frame.is::<Prepared>() {
-            let Prepared { form, started } = frame.body().map_err(broken)?;
+        } else if frame.is::<BackgroundedMessage>() {
+            let detached: BackgroundedMessage = frame.body().map_err(broken)?;
+            return self.hear_backgrounded(detached).await;
+        } else if frame.is::<PreparedMessage>() {
+            let PreparedMessage { form, started } = frame.body().map_err(broken)?;
             // Nobody watches, so the time counts from when the call was sent.
             if self.form == Some(form) {
                 self.begin(started, frame.fds).map_err(broken)?;
             }
-        } else if frame.is::<Ready>() {
-            let ready: Ready = frame.body().map_err(broken)?;
+        } else if frame.is::<ReadyMessage>() {
+            let ready: ReadyMessage = frame.body().map_err(broken)?;
             if self.begins_unseen(&ready) {
-                self.begin(Started::unseen(&ready), frame.fds)
+                self.begin(StartedMessage::unseen(&ready), frame.fds)
                     .map_err(broken)?;
-                self.turn.begin();
+                self.background.begin();
             }
-        } else if frame.is::<Started>() {
-            let started: Started = frame.body().map_err(broken)?;
+        } else if frame.is::<StartedMessage>() {
+            let started: StartedMessage = frame.body().map_err(broken)?;
             if let Some(watch) = &mut self.watch {
                 watch.begin(started.pid);
             }
             self.begin(started, frame.fds).map_err(broken)?;
-            self.turn.begin();
+            self.background.begin();
             self.follow().await;
-        } else if frame.is::<Gone>() {
-            let gone: Gone = frame.body().map_err(broken)?;
+        } else if frame.is::<GoneMessage>() {
+            let gone: GoneMessage = frame.body().map_err(broken)?;
             return Ok(Some(Heard::Gone(gone.reset)));
-        } else if frame.is::<Spilled>() {
-            let Spilled { stream } = frame.body().map_err(broken)?;
+        } else if frame.is::<SpilledMessage>() {
+            let SpilledMessage { stream } = frame.body().map_err(broken)?;
             if let (Some(spool), Some(ring)) =
                 (self.spools.get(stream), frame.fds.into_iter().next())
             {
                 spool.set_ring(ring);
             }
-        } else if frame.is::<Grown>() {
+        } else if frame.is::<GrownMessage>() {
             self.follow().await;
-        } else if frame.is::<Failed>() {
+        } else if frame.is::<FailedMessage>() {
             self.spools.clear(); // nothing ran, even if a beginning was assumed
             return Err(failure(&frame).map_err(broken)?);
         }
@@ -185,15 +187,15 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the keeper's being ready is all that will be said about the run's beginning.
-    fn begins_unseen(&self, ready: &Ready) -> bool {
+    fn begins_unseen(&self, ready: &ReadyMessage) -> bool {
         let Plan { streams, quota, .. } = self.plan;
         beginning(self.plan, self.watch.as_deref()) == Beginning::Assumed
-            && self.place == KeeperUse::Alone
+            && self.keeper_use == KeeperUse::Alone
             && (*streams, *quota) == (Streams::Merged, ready.quota)
     }
 
     /// The shell runs: take the descriptors of its spools.
-    fn begin(&mut self, started: Started, fds: Vec<OwnedFd>) -> std::io::Result<()> {
+    fn begin(&mut self, started: StartedMessage, fds: Vec<OwnedFd>) -> std::io::Result<()> {
         self.spools.clear();
         let mut fds = fds.into_iter();
         for has_head in started.heads {
@@ -217,7 +219,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) async fn finish(mut self, plan: &Plan, mut exited: Exited) -> Result<Run> {
+    pub(super) async fn finish(mut self, plan: &Plan, mut exited: ExitedMessage) -> Result<Run> {
         let spools = std::mem::take(&mut self.spools);
         let ends = exited
             .counts
@@ -233,13 +235,16 @@ impl<'a> Call<'a> {
             watch.pass_on(&spools).await;
             watch.finish(&spools).await;
         }
-        let is_kept = match self.place {
+        let is_kept = match self.keeper_use {
             KeeperUse::Alone => self.keep_survivors(&mut exited.left_behind).await,
             KeeperUse::Session => false,
         };
         if !exited.left_behind.is_empty() && !is_kept {
             let directory = plan.directory.clone();
-            let _ = self.connection.send(&Release { directory }, &[]).await;
+            let _ = self
+                .connection
+                .send(&ReleaseMessage { directory }, &[])
+                .await;
         }
         let err = (plan.streams == Streams::Apart)
             .then(|| spools.pop())

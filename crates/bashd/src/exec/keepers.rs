@@ -1,10 +1,10 @@
 //! The engine's keepers: where a call gets one, and who forks them.
 
-use super::connection::Connection;
-use super::stock::{Asked, Stock};
+use super::connection::KeeperConnection;
+use super::stock::{ForkMoment, Stock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Plan;
-use bashd_keeper::keeper::protocol::{self, Hello};
+use bashd_keeper::keeper::protocol::{self, HelloMessage};
 use bashd_keeper::keeper::{ForkedKeeper, KeeperSource, start_server};
 use bashd_keeper::spool::Storage;
 use rustix::process::Pid;
@@ -22,7 +22,7 @@ pub(crate) struct Keepers {
     source: Option<KeeperSource>,
     /// The keeper that this process forked itself.
     forked: Option<Pid>,
-    hello: Hello,
+    hello: HelloMessage,
     stock: Arc<Mutex<Stock>>,
 }
 
@@ -30,7 +30,7 @@ impl Keepers {
     /// Gets ready: when this returns, the server runs and a spare is on its way.
     pub(crate) fn new(source: KeeperSource, storage: Storage) -> Result<Self> {
         let (major, minor) = (protocol::MAJOR, protocol::MINOR);
-        let hello = Hello {
+        let hello = HelloMessage {
             major,
             minor,
             storage,
@@ -66,32 +66,32 @@ impl Keepers {
     }
 
     /// Like `new`, with this many started shells at hand if more than one call is made.
-    pub(crate) fn with_warm_shells(self, size: usize) -> Self {
+    pub(crate) fn with_started_shells(self, size: usize) -> Self {
         if !self.is_for_one_call() {
-            self.stock().keep_warm(size);
+            self.stock().keep_started_shells(size);
         }
         self
     }
 
     /// Takes the keeper of a started shell that suits a plan, if there is one.
-    pub(super) fn take_warm(&self, plan: &Plan) -> Option<Connection> {
-        let socket = self.stock().take_warm(plan, Instant::now())?;
-        Connection::new(socket).ok()
+    pub(super) fn take_started_shell(&self, plan: &Plan) -> Option<KeeperConnection> {
+        let socket = self.stock().take_started_shell(plan, Instant::now())?;
+        KeeperConnection::new(socket).ok()
     }
 
     /// Has shells started, a little later, for calls like this one.
-    pub(super) fn refill_warm(&self, plan: &Plan) {
-        self.stock().want_warm(plan, Instant::now());
+    pub(super) fn refill_started_shells(&self, plan: &Plan) {
+        self.stock().want_started_shell(plan, Instant::now());
     }
 
     /// Takes the spare, or has a keeper forked. Its socket already listens.
-    pub(super) async fn take(&self) -> Result<Connection> {
+    pub(super) async fn take(&self) -> Result<KeeperConnection> {
         let spare = self.stock().take_spare(Instant::now());
         let socket = match spare {
             Some(spare) => spare,
             None => self.fork().await?,
         };
-        Connection::new(socket).map_err(failed)
+        KeeperConnection::new(socket).map_err(failed)
     }
 
     /// Has the next spare forked, a little later, unless there is one. A failure shows up at the
@@ -117,7 +117,7 @@ impl Keepers {
 
     async fn fork(&self) -> Result<OwnedFd> {
         loop {
-            let asked = self.stock().ask_for_fork(Asked::InACall);
+            let asked = self.stock().ask_for_fork(ForkMoment::InACall);
             match asked {
                 Ok(socket) => return Ok(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -1,8 +1,8 @@
 //! What a person or a program types at a run's terminal, on its way to the keeper.
 
-use super::connection::Connection;
+use super::connection::KeeperConnection;
 use crate::screen::Size;
-use bashd_keeper::keeper::protocol::{Resize, Typed};
+use bashd_keeper::keeper::protocol::{ResizeMessage, TypedMessage};
 use std::convert::Infallible;
 use tokio::sync::mpsc;
 
@@ -45,7 +45,10 @@ impl Keyboard {
 
 impl Strokes {
     /// Passes on what is typed, as long as there is a receiver.
-    pub(super) async fn pass_on(strokes: Option<Self>, connection: &Connection) -> Infallible {
+    pub(super) async fn pass_on(
+        strokes: Option<Self>,
+        connection: &KeeperConnection,
+    ) -> Infallible {
         match strokes {
             Some(mut strokes) => strokes.pass_all_on(connection).await,
             None => std::future::pending().await,
@@ -53,11 +56,11 @@ impl Strokes {
     }
 
     /// Like `pass_on`, for callers that poll repeatedly.
-    pub(crate) async fn pass_all_on(&mut self, connection: &Connection) -> Infallible {
+    pub(crate) async fn pass_all_on(&mut self, connection: &KeeperConnection) -> Infallible {
         while let Some(stroke) = self.0.recv().await {
             let _ = match stroke {
-                Stroke::Typed(bytes) => connection.send(&Typed { bytes }, &[]).await,
-                Stroke::Resized(size) => connection.send(&Resize { size }, &[]).await,
+                Stroke::Typed(bytes) => connection.send(&TypedMessage { bytes }, &[]).await,
+                Stroke::Resized(size) => connection.send(&ResizeMessage { size }, &[]).await,
             };
         }
         std::future::pending().await

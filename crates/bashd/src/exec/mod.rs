@@ -8,36 +8,38 @@
 //! output: it gets descriptors of the spool and reads windows of it.
 
 mod alarm;
+mod background;
 pub(crate) mod connection;
 mod conversation;
+pub(crate) mod excerpts;
 mod guardian;
-mod handover;
 mod keepers;
 mod keyboard;
 mod outcome;
 pub(crate) mod reactor;
 mod sessions;
-pub(crate) mod snapshots;
+mod started_shells;
 mod stock;
 pub mod terminal;
-mod warm;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::{Limits, Place, Plan, Stdin, Vessel};
+use crate::plan::{Limits, Place, Plan, StdinSource, Vessel};
+use background::BackgroundTimer;
+pub(crate) use background::BackgroundedRun;
 pub use bashd_keeper::exit::{EndedBy, Exit};
-use bashd_keeper::keeper::protocol::{self, Beginning, End, Failed, Frame, Start};
+use bashd_keeper::keeper::protocol::{
+    self, Beginning, EndMessage, FailedMessage, MessageFrame, StartMessage,
+};
 pub use bashd_keeper::reset::Reset;
-use connection::Connection;
-use conversation::{Call, Heard, KeeperUse, beginning};
+use connection::KeeperConnection;
+use conversation::{Conversation, Heard, KeeperUse, beginning};
 pub use guardian::{LEAVE_SCREEN, TerminalGuardian};
-pub(crate) use handover::HandedOver;
-use handover::Turn;
 pub(crate) use keepers::Keepers;
 pub use keyboard::Keyboard;
 pub(crate) use keyboard::Strokes;
 pub use outcome::{ClientRun, Run};
-pub(crate) use outcome::{Failure, Outcome};
+pub(crate) use outcome::{PlanOutcome, RunFailure};
 use serde_bytes::ByteBuf;
 pub use sessions::SessionLimits;
 pub(crate) use sessions::Sessions;
@@ -48,7 +50,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-pub(crate) use watch::Watch;
+pub(crate) use watch::OutputWatch;
 
 /// How long past its due time the engine waits before it gives up on a keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
@@ -63,9 +65,9 @@ pub(crate) struct Means<'a> {
 pub(crate) async fn run(
     plan: &Plan,
     means: Means<'_>,
-    watch: Option<&mut Watch>,
+    watch: Option<&mut OutputWatch>,
     cancel: &CancellationToken,
-) -> Result<Outcome, Failure> {
+) -> Result<PlanOutcome, RunFailure> {
     make_directories(plan)?;
     match plan.place {
         Place::Here => run_here(plan, means, watch, cancel).await,
@@ -76,9 +78,9 @@ pub(crate) async fn run(
 async fn run_here(
     plan: &Plan,
     means: Means<'_>,
-    watch: Option<&mut Watch>,
+    watch: Option<&mut OutputWatch>,
     cancel: &CancellationToken,
-) -> Result<Outcome, Failure> {
+) -> Result<PlanOutcome, RunFailure> {
     let Means { keepers, sessions } = means;
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
@@ -87,7 +89,7 @@ async fn run_here(
         Vessel::Session(session) => sessions.run((plan, session), keepers, watch, cancel).await,
         Vessel::ClientTerminal(host, changes) => {
             let run = terminal::run(plan, (host, changes), watch, cancel).await;
-            run.map(Outcome::Ended)
+            run.map(PlanOutcome::Ended)
         }
     }
 }
@@ -110,13 +112,13 @@ fn make_directories(plan: &Plan) -> Result<()> {
 pub(crate) async fn run_alone(
     plan: &Plan,
     keepers: &Keepers,
-    watch: Option<&mut Watch>,
+    watch: Option<&mut OutputWatch>,
     cancel: &CancellationToken,
-) -> Result<Outcome, Failure> {
+) -> Result<PlanOutcome, RunFailure> {
     let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
     let connection = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
+        () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
         connection = start(plan, keepers, beginning(plan, watch.as_deref())) => connection?,
         () = &mut overdue => {
             keepers.forget_server();
@@ -125,12 +127,12 @@ pub(crate) async fn run_alone(
     };
     // The keeper for the next call is forked while this command runs.
     keepers.refill();
-    keepers.refill_warm(plan);
+    keepers.refill_started_shells(plan);
     let mut watch = watch;
     let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
-    let mut call = Call::new(plan, &connection, watch, KeeperUse::Alone);
-    if call.turn.is_at_once() {
-        call.ask_for_handover().await?;
+    let mut call = Conversation::new(plan, &connection, watch, KeeperUse::Alone);
+    if call.background.is_at_once() {
+        call.ask_for_backgrounding().await?;
     }
     let result = tokio::select! {
         biased;
@@ -145,13 +147,13 @@ pub(crate) async fn run_alone(
             call.forget_claim();
             let mut run = call.finish(plan, *exited).await?;
             run.link = Some(connection);
-            Ok(Outcome::Ended(run))
+            Ok(PlanOutcome::Ended(run))
         }
         // Only sessions can end before their calls.
         Ok(Heard::Gone(_)) => Err(no_answer().into()),
-        Ok(Heard::Detached(_)) => {
+        Ok(Heard::Backgrounded(_)) => {
             keepers.refill();
-            Ok(Outcome::HandedOver(call.handed_over().await?))
+            Ok(PlanOutcome::Backgrounded(call.backgrounded().await?))
         }
         Err(error) => {
             if error.kind() == ErrorKind::KeeperLost {
@@ -162,16 +164,19 @@ pub(crate) async fn run_alone(
                 call.withdraw_announcement();
                 keepers.end_orphans();
             }
-            Err(Failure::Failed(error, call.abandon().map(Box::new)))
+            Err(RunFailure::Failed(error, call.abandon().map(Box::new)))
         }
     }
 }
 
 /// Has the keeper end the tree when the caller cancels. Runs beside everything else, since a
 /// receiver of events may be slow. A keeper that is gone is noticed elsewhere.
-async fn end_when_cancelled(cancel: &CancellationToken, connection: &Connection) -> Infallible {
+async fn end_when_cancelled(
+    cancel: &CancellationToken,
+    connection: &KeeperConnection,
+) -> Infallible {
     cancel.cancelled().await;
-    let _ = connection.send(&End::CANCEL, &[]).await;
+    let _ = connection.send(&EndMessage::CANCEL, &[]).await;
     std::future::pending().await
 }
 
@@ -188,7 +193,7 @@ fn no_answer() -> Error {
 
 /// Sends the plan to a keeper. One that died while waiting is replaced: the command cannot have
 /// run, since the message was never sent.
-async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<Connection> {
+async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<KeeperConnection> {
     let failed = |error| Error::io(ErrorKind::Spawn, "write to the keeper", error);
     let message = start_message(plan, beginning);
     let stdin = open_stdin(&plan.stdin).map_err(failed)?;
@@ -197,7 +202,7 @@ async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<C
         .flatten()
         .collect();
     // A started shell first, then the spare; one that died while waiting is skipped.
-    let mut warm = keepers.take_warm(plan);
+    let mut warm = keepers.take_started_shell(plan);
     for _ in 0..2 {
         let connection = match warm.take() {
             Some(connection) => connection,
@@ -220,26 +225,26 @@ async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<C
 }
 
 /// What the keeper passes to the command as stdin, unless it is to read nothing.
-fn open_stdin(stdin: &Stdin) -> std::io::Result<Option<OwnedFd>> {
+fn open_stdin(stdin: &StdinSource) -> std::io::Result<Option<OwnedFd>> {
     match stdin {
-        Stdin::Null => Ok(None),
-        Stdin::Bytes(bytes) => protocol::memory_file(bytes).map(Some),
-        Stdin::Open(file) => file.try_clone().map(Some),
+        StdinSource::Null => Ok(None),
+        StdinSource::Bytes(bytes) => protocol::memory_file(bytes).map(Some),
+        StdinSource::Open(file) => file.try_clone().map(Some),
     }
 }
 
 /// The error about a keeper that is gone.
-async fn why_gone(connection: &Connection) -> Option<Error> {
+async fn why_gone(connection: &KeeperConnection) -> Option<Error> {
     loop {
         let frame = connection.receive().await.ok().flatten()?;
-        if frame.is::<Failed>() {
+        if frame.is::<FailedMessage>() {
             return failure(&frame).ok();
         }
     }
 }
 
-fn failure(frame: &Frame) -> std::io::Result<Error> {
-    let Failed { doing, errno } = frame.body()?;
+fn failure(frame: &MessageFrame) -> std::io::Result<Error> {
+    let FailedMessage { doing, errno } = frame.body()?;
     let error = std::io::Error::from_raw_os_error(errno);
     Ok(Error::io(ErrorKind::Spawn, doing, error))
 }
@@ -248,16 +253,16 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn start_message(plan: &Plan, beginning: Beginning) -> Start {
+fn start_message(plan: &Plan, beginning: Beginning) -> StartMessage {
     let bytes = |string: &OsString| ByteBuf::from(string.clone().into_vec());
-    Start {
+    StartMessage {
         program: plan.shell.program.clone().into_os_string().into_vec(),
         argv: std::iter::once(&plan.shell.name)
             .chain(&plan.shell.args)
             .map(bytes)
             .collect(),
         script: plan.script_of_new_shell().map(ByteBuf::from),
-        warm: (plan.vessel.may_be_started())
+        for_started_shell: (plan.vessel.may_be_started())
             .then(|| plan.script_of_started_shell())
             .flatten()
             .map(|script| ByteBuf::from(script.into_bytes())),
@@ -273,7 +278,7 @@ fn start_message(plan: &Plan, beginning: Beginning) -> Start {
         terminal: plan.vessel.terminal(),
         stdin_open: plan.stdin_open,
         restraint: plan.restraint.clone(),
-        detaches: Turn::new(plan).is_at_once(),
+        goes_to_background: BackgroundTimer::new(plan).is_at_once(),
         beginning,
     }
 }

@@ -1,7 +1,7 @@
 //! The result of carrying out a plan: a finished run, a job, or why there is neither.
 
-use super::connection::Connection;
-use super::{HandedOver, Reset};
+use super::connection::KeeperConnection;
+use super::{BackgroundedRun, Reset};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
 use crate::plan::{LimitsInForce, Plan};
@@ -41,7 +41,7 @@ pub struct Run {
     pub(crate) writers: Writers,
     /// Closed last: the keeper holds the spool until then, so freeing a large one is its work and
     /// not the engine thread's.
-    pub(super) link: Option<Connection>,
+    pub(super) link: Option<KeeperConnection>,
 }
 
 impl Run {
@@ -67,14 +67,14 @@ impl Run {
 
 /// The result of a plan that was carried out.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum PlanOutcome {
     /// The run is over.
     Ended(Run),
     /// It continues as a job.
-    HandedOver(HandedOver),
+    Backgrounded(BackgroundedRun),
 }
 
-impl Outcome {
+impl PlanOutcome {
     /// Where the command began, if its session knew that and the plan did not.
     pub(crate) fn began_in(&self, plan: &Plan) -> Option<&Path> {
         let session = plan.vessel.session();
@@ -82,7 +82,7 @@ impl Outcome {
             Self::Ended(run) if session.is_some_and(|session| session.runs_where_it_is) => {
                 run.began_in.as_deref()
             }
-            Self::Ended(_) | Self::HandedOver(_) => None,
+            Self::Ended(_) | Self::Backgrounded(_) => None,
         }
     }
 }
@@ -97,24 +97,26 @@ pub struct ClientRun {
 }
 
 /// Why there is no finished run.
-pub(crate) enum Failure {
+pub(crate) enum RunFailure {
     /// The caller cancelled before the command was started.
     CancelledBeforeStart,
     /// We failed; what was captured until then is here.
     Failed(Error, Option<Box<Run>>),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for RunFailure {
     fn from(error: Error) -> Self {
         Self::Failed(error, None)
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<RunFailure> for Error {
+    fn from(failure: RunFailure) -> Self {
         match failure {
-            Failure::Failed(error, _) => error,
-            Failure::CancelledBeforeStart => Self::new(ErrorKind::Spawn, "cancelled before start"),
+            RunFailure::Failed(error, _) => error,
+            RunFailure::CancelledBeforeStart => {
+                Self::new(ErrorKind::Spawn, "cancelled before start")
+            }
         }
     }
 }

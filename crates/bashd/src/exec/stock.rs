@@ -5,9 +5,9 @@
 //! other so closely that the next one would find its keeper not ready.
 
 use super::alarm::Alarm;
-use super::warm::WarmShells;
+use super::started_shells::StartedShells;
 use crate::plan::Plan;
-use bashd_keeper::keeper::protocol::{self, Fork};
+use bashd_keeper::keeper::protocol::{self, ForkMessage};
 use bashd_keeper::keeper::socket_pair;
 use std::io;
 use std::ops::ControlFlow;
@@ -20,14 +20,14 @@ const HOLD_SPARE: Duration = Duration::from_micros(2400);
 
 /// Likewise for the keeper of a shell that is started ahead. A call in such a shell is over by
 /// then; and the next one must find it ready, which takes a while longer.
-const HOLD_WARM: Duration = Duration::from_micros(600);
+const HOLD_SHELL: Duration = Duration::from_micros(600);
 
 /// Time from its fork until a keeper is ready.
 const BIRTH: Duration = Duration::from_micros(900);
 
 /// When a keeper is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ForkMoment {
     /// For a call, or while one is being served.
     InACall,
     /// When no short call needs the cores any more.
@@ -40,11 +40,11 @@ pub(super) struct Stock {
     pub(super) server: Option<OwnedFd>,
     /// The socket to a keeper that was forked ahead.
     spare: Option<OwnedFd>,
-    warm: WarmShells,
+    started_shells: StartedShells,
     /// When the next spare is to be asked for.
     spare_due: Option<Instant>,
     /// When the next shells are to be started.
-    warm_due: Option<Instant>,
+    shell_due: Option<Instant>,
     /// When the last call got its keeper.
     last_call: Option<Instant>,
     /// Time between that call and the one before it: the next may come just as soon.
@@ -80,8 +80,8 @@ impl Stock {
     }
 
     /// From now on, keeps this many started shells at hand.
-    pub(super) fn keep_warm(&mut self, size: usize) {
-        self.warm = WarmShells::new(size);
+    pub(super) fn keep_started_shells(&mut self, size: usize) {
+        self.started_shells = StartedShells::new(size);
     }
 
     pub(super) fn take_spare(&mut self, now: Instant) -> Option<OwnedFd> {
@@ -90,8 +90,8 @@ impl Stock {
         self.spare.take()
     }
 
-    pub(super) fn take_warm(&mut self, plan: &Plan, now: Instant) -> Option<OwnedFd> {
-        let shell = self.warm.take(plan)?;
+    pub(super) fn take_started_shell(&mut self, plan: &Plan, now: Instant) -> Option<OwnedFd> {
+        let shell = self.started_shells.take(plan)?;
         self.note_call(now);
         Some(shell)
     }
@@ -110,9 +110,9 @@ impl Stock {
     }
 
     /// Makes sure that shells are started for plans like this one.
-    pub(super) fn want_warm(&mut self, plan: &Plan, now: Instant) {
-        if self.warm.follow(plan) && self.warm_due.is_none() {
-            self.warm_due = Some(self.due(HOLD_WARM, now));
+    pub(super) fn want_started_shell(&mut self, plan: &Plan, now: Instant) {
+        if self.started_shells.follow(plan) && self.shell_due.is_none() {
+            self.shell_due = Some(self.due(HOLD_SHELL, now));
             self.see_to(now);
         }
     }
@@ -123,9 +123,9 @@ impl Stock {
     }
 
     fn see_to(&mut self, now: Instant) {
-        self.ask_for_what_is_due(now, Asked::InACall);
+        self.ask_for_what_is_due(now, ForkMoment::InACall);
         if !self.set_alarm(now) {
-            self.ask_for_what_is_due(now + HOLD_SPARE.max(HOLD_WARM), Asked::InACall);
+            self.ask_for_what_is_due(now + HOLD_SPARE.max(HOLD_SHELL), ForkMoment::InACall);
         }
     }
 
@@ -134,43 +134,43 @@ impl Stock {
             return ControlFlow::Break(());
         };
         let (mut stock, now) = (Self::lock(&stock), Instant::now());
-        stock.ask_for_what_is_due(now, Asked::Later);
+        stock.ask_for_what_is_due(now, ForkMoment::Later);
         stock.set_alarm(now);
         ControlFlow::Continue(())
     }
 
     /// Sets the alarm for what comes next; `false` if something is due and there is no alarm.
     fn set_alarm(&self, now: Instant) -> bool {
-        let next = [self.spare_due, self.warm_due].into_iter().flatten().min();
+        let next = [self.spare_due, self.shell_due].into_iter().flatten().min();
         next.is_none_or(|next| {
             let after = next.saturating_duration_since(now);
             self.alarm.as_ref().is_some_and(|alarm| alarm.set(after))
         })
     }
 
-    fn ask_for_what_is_due(&mut self, now: Instant, asked: Asked) {
+    fn ask_for_what_is_due(&mut self, now: Instant, asked: ForkMoment) {
         if self.spare_due.take_if(|due| *due <= now).is_some() {
             self.spare = self.ask_for_fork(asked).ok();
         }
-        if self.warm_due.take_if(|due| *due <= now).is_some() {
-            let mut warm = std::mem::take(&mut self.warm);
+        if self.shell_due.take_if(|due| *due <= now).is_some() {
+            let mut warm = std::mem::take(&mut self.started_shells);
             warm.fill(|| self.ask_for_fork(asked));
-            self.warm = warm;
+            self.started_shells = warm;
         }
     }
 
     /// Has the first spare forked.
     pub(super) fn ask_for_spare(&mut self) {
-        self.spare = self.ask_for_fork(Asked::InACall).ok();
+        self.spare = self.ask_for_fork(ForkMoment::InACall).ok();
     }
 
     /// Asks the server for a keeper without waiting for it: what we send to the keeper meanwhile is
     /// queued.
-    pub(super) fn ask_for_fork(&self, asked: Asked) -> io::Result<OwnedFd> {
+    pub(super) fn ask_for_fork(&self, asked: ForkMoment) -> io::Result<OwnedFd> {
         let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let (near, far) = socket_pair()?;
-        let is_calm = asked == Asked::Later;
-        protocol::send(server, &Fork { is_calm }, &[far.as_fd()])?;
+        let is_calm = asked == ForkMoment::Later;
+        protocol::send(server, &ForkMessage { is_calm }, &[far.as_fd()])?;
         Ok(near)
     }
 
@@ -194,7 +194,7 @@ mod tests {
     fn told(server: &OwnedFd) -> Told {
         match protocol::receive(server) {
             Ok(Some(frame)) => {
-                let Fork { is_calm } = frame.body_if().unwrap();
+                let ForkMessage { is_calm } = frame.body_if().unwrap();
                 Told::Fork { is_calm }
             }
             _ => Told::Nothing,
@@ -233,7 +233,7 @@ mod tests {
         stock.want_spare(first);
         stock.want_spare(first + HOLD_SPARE / 3); // its end wants it as well
         assert_eq!(told(&server), Told::Nothing);
-        stock.ask_for_what_is_due(first + HOLD_SPARE, Asked::Later);
+        stock.ask_for_what_is_due(first + HOLD_SPARE, ForkMoment::Later);
         assert_eq!(told(&server), LATER);
         assert_eq!(told(&server), Told::Nothing);
 
@@ -243,7 +243,7 @@ mod tests {
         stock.want_spare(second);
         let third = second + HOLD_SPARE / 2;
         assert!(stock.take_spare(third).is_none());
-        stock.ask_for_what_is_due(second + HOLD_SPARE, Asked::Later);
+        stock.ask_for_what_is_due(second + HOLD_SPARE, ForkMoment::Later);
         assert_eq!(told(&server), Told::Nothing);
 
         // Calls in a row do not wait; after a pause they do again.

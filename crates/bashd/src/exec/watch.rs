@@ -1,11 +1,11 @@
 //! Following a run's output while it grows: from spool to events.
 
 use super::Strokes;
-use super::snapshots::{Slot, Snapshots, ends_of};
+use super::excerpts::{ExcerptMaker, NewestExcerpt, ends_of};
 use crate::event::{Event, Stream};
-use crate::output::Piece;
+use crate::output::StreamPiece;
 use crate::output::view::View;
-use bashd_keeper::keeper::protocol::Query;
+use bashd_keeper::keeper::protocol::QueryMessage;
 use bashd_keeper::spool::SpoolReader;
 use bashd_keeper::text::Decoder;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ const CHUNK: u64 = 64 * 1024;
 
 /// Passes a run's output on as events. A slow receiver slows only itself: the command's output goes
 /// to the spool, and what the ring drops before it was passed on is reported as a gap.
-pub(crate) struct Watch {
+pub(crate) struct OutputWatch {
     events: mpsc::Sender<Event>,
-    streams: Vec<Progress>,
+    streams: Vec<StreamProgress>,
     /// What is typed meanwhile.
     pub(super) strokes: Option<Strokes>,
     /// Set if only the end of the output is wanted.
-    snapshots: Option<Snapshots>,
+    excerpts: Option<ExcerptMaker>,
 }
 
 /// How far one stream has been passed on.
 #[derive(Default)]
-struct Progress {
+struct StreamProgress {
     offset: u64,
     /// Where the next text begins: behind `offset` by what is held back.
     told: u64,
@@ -37,14 +37,14 @@ struct Progress {
     gap: u64,
 }
 
-impl Watch {
+impl OutputWatch {
     /// A watch that reports here.
     pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
         Self {
             strokes: None,
             events,
-            streams: vec![Progress::default(), Progress::default()],
-            snapshots: None,
+            streams: vec![StreamProgress::default(), StreamProgress::default()],
+            excerpts: None,
         }
     }
 
@@ -55,9 +55,9 @@ impl Watch {
     }
 
     /// A watch that puts the end of the output here instead of passing on all of it.
-    pub(crate) fn of_the_end(events: mpsc::Sender<Event>, slot: Arc<Slot>) -> Self {
+    pub(crate) fn of_the_end(events: mpsc::Sender<Event>, slot: Arc<NewestExcerpt>) -> Self {
         Self {
-            snapshots: Some(Snapshots::new(slot)),
+            excerpts: Some(ExcerptMaker::new(slot)),
             ..Self::new(events)
         }
     }
@@ -78,12 +78,12 @@ impl Watch {
     ///
     /// What is written meanwhile waits for the next turn: a flood must not keep the caller from the
     /// keeper, nor one stream from the other.
-    pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> Query {
-        if let Some(snapshots) = &mut self.snapshots {
+    pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> QueryMessage {
+        if let Some(snapshots) = &mut self.excerpts {
             let ends = ends_of(spools);
             snapshots.look(spools, &ends);
             let end = |stream: usize| ends.get(stream).copied().unwrap_or_default();
-            return Query {
+            return QueryMessage {
                 out: end(0),
                 err: end(1),
             };
@@ -110,7 +110,7 @@ impl Watch {
                 .get(stream)
                 .map_or(0, |progress| progress.offset)
         };
-        Query {
+        QueryMessage {
             out: offset(0),
             err: offset(1),
         }
@@ -118,12 +118,12 @@ impl Watch {
 
     /// When something that is held back now should be shown.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.snapshots.as_ref().and_then(Snapshots::due)
+        self.excerpts.as_ref().and_then(ExcerptMaker::due)
     }
 
     /// Shows what was held back until its time.
     pub(super) fn show_held(&mut self, spools: &[SpoolReader]) {
-        if let Some(snapshots) = &mut self.snapshots {
+        if let Some(snapshots) = &mut self.excerpts {
             snapshots.show_held(spools);
         }
     }
@@ -139,16 +139,16 @@ impl Watch {
     }
 }
 
-impl Progress {
-    fn decode(&mut self, pieces: Vec<Piece>) -> String {
+impl StreamProgress {
+    fn decode(&mut self, pieces: Vec<StreamPiece>) -> String {
         let mut text = String::new();
         for piece in pieces {
             match piece {
-                Piece::Kept(bytes) => {
+                StreamPiece::Kept(bytes) => {
                     text.push_str(&self.take_gap());
                     text.push_str(&self.decoder.push(&bytes));
                 }
-                Piece::Dropped(count) => {
+                StreamPiece::Dropped(count) => {
                     text.push_str(&std::mem::take(&mut self.decoder).finish());
                     self.gap += count;
                 }

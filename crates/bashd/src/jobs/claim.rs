@@ -40,14 +40,14 @@ pub struct JobLimits {
 
 /// Why there cannot be another job.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum ClaimFailure {
     /// There are already this many.
     Full(usize),
     /// The state directory cannot be written.
     Io(io::Error),
 }
 
-impl Refused {
+impl ClaimFailure {
     /// Also says where: the caller has to look there.
     fn in_directory(self, runs: &Path) -> Self {
         match self {
@@ -60,7 +60,7 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ClaimFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full(most) => write!(
@@ -72,14 +72,18 @@ impl fmt::Display for Refused {
     }
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for ClaimFailure {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
 /// Claims a short name for the job that will live in this directory.
-pub(crate) fn claim(directory: &Path, owner: &str, limits: JobLimits) -> Result<String, Refused> {
+pub(crate) fn claim(
+    directory: &Path,
+    owner: &str,
+    limits: JobLimits,
+) -> Result<String, ClaimFailure> {
     let no_directory = || io::Error::other("a job needs a runs directory");
     let runs = directory.parent().ok_or_else(no_directory)?;
     claim_in(runs, directory, owner, limits).map_err(|refused| refused.in_directory(runs))
@@ -90,7 +94,7 @@ fn claim_in(
     directory: &Path,
     owner: &str,
     limits: JobLimits,
-) -> Result<String, Refused> {
+) -> Result<String, ClaimFailure> {
     let id = directory.file_name().unwrap_or_default();
     bashd_keeper::spool::prepare_runs_directory(runs)?;
     let _lock = lock(runs)?;
@@ -112,7 +116,7 @@ fn claim_in(
     };
     directory::write_whole(directory, directory::CLAIM, &claim)
         .inspect_err(|_| withdraw(directory))?;
-    let known = Known {
+    let known = TakenName {
         id: id.to_string_lossy().into_owned(),
         owner: claim.owner,
         alias: claim.alias,
@@ -129,20 +133,20 @@ pub(crate) fn withdraw(directory: &Path) {
 }
 
 /// Whether there may be another job, before anything is started for it.
-pub(crate) fn check_room(runs: &Path, owner: &str, limits: JobLimits) -> Result<(), Refused> {
+pub(crate) fn check_room(runs: &Path, owner: &str, limits: JobLimits) -> Result<(), ClaimFailure> {
     room(runs, &known(runs), owner, limits)
 }
 
 /// A name that is taken.
 #[derive(Serialize, Deserialize)]
-struct Known {
+struct TakenName {
     id: String,
     owner: String,
     alias: String,
 }
 
 /// The names of all jobs that are still kept.
-fn known(runs: &Path) -> Vec<Known> {
+fn known(runs: &Path) -> Vec<TakenName> {
     let Ok(text) = fs::read_to_string(runs.join(NAMES)) else {
         let known = found(runs);
         let _ = write_anew(runs, &known);
@@ -158,10 +162,10 @@ fn known(runs: &Path) -> Vec<Known> {
     let lines = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    let all: Vec<Known> = lines.collect();
+    let all: Vec<TakenName> = lines.collect();
     let count = all.len();
-    let is_there = |known: &Known| there.contains(std::ffi::OsStr::new(&known.id));
-    let kept: Vec<Known> = all.into_iter().filter(is_there).collect();
+    let is_there = |known: &TakenName| there.contains(std::ffi::OsStr::new(&known.id));
+    let kept: Vec<TakenName> = all.into_iter().filter(is_there).collect();
     if count > kept.len() + MOST_STALE {
         let _ = write_anew(runs, &kept);
     }
@@ -169,16 +173,16 @@ fn known(runs: &Path) -> Vec<Known> {
 }
 
 /// The names as the directories have them.
-fn found(runs: &Path) -> Vec<Known> {
+fn found(runs: &Path) -> Vec<TakenName> {
     let claims = state::directories(runs).filter_map(|path| {
         let Claim { owner, alias } = directory::read(&path, directory::CLAIM)?;
         let id = path.file_name()?.to_string_lossy().into_owned();
-        Some(Known { id, owner, alias })
+        Some(TakenName { id, owner, alias })
     });
     claims.collect()
 }
 
-fn note(runs: &Path, known: &Known) -> io::Result<()> {
+fn note(runs: &Path, known: &TakenName) -> io::Result<()> {
     let mut line = serde_json::to_vec(known)?;
     line.push(b'\n');
     let mut file = fs::OpenOptions::new()
@@ -189,7 +193,7 @@ fn note(runs: &Path, known: &Known) -> io::Result<()> {
     file.write_all(&line)
 }
 
-fn write_anew(runs: &Path, known: &[Known]) -> io::Result<()> {
+fn write_anew(runs: &Path, known: &[TakenName]) -> io::Result<()> {
     let mut text = Vec::new();
     for known in known {
         serde_json::to_writer(&mut text, known)?;
@@ -201,19 +205,24 @@ fn write_anew(runs: &Path, known: &[Known]) -> io::Result<()> {
 }
 
 /// Whether another may live. Which of them are alive is checked only if there might be too many.
-fn room(runs: &Path, known: &[Known], owner: &str, limits: JobLimits) -> Result<(), Refused> {
-    let is_full = |jobs: &mut dyn Iterator<Item = &Known>, most: usize| {
+fn room(
+    runs: &Path,
+    known: &[TakenName],
+    owner: &str,
+    limits: JobLimits,
+) -> Result<(), ClaimFailure> {
+    let is_full = |jobs: &mut dyn Iterator<Item = &TakenName>, most: usize| {
         let alive = jobs.filter(|known| directory::is_alive(&runs.join(&known.id)));
         alive.take(most).count() >= most
     };
-    let is_owned = |known: &&Known| known.owner == owner;
+    let is_owned = |known: &&TakenName| known.owner == owner;
     if known.len() >= limits.in_all && is_full(&mut known.iter(), limits.in_all) {
-        return Err(Refused::Full(limits.in_all));
+        return Err(ClaimFailure::Full(limits.in_all));
     }
     let of_owner = known.iter().filter(is_owned).count();
     if of_owner >= limits.per_owner && is_full(&mut known.iter().filter(is_owned), limits.per_owner)
     {
-        return Err(Refused::Full(limits.per_owner));
+        return Err(ClaimFailure::Full(limits.per_owner));
     }
     Ok(())
 }
@@ -301,9 +310,9 @@ mod tests {
             claim(id, owner).unwrap();
             locks.push(directory::take_lock(&runs.path().join(id)).unwrap());
         }
-        assert!(matches!(claim("4", "bob"), Err(Refused::Full(3))));
+        assert!(matches!(claim("4", "bob"), Err(ClaimFailure::Full(3))));
         locks.pop();
-        assert!(matches!(claim("4", "ann"), Err(Refused::Full(2))));
+        assert!(matches!(claim("4", "ann"), Err(ClaimFailure::Full(2))));
         let text = check_room(runs.path(), "ann", LIMITS).unwrap_err();
         assert_eq!(
             text.to_string(),

@@ -4,11 +4,16 @@ use super::directory::CONTROL;
 use super::state::Job;
 use super::{ANSWER_BOUND, AfterInput};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::connection::Connection;
+use crate::exec::connection::KeeperConnection;
 use crate::output::Source;
 use crate::screen::Size;
-use bashd_keeper::keeper::job_messages::{Attach, Attached, Done, Input, Signal};
-use bashd_keeper::keeper::protocol::{End, Exited, Frame, Grown, Message, Query, Spilled};
+use bashd_keeper::keeper::job_messages::{
+    AttachMessage, AttachedMessage, DoneMessage, InputMessage, SignalMessage,
+};
+use bashd_keeper::keeper::protocol::{
+    EndMessage, ExitedMessage, GrownMessage, KeeperMessage, MessageFrame, QueryMessage,
+    SpilledMessage,
+};
 use bashd_keeper::spool::SpoolReader;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -19,7 +24,7 @@ use std::path::Path;
 
 /// A connection to a job's keeper.
 pub(super) struct Control {
-    connection: Connection,
+    connection: KeeperConnection,
     id: String,
     /// The size of its terminal when we attached, if it has one.
     pub(super) terminal: Option<Size>,
@@ -48,7 +53,7 @@ impl Control {
         };
         let socket = connect(&job.directory).await.map_err(not_there)?;
         Ok(Self {
-            connection: Connection::new(socket).map_err(not_there)?,
+            connection: KeeperConnection::new(socket).map_err(not_there)?,
             id: job.id.clone(),
             terminal: job.terminal,
         })
@@ -56,9 +61,9 @@ impl Control {
 
     /// Gets readers of its streams.
     pub(super) async fn attach(&mut self) -> Result<Vec<SpoolReader>> {
-        self.say(&Attach {}).await?;
-        let frame = self.answer::<Attached>().await?;
-        let attached: Attached = frame.body().map_err(|error| self.broken(error))?;
+        self.say(&AttachMessage {}).await?;
+        let frame = self.answer::<AttachedMessage>().await?;
+        let attached: AttachedMessage = frame.body().map_err(|error| self.broken(error))?;
         self.terminal = attached.terminal.or(self.terminal);
         let mut fds = frame.fds.into_iter();
         let mut readers = Vec::new();
@@ -84,18 +89,18 @@ impl Control {
 
     /// Waits for more output than this, or for the end.
     pub(super) async fn more_than(&self, out: u64, err: u64, readers: &[SpoolReader]) -> Told {
-        if self.say(&Query { out, err }).await.is_err() {
+        if self.say(&QueryMessage { out, err }).await.is_err() {
             return Told::Gone;
         }
         loop {
             let Ok(Some(frame)) = self.connection.receive().await else {
                 return Told::Gone;
             };
-            if frame.is::<Grown>() {
+            if frame.is::<GrownMessage>() {
                 return Told::Grown;
-            } else if frame.is::<Exited>() {
+            } else if frame.is::<ExitedMessage>() {
                 return Told::Exited;
-            } else if let Ok(Spilled { stream }) = frame.body_if()
+            } else if let Ok(SpilledMessage { stream }) = frame.body_if()
                 && let (Some(reader), Some(ring)) =
                     (readers.get(stream), frame.fds.into_iter().next())
             {
@@ -105,7 +110,7 @@ impl Control {
     }
 
     pub(super) async fn input(&mut self, bytes: &[u8], then: AfterInput) -> Result<()> {
-        let input = Input {
+        let input = InputMessage {
             bytes: bytes.to_vec(),
             close: then == AfterInput::Close,
         };
@@ -113,34 +118,34 @@ impl Control {
     }
 
     pub(super) async fn signal(&mut self, signal: i32) -> Result<()> {
-        self.ask(&Signal { signal }).await
+        self.ask(&SignalMessage { signal }).await
     }
 
     pub(super) async fn end(&mut self) -> Result<()> {
-        self.ask(&End::CANCEL).await
+        self.ask(&EndMessage::CANCEL).await
     }
 
     /// The connection, for messages that need no answer.
-    pub(super) fn connection(&self) -> &Connection {
+    pub(super) fn connection(&self) -> &KeeperConnection {
         &self.connection
     }
 
-    async fn ask(&mut self, message: &impl Message) -> Result<()> {
+    async fn ask(&mut self, message: &impl KeeperMessage) -> Result<()> {
         self.say(message).await?;
-        let frame = self.answer::<Done>().await?;
-        let Done { error } = frame.body().map_err(|error| self.broken(error))?;
+        let frame = self.answer::<DoneMessage>().await?;
+        let DoneMessage { error } = frame.body().map_err(|error| self.broken(error))?;
         match error {
             None => Ok(()),
             Some(reason) => Err(self.refused(&reason)),
         }
     }
 
-    async fn say(&self, message: &impl Message) -> Result<()> {
+    async fn say(&self, message: &impl KeeperMessage) -> Result<()> {
         let sent = self.connection.send(message, &[]).await;
         sent.map_err(|error| self.broken(error))
     }
 
-    async fn answer<M: Message>(&self) -> Result<Frame> {
+    async fn answer<M: KeeperMessage>(&self) -> Result<MessageFrame> {
         let answer = async {
             loop {
                 match self.connection.receive().await? {

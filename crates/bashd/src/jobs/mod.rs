@@ -24,14 +24,14 @@ mod typing;
 mod wait;
 
 use bashd_keeper::job::directory;
-pub use bashd_keeper::job::directory::{Asks, JobKind, Sure, Waiting};
+pub use bashd_keeper::job::directory::{Asks, AwaitedInput, JobKind, Sure};
 pub use bashd_keeper::job::end_line::EndLines;
 pub use claim::JobLimits;
 pub use completion::{Completions, Delivery};
-pub use news::{JobNews, News, Progress, Tell};
-pub use output::{Found, JobOutput, OutputQuery, Part};
+pub use news::{JobNews, JobProgress, OwnerNews, Tell};
+pub use output::{JobOutput, OutputQuery, OutputStart, SearchCount};
 pub use screen::{JobScreen, JobTerminal, ScreenQuery};
-pub use state::{Job, State};
+pub use state::{Job, JobState};
 pub use typing::Typing;
 pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
 

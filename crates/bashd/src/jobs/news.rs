@@ -31,7 +31,7 @@ const WATCHED: &str = "watched";
 #[derive(Debug)]
 pub enum JobNews {
     /// These have written more.
-    Progress(Vec<Progress>),
+    Progress(Vec<JobProgress>),
     /// These have ended, and nobody else is told; say when it was passed on.
     Ended(Delivery),
 }
@@ -39,7 +39,7 @@ pub enum JobNews {
 /// A job's progress.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct JobProgress {
     /// The job.
     pub job: Job,
     /// The end of its output.
@@ -57,14 +57,14 @@ pub enum Tell {
 
 /// A wait for a job, during which nobody else is told of its end.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct JobWatch {
     _lock: fs::File,
 }
 
 impl Jobs {
     /// News of this owner's jobs, as it comes.
-    pub fn news(&self, owner: &str, tell: Tell) -> Result<News> {
-        Ok(News {
+    pub fn news(&self, owner: &str, tell: Tell) -> Result<OwnerNews> {
+        Ok(OwnerNews {
             jobs: self.clone(),
             owner: owner.to_owned(),
             ends: self.completions(owner)?,
@@ -74,7 +74,7 @@ impl Jobs {
     }
 }
 
-impl Watch {
+impl JobWatch {
     /// Keeps the end of a job from others until this is dropped.
     pub(crate) fn begin(job: &Job) -> Option<Self> {
         let lock = open(&job.directory).ok()?;
@@ -98,7 +98,7 @@ fn open(path: &Path) -> io::Result<fs::File> {
 
 /// The news of an owner's jobs.
 #[derive(Debug)]
-pub struct News {
+pub struct OwnerNews {
     jobs: Jobs,
     owner: String,
     ends: Completions,
@@ -107,7 +107,7 @@ pub struct News {
     next_look: Option<Instant>,
 }
 
-impl News {
+impl OwnerNews {
     /// Waits for the next news.
     pub async fn next(&mut self) -> JobNews {
         loop {
@@ -127,7 +127,7 @@ impl News {
     }
 
     /// What running jobs have written since the last look.
-    async fn look(&mut self) -> Vec<Progress> {
+    async fn look(&mut self) -> Vec<JobProgress> {
         let mut running = self.jobs.list(Whose::Owner(&self.owner));
         running.retain(|job| job.state.is_alive() && !job.has_ended());
         let mut progress = Vec::new();
@@ -141,7 +141,7 @@ impl News {
                 // One that just ended is reported as ended.
                 if let Ok(output) = self.jobs.output(&job, &query).await {
                     let tail = output.text;
-                    progress.push(Progress { job, tail });
+                    progress.push(JobProgress { job, tail });
                 }
             }
         }

@@ -6,12 +6,12 @@
 use super::control::Control;
 use super::directory;
 use super::state::Job;
-use super::{Jobs, State};
+use super::{JobState, Jobs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
 use crate::output::view::View;
-use crate::output::{Piece, Source};
-use bashd_keeper::spool::{Segment, SegmentedFile, SpoolReader};
+use crate::output::{Source, StreamPiece};
+use bashd_keeper::spool::{SegmentedFile, SpoolReader, SpoolSegment};
 use bashd_keeper::text::{self, decode};
 use regex::Regex;
 use std::fs;
@@ -30,7 +30,7 @@ pub struct OutputQuery {
     /// Which stream, if they are separate.
     pub stream: Stream,
     /// Where to begin.
-    pub part: Part,
+    pub part: OutputStart,
     /// Only lines that match.
     pub grep: Option<Regex>,
     /// At most this many bytes.
@@ -41,7 +41,7 @@ impl OutputQuery {
     /// Everything from this offset on.
     pub fn since(offset: u64) -> Self {
         Self {
-            part: Part::From(offset),
+            part: OutputStart::From(offset),
             ..Self::default()
         }
     }
@@ -49,7 +49,7 @@ impl OutputQuery {
     /// The last lines of the output.
     pub fn tail(lines: u64) -> Self {
         Self {
-            part: Part::Tail(lines),
+            part: OutputStart::Tail(lines),
             ..Self::default()
         }
     }
@@ -73,7 +73,7 @@ impl Default for OutputQuery {
     fn default() -> Self {
         Self {
             stream: Stream::Out,
-            part: Part::From(0),
+            part: OutputStart::From(0),
             grep: None,
             most_bytes: 32 * 1024,
         }
@@ -82,7 +82,7 @@ impl Default for OutputQuery {
 
 /// Where a look at the output begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum OutputStart {
     /// At this offset of the stream.
     From(u64),
     /// This many lines before its end.
@@ -104,7 +104,7 @@ pub struct JobOutput {
     /// Bytes of the stream that are no longer kept.
     pub dropped_bytes: u64,
     /// What a search found, if there was one.
-    pub found: Option<Found>,
+    pub found: Option<SearchCount>,
     /// The job, after the look.
     pub job: Job,
 }
@@ -112,7 +112,7 @@ pub struct JobOutput {
 /// What a search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
-pub struct Found {
+pub struct SearchCount {
     /// Lines that match.
     pub lines: u64,
     /// How many of them the text shows.
@@ -120,14 +120,14 @@ pub struct Found {
 }
 
 /// Where a job's output is read from.
-pub(super) enum Reading {
+pub(super) enum OutputSource {
     /// From its keeper's spool.
     Live(Box<Control>, Vec<SpoolReader>),
     /// From its files, if the keeper is gone.
     Stored(SegmentedFile, u64),
 }
 
-impl Reading {
+impl OutputSource {
     /// Opens the output of a job.
     pub(super) async fn open(jobs: &Jobs, job: &Job, stream: Stream) -> Result<Self> {
         let mut job = job.clone();
@@ -140,7 +140,7 @@ impl Reading {
                     if job.state.is_alive() && !directory::is_alive(&job.directory) {
                         job = jobs.again(&job)?;
                     }
-                    if matches!(job.state, State::Running | State::WaitingForInput) {
+                    if matches!(job.state, JobState::Running | JobState::WaitingForInput) {
                         return Err(error);
                     }
                 }
@@ -180,27 +180,27 @@ impl Reading {
     }
 }
 
-async fn attach(job: &Job) -> Result<Reading> {
+async fn attach(job: &Job) -> Result<OutputSource> {
     let mut control = Control::open(job).await?;
     let readers = control.attach().await?;
-    Ok(Reading::Live(Box::new(control), readers))
+    Ok(OutputSource::Live(Box::new(control), readers))
 }
 
-fn stored(job: &Job, name: &str, index: usize) -> io::Result<Reading> {
+fn stored(job: &Job, name: &str, index: usize) -> io::Result<OutputSource> {
     let file = fs::File::open(job.directory.join(name))?;
     if let Some(stream) = job.stored.get(index) {
         let segments = stream.segments.clone();
         let file = SegmentedFile::new(file, segments, stream.bytes, stream.lines);
-        return Ok(Reading::Stored(file, stream.dropped));
+        return Ok(OutputSource::Stored(file, stream.dropped));
     }
     // Its keeper was killed: only the file is left.
     let size = file.metadata()?.len();
-    let whole = Segment {
+    let whole = SpoolSegment {
         from: 0,
         upto: size,
         at: 0,
     };
-    Ok(Reading::Stored(
+    Ok(OutputSource::Stored(
         SegmentedFile::new(file, vec![whole], size, 0),
         0,
     ))
@@ -209,7 +209,7 @@ fn stored(job: &Job, name: &str, index: usize) -> io::Result<Reading> {
 impl Jobs {
     /// Reads a part of a job's output.
     pub async fn output(&self, job: &Job, query: &OutputQuery) -> Result<JobOutput> {
-        let reading = Reading::open(self, job, query.stream).await?;
+        let reading = OutputSource::open(self, job, query.stream).await?;
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
         let view = reading.view(query.stream).ok_or_else(|| {
             Error::new(
@@ -222,21 +222,21 @@ impl Jobs {
         let dropped = reading.dropped(query.stream);
         let most = query.most_bytes.max(1);
         let from = match query.part {
-            Part::From(offset) => offset.min(total),
-            Part::Tail(lines) => tail_start(source, lines, total).map_err(unreadable)?,
+            OutputStart::From(offset) => offset.min(total),
+            OutputStart::Tail(lines) => tail_start(source, lines, total).map_err(unreadable)?,
         };
         let (text, offset, next_offset, found) = match (&query.grep, query.part) {
             (Some(pattern), _) => {
                 let (text, found) = grep(source, from..total, pattern, most).map_err(unreadable)?;
                 (text, from, total, Some(found))
             }
-            (None, Part::From(_)) => {
+            (None, OutputStart::From(_)) => {
                 let upto = total.min(from + most);
                 let (text, upto) = read_text(source, from, upto, total).map_err(unreadable)?;
                 (text, from, upto, None)
             }
             // If a tail is too long, its end is what was asked for.
-            (None, Part::Tail(_)) => {
+            (None, OutputStart::Tail(_)) => {
                 let from = from.max(total.saturating_sub(most));
                 let (text, _) = read_text(source, from, total, total).map_err(unreadable)?;
                 (text, from, total, None)
@@ -259,12 +259,12 @@ impl Jobs {
             return job;
         }
         match attach(&job).await {
-            Ok(Reading::Live(_, readers)) => Job {
+            Ok(OutputSource::Live(_, readers)) => Job {
                 output_bytes: readers.iter().map(Source::len).sum(),
                 dropped_bytes: readers.iter().map(SpoolReader::dropped).sum(),
                 ..job
             },
-            Ok(Reading::Stored(..)) | Err(_) => job,
+            Ok(OutputSource::Stored(..)) | Err(_) => job,
         }
     }
 }
@@ -278,8 +278,8 @@ fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Resul
     let last = pieces.len().saturating_sub(1);
     for (number, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::Dropped(count) => shown.push_str(&gap(*count)),
-            Piece::Kept(bytes) if number == last && upto < total => {
+            StreamPiece::Dropped(count) => shown.push_str(&gap(*count)),
+            StreamPiece::Kept(bytes) if number == last && upto < total => {
                 let (whole, rest) = text::split_incomplete(bytes);
                 // A piece that is only part of a character would never make progress.
                 let whole = if whole.is_empty() { bytes } else { whole };
@@ -290,7 +290,7 @@ fn read_text(source: &dyn Source, from: u64, upto: u64, total: u64) -> io::Resul
                 };
                 shown.push_str(&decode(whole));
             }
-            Piece::Kept(bytes) => shown.push_str(&decode(bytes)),
+            StreamPiece::Kept(bytes) => shown.push_str(&decode(bytes)),
         }
     }
     Ok((shown, end))
@@ -311,7 +311,7 @@ fn tail_start(source: &dyn Source, lines: u64, total: u64) -> io::Result<u64> {
         let from = end.saturating_sub(CHUNK);
         let mut offset = end;
         for piece in source.read(from..end)?.into_iter().rev() {
-            let Piece::Kept(bytes) = piece else {
+            let StreamPiece::Kept(bytes) = piece else {
                 return Ok(offset);
             };
             offset -= bytes.len() as u64;
@@ -339,10 +339,10 @@ fn grep(
     range: std::ops::Range<u64>,
     pattern: &Regex,
     most: u64,
-) -> io::Result<(String, Found)> {
+) -> io::Result<(String, SearchCount)> {
     let mut text = String::new();
-    let mut found = Found { lines: 0, shown: 0 };
-    let mut lines = Lines::from(range.start);
+    let mut found = SearchCount { lines: 0, shown: 0 };
+    let mut lines = LineCutter::from(range.start);
     let mut take = |line: &str| {
         if pattern.is_match(line) {
             found.lines += 1;
@@ -360,12 +360,12 @@ fn grep(
 }
 
 /// Cuts a stream into lines while it grows.
-pub(super) struct Lines {
+pub(super) struct LineCutter {
     offset: u64,
     unfinished: Vec<u8>,
 }
 
-impl Lines {
+impl LineCutter {
     pub(super) fn from(offset: u64) -> Self {
         Self {
             offset,
@@ -383,7 +383,7 @@ impl Lines {
         while self.offset < upto {
             let end = upto.min(self.offset + CHUNK);
             for piece in source.read(self.offset..end)? {
-                let Piece::Kept(bytes) = piece else {
+                let StreamPiece::Kept(bytes) = piece else {
                     self.unfinished.clear();
                     continue;
                 };

@@ -30,12 +30,12 @@ fn pause(attempt: u32, chance: u64) -> Duration {
 /// What is known about unfinished deliveries, by job id.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    failed: HashMap<String, Failed>,
+    failed: HashMap<String, FailedDelivery>,
     told: HashSet<String>,
 }
 
 #[derive(Debug)]
-struct Failed {
+struct FailedDelivery {
     attempts: u32,
     again_at: Instant,
 }
@@ -53,7 +53,7 @@ impl Attempts {
         let chance = RandomState::new().hash_one(id);
         let again_at = now + pause(attempts, chance);
         self.failed
-            .insert(id.to_owned(), Failed { attempts, again_at });
+            .insert(id.to_owned(), FailedDelivery { attempts, again_at });
     }
 
     /// It was told.

@@ -5,14 +5,14 @@
 //! full-screen programs configure the terminal, and its end are enough.
 
 use super::control::{Control, Told};
-use super::output::Reading;
+use super::output::OutputSource;
 use super::state::Job;
 use super::wait::Met;
-use super::{Jobs, State};
+use super::{JobState, Jobs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
 use crate::exec::{Keyboard, Strokes};
-use crate::output::Piece;
+use crate::output::StreamPiece;
 use crate::output::view::View;
 use crate::screen::{Cursor, Screen, Size};
 use bashd_keeper::spool::SpoolReader;
@@ -155,13 +155,13 @@ impl Jobs {
     /// What a job's terminal shows, now or as soon as the condition is met.
     pub async fn screen(&self, job: &Job, query: &ScreenQuery) -> Result<JobScreen> {
         let size = job.terminal.ok_or_else(|| no_terminal(job))?;
-        let mut look = Look {
+        let mut look = ScreenLook {
             screen: Screen::new(size),
             offset: 0,
         };
         let looked = tokio::time::timeout(query.timeout, look.until(self, job, query)).await;
         let met = looked.unwrap_or(Ok(Met::NotYet))?;
-        let Look { mut screen, .. } = look;
+        let ScreenLook { mut screen, .. } = look;
         let mut lines = match query.scrollback {
             0 => Vec::new(),
             _ => screen.scrollback(),
@@ -184,27 +184,27 @@ impl Jobs {
 
     /// How the program at a job's terminal wants its keys encoded.
     pub(super) async fn key_modes(&self, job: &Job) -> Result<crate::screen::keys::KeyModes> {
-        let mut look = Look {
+        let mut look = ScreenLook {
             screen: Screen::new(job.terminal.unwrap_or_default()),
             offset: 0,
         };
-        let reading = Reading::open(self, job, Stream::Out).await?;
+        let reading = OutputSource::open(self, job, Stream::Out).await?;
         look.catch_up(&reading)?;
         Ok(look.screen.key_modes())
     }
 }
 
 /// A screen, and how much of the output it has seen.
-struct Look {
+struct ScreenLook {
     screen: Screen,
     offset: u64,
 }
 
-impl Look {
+impl ScreenLook {
     /// Watches until the condition is met or the job has ended.
     async fn until(&mut self, jobs: &Jobs, job: &Job, query: &ScreenQuery) -> Result<Met> {
-        let mut reading = Reading::open(jobs, job, Stream::Out).await?;
-        if let Reading::Live(control, _) = &reading {
+        let mut reading = OutputSource::open(jobs, job, Stream::Out).await?;
+        if let OutputSource::Live(control, _) = &reading {
             // Somebody may have resized it since it was started.
             self.screen.resize(control.terminal.unwrap_or_default());
         }
@@ -215,7 +215,7 @@ impl Look {
             if is_shown && query.silence.is_none() {
                 return Ok(Met::Yes);
             }
-            let Reading::Live(control, readers) = &mut reading else {
+            let OutputSource::Live(control, readers) = &mut reading else {
                 return Ok(if is_shown { Met::Yes } else { Met::Ended });
             };
             let more = control.more_than(self.offset, u64::MAX, readers);
@@ -228,30 +228,30 @@ impl Look {
                 Ok(Told::Exited | Told::Gone) => {
                     // What it wrote last is in its files, or will not change any more.
                     let job = jobs.again(job)?;
-                    if !matches!(job.state, State::Running | State::WaitingForInput) {
-                        self.catch_up(&Reading::open(jobs, &job, Stream::Out).await?)?;
+                    if !matches!(job.state, JobState::Running | JobState::WaitingForInput) {
+                        self.catch_up(&OutputSource::open(jobs, &job, Stream::Out).await?)?;
                         let is_shown = query
                             .until
                             .as_ref()
                             .is_none_or(|pattern| pattern.is_match(&self.screen.text()));
                         return Ok(if is_shown { Met::Yes } else { Met::Ended });
                     }
-                    reading = Reading::open(jobs, &job, Stream::Out).await?;
+                    reading = OutputSource::open(jobs, &job, Stream::Out).await?;
                 }
             }
         }
     }
 
     /// Feeds the screen what was written since the last look.
-    fn catch_up(&mut self, reading: &Reading) -> Result<()> {
+    fn catch_up(&mut self, reading: &OutputSource) -> Result<()> {
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
         let Some(view) = reading.view(Stream::Out) else {
             return Ok(());
         };
         let source = view.source();
         let end = match reading {
-            Reading::Live(_, readers) => readers.first().map_or(0, SpoolReader::readable_end),
-            Reading::Stored(..) => source.len(),
+            OutputSource::Live(_, readers) => readers.first().map_or(0, SpoolReader::readable_end),
+            OutputSource::Stored(..) => source.len(),
         };
         for range in worth_a_look(self.offset, end) {
             let mut at = range.start;
@@ -274,10 +274,10 @@ fn worth_a_look(from: u64, upto: u64) -> [Range<u64>; 2] {
     [beginning, ending]
 }
 
-fn kept(pieces: Vec<Piece>) -> Vec<u8> {
+fn kept(pieces: Vec<StreamPiece>) -> Vec<u8> {
     let bytes = pieces.into_iter().map(|piece| match piece {
-        Piece::Kept(bytes) => bytes,
-        Piece::Dropped(_) => Vec::new(),
+        StreamPiece::Kept(bytes) => bytes,
+        StreamPiece::Dropped(_) => Vec::new(),
     });
     bytes.flatten().collect()
 }

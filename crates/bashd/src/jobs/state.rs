@@ -1,6 +1,6 @@
 //! A job's current state, read from its directory alone.
 
-use super::directory::{self, JobKind, Spec, Status, Waiting};
+use super::directory::{self, AwaitedInput, JobKind, JobStatus, Spec};
 use crate::exec::{EndedBy, Exit};
 use crate::plan::{LimitsInForce, Streams};
 use crate::screen::Size;
@@ -18,7 +18,7 @@ const LAST_LINE_BYTES: u64 = 400;
 /// Which stage of its life a job is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum JobState {
     /// It runs.
     Running,
     /// It runs, and one of its processes waits for input.
@@ -33,7 +33,7 @@ pub enum State {
     Lost,
 }
 
-impl State {
+impl JobState {
     /// Whether something of it still lives.
     pub fn is_alive(self) -> bool {
         match self {
@@ -68,7 +68,7 @@ pub struct Job {
     /// Whose it is.
     pub owner: String,
     /// Which stage of its life it is in.
-    pub state: State,
+    pub state: JobState,
     /// How it became a job.
     pub kind: JobKind,
     /// The command.
@@ -106,7 +106,7 @@ pub struct Job {
     /// Columns and rows of its terminal, if it has one.
     pub terminal: Option<Size>,
     /// What it waits for, in the state `waiting_for_input`.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<AwaitedInput>,
     /// What its shell left running, in the state `survivors`.
     pub left_behind: Vec<LeftBehind>,
     /// Whether the kernel killed one of its processes for lack of memory, if that is known.
@@ -134,7 +134,7 @@ impl Job {
         if spec.version > directory::VERSION {
             return None;
         }
-        let mut status: Option<Status> = directory::read(path, directory::STATUS);
+        let mut status: Option<JobStatus> = directory::read(path, directory::STATUS);
         let is_alive = directory::is_alive(path);
         if status.is_none() && !is_alive {
             // The keeper writes before it exits: what was missing at the first look may be there
@@ -149,9 +149,9 @@ impl Job {
     fn of(
         path: &Path,
         spec: Spec,
-        status: Option<Status>,
-        state: State,
-        waiting: Option<Waiting>,
+        status: Option<JobStatus>,
+        state: JobState,
+        waiting: Option<AwaitedInput>,
     ) -> Self {
         let output_file = path.join(directory::OUTPUT);
         let size = fs::metadata(&output_file).map_or(0, |metadata| metadata.len());
@@ -162,10 +162,10 @@ impl Job {
             streams.map(|streams| streams.iter().map(part).sum())
         };
         let written_so_far = size.min(spec.head_bytes) + stderr_size(path, spec.streams);
-        let is_settled = status.is_some() && state != State::Survivors;
+        let is_settled = status.is_some() && state != JobState::Survivors;
         let out_of_memory = status.as_ref().is_some_and(|status| status.out_of_memory);
         Self {
-            lost_because: (state == State::Lost).then(|| lost_because(&spec)),
+            lost_because: (state == JobState::Lost).then(|| lost_because(&spec)),
             exit_code: exit.and_then(|exit| match exit {
                 Exit::Code(code) => Some(code),
                 Exit::Signal(_) | Exit::Unknown => None,
@@ -232,20 +232,20 @@ impl Job {
     /// Whether its shell has ended, whatever happened to what it started.
     pub fn has_ended(&self) -> bool {
         !self.state.is_alive()
-            || (self.state == State::Survivors && self.kind == JobKind::Background)
+            || (self.state == JobState::Survivors && self.kind == JobKind::Background)
     }
 }
 
-fn state_of(status: Option<&Status>, is_alive: bool, is_waiting: bool) -> State {
+fn state_of(status: Option<&JobStatus>, is_alive: bool, is_waiting: bool) -> JobState {
     match status {
-        Some(status) if is_alive && !status.left_behind.is_empty() => State::Survivors,
+        Some(status) if is_alive && !status.left_behind.is_empty() => JobState::Survivors,
         Some(status) => match (status.ended_by, status.exit) {
-            (None, Exit::Code(_)) => State::Exited,
-            (None, Exit::Signal(_) | Exit::Unknown) | (Some(_), _) => State::Killed,
+            (None, Exit::Code(_)) => JobState::Exited,
+            (None, Exit::Signal(_) | Exit::Unknown) | (Some(_), _) => JobState::Killed,
         },
-        None if is_alive && is_waiting => State::WaitingForInput,
-        None if is_alive => State::Running,
-        None => State::Lost,
+        None if is_alive && is_waiting => JobState::WaitingForInput,
+        None if is_alive => JobState::Running,
+        None => JobState::Lost,
     }
 }
 

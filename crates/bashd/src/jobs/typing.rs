@@ -4,7 +4,7 @@ use super::control::Control;
 use super::state::Job;
 use super::{AfterInput, Jobs};
 use crate::error::{Error, ErrorKind, Result};
-use crate::screen::keys::{self, Code, Key, KeyModes};
+use crate::screen::keys::{self, Code, KeyModes, KeyPress};
 use bashd_keeper::signal;
 
 /// What is sent to a job's input, in this order.
@@ -19,7 +19,7 @@ pub struct Typing {
     /// Text as a paste: between markers, if the program asked for them.
     pub paste: Option<String>,
     /// Keys.
-    pub keys: Vec<Key>,
+    pub keys: Vec<KeyPress>,
     /// What follows.
     pub then: AfterInput,
 }
@@ -39,7 +39,7 @@ impl Typing {
         names: impl IntoIterator<Item = &'a str>,
     ) -> std::result::Result<Self, String> {
         for name in names {
-            let key = Key::named(name).ok_or_else(|| {
+            let key = KeyPress::named(name).ok_or_else(|| {
                 format!(
                     "there is no key `{name}`; the keys are Enter, Tab, Escape, Space, Backspace, Up, Down, Left, \
                      Right, Home, End, PageUp, PageDown, Insert, Delete, F1 to F12, C-c, M-x, S-Tab"

@@ -2,7 +2,7 @@
 //! for all.
 
 use super::control::{Control, Told};
-use super::output::{Lines, Reading};
+use super::output::{LineCutter, OutputSource};
 use super::probe::{self, Url};
 use super::state::Job;
 use super::{Jobs, directory};
@@ -201,7 +201,7 @@ impl Jobs {
     }
 
     async fn until_match(&self, job: &Job, pattern: &Regex, from: u64) -> Option<String> {
-        let mut lines = Lines::from(from);
+        let mut lines = LineCutter::from(from);
         loop {
             let mut found = None;
             let mut look = |line: &str| {
@@ -211,13 +211,13 @@ impl Jobs {
                 }
                 is_match
             };
-            let mut reading = Reading::open(self, job, Stream::Out).await.ok()?;
+            let mut reading = OutputSource::open(self, job, Stream::Out).await.ok()?;
             loop {
                 let is_found = {
                     let view = reading.view(Stream::Out)?;
                     let upto = match &reading {
-                        Reading::Live(_, readers) => readers.first()?.readable_end(),
-                        Reading::Stored(..) => view.source().len(),
+                        OutputSource::Live(_, readers) => readers.first()?.readable_end(),
+                        OutputSource::Stored(..) => view.source().len(),
                     };
                     lines.read(view.source(), upto, &mut look).ok()?
                 };
@@ -226,8 +226,8 @@ impl Jobs {
                 }
                 match &mut reading {
                     // There will never be more than this.
-                    Reading::Stored(..) => return None,
-                    Reading::Live(control, readers) => {
+                    OutputSource::Stored(..) => return None,
+                    OutputSource::Live(control, readers) => {
                         match control.more_than(lines.offset(), u64::MAX, readers).await {
                             Told::Grown | Told::Exited => {}
                             Told::Gone => break,
@@ -243,8 +243,8 @@ impl Jobs {
         let written = std::fs::metadata(&job.output_file).and_then(|file| file.modified());
         let since = written.ok().and_then(|time| time.elapsed().ok());
         let mut left = silence.saturating_sub(since.unwrap_or_default());
-        while let Ok(Reading::Live(mut control, readers)) =
-            Reading::open(self, job, Stream::Out).await
+        while let Ok(OutputSource::Live(mut control, readers)) =
+            OutputSource::open(self, job, Stream::Out).await
         {
             loop {
                 match tokio::time::timeout(left, control.next(&readers)).await {

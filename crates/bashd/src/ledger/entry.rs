@@ -3,9 +3,9 @@
 //! A call whose future is dropped has no outcome that anybody could report; its entry then records
 //! itself as cancelled, so there is one record per call in that case too.
 
-use super::record::Minimized;
+use super::record::MinimizedOutput;
 use super::secrets::Secrets;
-use super::{Ledger, Outcome, Record};
+use super::{Ledger, Record, RecordedOutcome};
 use crate::exec::{EndedBy, Exit};
 use crate::profile::Profile;
 use crate::profile::reply::{Ending, Finished};
@@ -20,7 +20,7 @@ use std::time::Instant;
 const SECRET_AT_THE_CUT: usize = 64 << 10;
 
 /// What is known of a call so far.
-pub(crate) struct Entry<'a> {
+pub(crate) struct LedgerEntry<'a> {
     ledger: &'a Ledger,
     /// The run's id.
     pub(crate) id: RunId,
@@ -39,7 +39,7 @@ pub(crate) struct Entry<'a> {
     is_closed: bool,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> LedgerEntry<'a> {
     /// The entry of a call that just came in.
     pub(crate) fn new(ledger: &'a Ledger, raw_text: &str) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl<'a> Entry<'a> {
         record.output_bytes = reply.output_bytes;
         record.output_lines = reply.output_lines;
         record.minimized = ran(ending).and_then(|finished| {
-            Some(Minimized {
+            Some(MinimizedOutput {
                 by: finished.minimized_by.clone()?,
                 shown_bytes: reply.output.len() as u64,
                 artifact: finished.artifact.map(|kept| kept.id),
@@ -99,7 +99,7 @@ impl<'a> Entry<'a> {
         secrets.hide(text).into_owned()
     }
 
-    fn record(&mut self, outcome: Outcome) -> Record {
+    fn record(&mut self, outcome: RecordedOutcome) -> Record {
         let mut record = Record::new(self.id.as_str(), self.time, outcome);
         record.profile = std::mem::take(&mut self.profile);
         // More than is written, so that a secret at the cut is recognised whole.
@@ -114,10 +114,10 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for LedgerEntry<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
-            let record = self.record(Outcome::Cancelled);
+            let record = self.record(RecordedOutcome::Cancelled);
             // Nobody is here to be told of a failure; the next call's entry reports it.
             let _ = self.ledger.append(&record);
         }
@@ -128,23 +128,23 @@ fn ran(ending: &Ending) -> Option<&Finished> {
     match ending {
         Ending::Ran(finished) => Some(finished),
         Ending::Failed(_, finished) => finished.as_deref(),
-        Ending::HandedOver(handed) => Some(&handed.so_far),
+        Ending::Backgrounded(handed) => Some(&handed.so_far),
         Ending::Refused(_) | Ending::Denied(_) | Ending::CancelledBeforeStart => None,
     }
 }
 
-fn outcome(ending: &Ending) -> Outcome {
+fn outcome(ending: &Ending) -> RecordedOutcome {
     match ending {
-        Ending::Refused(_) => Outcome::Refused,
-        Ending::Denied(_) => Outcome::Denied,
-        Ending::Failed(..) => Outcome::Failed,
-        Ending::CancelledBeforeStart => Outcome::Cancelled,
-        Ending::HandedOver(_) => Outcome::Background,
+        Ending::Refused(_) => RecordedOutcome::Refused,
+        Ending::Denied(_) => RecordedOutcome::Denied,
+        Ending::Failed(..) => RecordedOutcome::Failed,
+        Ending::CancelledBeforeStart => RecordedOutcome::Cancelled,
+        Ending::Backgrounded(_) => RecordedOutcome::Background,
         Ending::Ran(finished) => match (finished.ended_by, finished.exit) {
-            (Some(EndedBy::Timeout), _) => Outcome::TimedOut,
-            (Some(EndedBy::Cancel), _) => Outcome::Cancelled,
-            (None, Exit::Signal(_)) => Outcome::Signalled,
-            (None, Exit::Code(_) | Exit::Unknown) => Outcome::Exited,
+            (Some(EndedBy::Timeout), _) => RecordedOutcome::TimedOut,
+            (Some(EndedBy::Cancel), _) => RecordedOutcome::Cancelled,
+            (None, Exit::Signal(_)) => RecordedOutcome::Signalled,
+            (None, Exit::Code(_) | Exit::Unknown) => RecordedOutcome::Exited,
         },
     }
 }

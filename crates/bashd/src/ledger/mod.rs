@@ -15,10 +15,10 @@ mod record;
 mod reverse_lines;
 mod secrets;
 
-pub(crate) use entry::Entry;
+pub(crate) use entry::LedgerEntry;
 pub use jiff::Timestamp;
-pub use read::{Filter, Records, Which};
-pub use record::{Minimized, Outcome, Record};
+pub use read::{RecordQuery, Records, Which};
+pub use record::{MinimizedOutput, Record, RecordedOutcome};
 
 use month::Month;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -106,7 +106,7 @@ impl Ledger {
     }
 
     /// Reads the records that `filter` wants, newest first.
-    pub fn read(&self, filter: Filter) -> io::Result<Records> {
+    pub fn read(&self, filter: RecordQuery) -> io::Result<Records> {
         Records::open(&self.directory, filter)
     }
 

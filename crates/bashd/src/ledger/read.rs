@@ -2,7 +2,7 @@
 
 use super::month::{self, Month};
 use super::record::Record;
-use super::reverse_lines::{Line, ReverseLines};
+use super::reverse_lines::{LedgerLine, ReverseLines};
 use jiff::Timestamp;
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Which records are wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct RecordQuery {
     /// All calls, or only those that failed.
     pub which: Which,
     /// Only calls that came in at this time or later.
@@ -35,12 +35,12 @@ pub struct Records {
     /// Month files that have not been opened yet, the newest last.
     files: Vec<PathBuf>,
     lines: Option<ReverseLines>,
-    filter: Filter,
+    filter: RecordQuery,
     damaged: u64,
 }
 
 impl Records {
-    pub(super) fn open(directory: &Path, mut filter: Filter) -> io::Result<Self> {
+    pub(super) fn open(directory: &Path, mut filter: RecordQuery) -> io::Result<Self> {
         let first = filter.since.map(Month::of);
         let files = month::files(directory)?.into_iter().rev();
         let files = files.filter(|(month, _)| first.is_none_or(|first| *month >= first));
@@ -69,8 +69,8 @@ impl Records {
             };
             match lines.next_line() {
                 Ok(None) => self.lines = None,
-                Ok(Some(Line::TooLong)) => self.damaged += 1,
-                Ok(Some(Line::Whole(line))) => match Record::from_line(&line) {
+                Ok(Some(LedgerLine::TooLong)) => self.damaged += 1,
+                Ok(Some(LedgerLine::Whole(line))) => match Record::from_line(&line) {
                     Some(record) if wanted(&self.filter, &record) => return Ok(Some(record)),
                     Some(_) => {}
                     None => self.damaged += 1,
@@ -111,7 +111,7 @@ fn open(path: &Path) -> io::Result<Option<ReverseLines>> {
 }
 
 /// Whether a record passes; `contains` is in lower case already.
-fn wanted(filter: &Filter, record: &Record) -> bool {
+fn wanted(filter: &RecordQuery, record: &Record) -> bool {
     let by_outcome = match filter.which {
         Which::All => true,
         Which::Failed => record.failed(),

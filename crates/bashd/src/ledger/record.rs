@@ -40,7 +40,7 @@ pub struct Record {
     /// The directory it was supposed to run in.
     pub cwd: String,
     /// How the call ended.
-    pub outcome: Outcome,
+    pub outcome: RecordedOutcome,
     /// The exit status, if there is one.
     pub exit_code: Option<i32>,
     /// The signal that ended the shell, if one did.
@@ -57,7 +57,7 @@ pub struct Record {
     pub output_lines: u64,
     /// What happened to the output if it was minimized; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub minimized: Option<Minimized>,
+    pub minimized: Option<MinimizedOutput>,
     /// Whether a person ran it and wants no agent to be told; left out if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_out: bool,
@@ -66,7 +66,7 @@ pub struct Record {
 /// What happened to output that was minimized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Minimized {
+pub struct MinimizedOutput {
     /// The filter.
     pub by: String,
     /// Bytes that were shown instead of those that the command wrote.
@@ -79,7 +79,7 @@ pub struct Minimized {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Outcome {
+pub enum RecordedOutcome {
     /// The shell exited by itself, with whatever status.
     Exited,
     /// A signal that was not ours ended the shell.
@@ -103,7 +103,7 @@ pub enum Outcome {
 
 impl Record {
     /// A record with only what every call has.
-    pub fn new(id: impl Into<String>, time: Timestamp, outcome: Outcome) -> Self {
+    pub fn new(id: impl Into<String>, time: Timestamp, outcome: RecordedOutcome) -> Self {
         Self {
             v: VERSION,
             id: id.into(),
@@ -127,7 +127,7 @@ impl Record {
 
     /// Whether the call did anything other than exit with status 0.
     pub fn failed(&self) -> bool {
-        self.outcome != Outcome::Exited || self.exit_code != Some(0)
+        self.outcome != RecordedOutcome::Exited || self.exit_code != Some(0)
     }
 
     /// The whole line, newline included, with its texts cut to their limits.

@@ -14,7 +14,7 @@ const MAX_LINE: usize = 16 << 20;
 
 /// A line, without its newline.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LedgerLine {
     /// The bytes.
     Whole(Vec<u8>),
     /// More bytes than any record has.
@@ -46,7 +46,7 @@ impl ReverseLines {
     }
 
     /// The line before the last one given.
-    pub(super) fn next_line(&mut self) -> io::Result<Option<Line>> {
+    pub(super) fn next_line(&mut self) -> io::Result<Option<LedgerLine>> {
         loop {
             if let Some(at) = memchr::memrchr(b'\n', &self.pending) {
                 let line = self.pending.split_off(at + 1);
@@ -63,13 +63,13 @@ impl ReverseLines {
         }
     }
 
-    fn finish(&mut self, line: Vec<u8>) -> Option<Line> {
+    fn finish(&mut self, line: Vec<u8>) -> Option<LedgerLine> {
         if std::mem::take(&mut self.too_long) {
-            Some(Line::TooLong)
+            Some(LedgerLine::TooLong)
         } else if line.is_empty() {
             None
         } else {
-            Some(Line::Whole(line))
+            Some(LedgerLine::Whole(line))
         }
     }
 
@@ -97,19 +97,19 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Write;
 
-    fn reversed(bytes: &[u8]) -> Vec<Line> {
+    fn reversed(bytes: &[u8]) -> Vec<LedgerLine> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         let mut lines = ReverseLines::new(file).unwrap();
         std::iter::from_fn(|| lines.next_line().unwrap()).collect()
     }
 
-    fn expected(bytes: &[u8]) -> Vec<Line> {
+    fn expected(bytes: &[u8]) -> Vec<LedgerLine> {
         let lines = bytes
             .split(|byte| *byte == b'\n')
             .rev()
             .filter(|line| !line.is_empty());
-        lines.map(|line| Line::Whole(line.to_vec())).collect()
+        lines.map(|line| LedgerLine::Whole(line.to_vec())).collect()
     }
 
     #[test]
@@ -125,10 +125,10 @@ mod tests {
         let mut bytes = b"first\n".to_vec();
         bytes.resize(bytes.len() + 2 * MAX_LINE + 1, b'x');
         bytes.extend_from_slice(b"\nlast\n");
-        let whole = |text: &str| Line::Whole(text.as_bytes().to_vec());
+        let whole = |text: &str| LedgerLine::Whole(text.as_bytes().to_vec());
         assert_eq!(
             reversed(&bytes),
-            [whole("last"), Line::TooLong, whole("first")]
+            [whole("last"), LedgerLine::TooLong, whole("first")]
         );
     }
 

@@ -16,7 +16,7 @@ fn at(time: &str) -> Timestamp {
 }
 
 fn call(id: &str, time: &str, command: &str) -> Record {
-    let mut record = Record::new(id, at(time), Outcome::Exited);
+    let mut record = Record::new(id, at(time), RecordedOutcome::Exited);
     record.command = command.to_owned();
     record.profile = "default".to_owned();
     record.cwd = "/tmp".to_owned();
@@ -24,7 +24,7 @@ fn call(id: &str, time: &str, command: &str) -> Record {
     record
 }
 
-fn ids(ledger: &Ledger, filter: Filter) -> Vec<String> {
+fn ids(ledger: &Ledger, filter: RecordQuery) -> Vec<String> {
     ledger
         .read(filter)
         .unwrap()
@@ -69,7 +69,7 @@ fn a_record_is_one_documented_line() {
     );
     let read = place
         .ledger
-        .read(Filter::default())
+        .read(RecordQuery::default())
         .unwrap()
         .next()
         .unwrap()
@@ -109,7 +109,7 @@ fn records_come_newest_first_across_months_and_filtered() {
     let mut failed = call("c", "2026-08-02T00:00:00Z", "cargo TEST");
     failed.exit_code = Some(1);
     let mut denied = call("d", "2026-08-03T00:00:00Z", "rm -rf /");
-    (denied.outcome, denied.exit_code) = (Outcome::Denied, None);
+    (denied.outcome, denied.exit_code) = (RecordedOutcome::Denied, None);
     for record in [
         call("a", "2026-06-01T00:00:00Z", "cargo test"),
         call("b", "2026-07-31T23:59:59Z", "ls"),
@@ -118,20 +118,23 @@ fn records_come_newest_first_across_months_and_filtered() {
     ] {
         place.ledger.append(&record).unwrap();
     }
-    assert_eq!(ids(&place.ledger, Filter::default()), ["d", "c", "b", "a"]);
-    let since = Filter {
+    assert_eq!(
+        ids(&place.ledger, RecordQuery::default()),
+        ["d", "c", "b", "a"]
+    );
+    let since = RecordQuery {
         since: Some(at("2026-07-31T23:59:59Z")),
-        ..Filter::default()
+        ..RecordQuery::default()
     };
     assert_eq!(ids(&place.ledger, since), ["d", "c", "b"]);
-    let failed = Filter {
+    let failed = RecordQuery {
         which: Which::Failed,
-        ..Filter::default()
+        ..RecordQuery::default()
     };
     assert_eq!(ids(&place.ledger, failed), ["d", "c"]);
-    let named = Filter {
+    let named = RecordQuery {
         contains: Some("Cargo t".to_owned()),
-        ..Filter::default()
+        ..RecordQuery::default()
     };
     assert_eq!(ids(&place.ledger, named), ["c", "a"]);
 }
@@ -139,10 +142,10 @@ fn records_come_newest_first_across_months_and_filtered() {
 #[test]
 fn an_empty_or_missing_ledger_has_no_records() {
     let place = place();
-    assert!(ids(&place.ledger, Filter::default()).is_empty());
+    assert!(ids(&place.ledger, RecordQuery::default()).is_empty());
     place.write("2026-08.jsonl", b"");
     place.write("notes.txt", b"not ours");
-    assert!(ids(&place.ledger, Filter::default()).is_empty());
+    assert!(ids(&place.ledger, RecordQuery::default()).is_empty());
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn torn_lines_are_skipped_and_hide_no_record() {
     bytes.extend(line("b"));
     bytes.extend_from_slice(b"{\"v\":1,\"id\":\"last and torn");
     place.write("2026-08.jsonl", &bytes);
-    let mut records = place.ledger.read(Filter::default()).unwrap();
+    let mut records = place.ledger.read(RecordQuery::default()).unwrap();
     let found: Vec<String> = records.by_ref().map(|record| record.unwrap().id).collect();
     assert_eq!(found, ["b", "glued", "a"]);
     assert_eq!(records.damaged(), 4);
@@ -180,14 +183,14 @@ fn what_a_newer_version_writes_is_still_read() {
     place.write("2026-08.jsonl", newer.as_bytes());
     let record = place
         .ledger
-        .read(Filter::default())
+        .read(RecordQuery::default())
         .unwrap()
         .next()
         .unwrap()
         .unwrap();
     assert_eq!(
         (record.id.as_str(), record.outcome),
-        ("a", Outcome::Unknown)
+        ("a", RecordedOutcome::Unknown)
     );
     assert!(record.failed());
 }
@@ -209,7 +212,7 @@ fn threads_never_tear_each_others_lines() {
             });
         }
     });
-    let mut records = place.ledger.read(Filter::default()).unwrap();
+    let mut records = place.ledger.read(RecordQuery::default()).unwrap();
     let found: BTreeSet<String> = records.by_ref().map(|record| record.unwrap().id).collect();
     assert_eq!((found.len(), records.damaged()), (8 * 500, 0));
 }
@@ -261,7 +264,7 @@ fn what_is_not_a_file_is_refused_without_hanging() {
     assert!(
         place
             .ledger
-            .read(Filter::default())
+            .read(RecordQuery::default())
             .unwrap()
             .next()
             .unwrap()
@@ -274,7 +277,7 @@ fn what_is_not_a_file_is_refused_without_hanging() {
     assert!(
         place
             .ledger
-            .read(Filter::default())
+            .read(RecordQuery::default())
             .unwrap()
             .next()
             .unwrap()
@@ -353,6 +356,6 @@ proptest! {
     fn no_bytes_break_the_reader(bytes: Vec<u8>) {
         let place = place();
         place.write("2026-08.jsonl", &bytes);
-        prop_assert_eq!(place.ledger.read(Filter::default()).unwrap().count(), 0);
+        prop_assert_eq!(place.ledger.read(RecordQuery::default()).unwrap().count(), 0);
     }
 }

@@ -5,7 +5,7 @@
 //! has at most three bytes, counts as three when it is decoded, and so is always the one that no
 //! longer fits.
 
-use super::walk::{self, Segment};
+use super::walk::{self, WalkSegment};
 use super::window::{ShownPart, TextEnds};
 use super::{Source, text};
 use std::io;
@@ -15,7 +15,7 @@ pub(super) struct DecodedText<'a> {
     source: &'a dyn Source,
     bytes: u64,
     /// What was read from its start, and how long that is as text.
-    start: Vec<Segment>,
+    start: Vec<WalkSegment>,
     size: usize,
 }
 
@@ -58,10 +58,10 @@ impl TextEnds for DecodedText<'_> {
 }
 
 /// Bytes of the stream that the segments stand for.
-fn length(segments: &[Segment]) -> u64 {
+fn length(segments: &[WalkSegment]) -> u64 {
     let lengths = segments.iter().map(|segment| match segment {
-        Segment::Kept(bytes) => bytes.len() as u64,
-        Segment::Lost(bytes) => *bytes,
+        WalkSegment::Kept(bytes) => bytes.len() as u64,
+        WalkSegment::Lost(bytes) => *bytes,
     });
     lengths.sum()
 }
@@ -73,33 +73,33 @@ fn lines_in(text: &str) -> u64 {
 }
 
 /// Bytes of text that the segments need at most.
-fn cost(segments: &[Segment]) -> usize {
+fn cost(segments: &[WalkSegment]) -> usize {
     segments
         .iter()
         .map(|segment| match segment {
-            Segment::Kept(bytes) => text::decoded_len(bytes),
-            Segment::Lost(bytes) => Segment::lost_cost(*bytes),
+            WalkSegment::Kept(bytes) => text::decoded_len(bytes),
+            WalkSegment::Lost(bytes) => WalkSegment::lost_cost(*bytes),
         })
         .sum()
 }
 
 /// The longest start of the segments whose text has at most `limit` bytes.
-fn head_of(segments: Vec<Segment>, limit: usize) -> Vec<Segment> {
+fn head_of(segments: Vec<WalkSegment>, limit: usize) -> Vec<WalkSegment> {
     let mut room = limit;
     let mut head = Vec::new();
     for segment in segments {
         match segment {
-            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
-                room -= Segment::lost_cost(bytes);
+            WalkSegment::Lost(bytes) if WalkSegment::lost_cost(bytes) <= room => {
+                room -= WalkSegment::lost_cost(bytes);
                 head.push(segment);
             }
-            Segment::Lost(_) => break,
-            Segment::Kept(mut bytes) => {
+            WalkSegment::Lost(_) => break,
+            WalkSegment::Kept(mut bytes) => {
                 let cut = text::prefix(&bytes, room);
                 let is_cut = cut.raw < bytes.len();
                 room -= cut.text.len();
                 bytes.truncate(cut.raw);
-                head.push(Segment::Kept(bytes));
+                head.push(WalkSegment::Kept(bytes));
                 if is_cut {
                     break;
                 }
@@ -110,7 +110,7 @@ fn head_of(segments: Vec<Segment>, limit: usize) -> Vec<Segment> {
 }
 
 /// The longest end of the stream whose text has at most `limit` bytes.
-fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Segment>> {
+fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<WalkSegment>> {
     if limit == 0 {
         return Ok(Vec::new());
     }
@@ -119,17 +119,17 @@ fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Seg
     let mut tail = Vec::new();
     for segment in end.segments.into_iter().rev() {
         match segment {
-            Segment::Lost(bytes) if Segment::lost_cost(bytes) <= room => {
-                room -= Segment::lost_cost(bytes);
+            WalkSegment::Lost(bytes) if WalkSegment::lost_cost(bytes) <= room => {
+                room -= WalkSegment::lost_cost(bytes);
                 tail.push(segment);
             }
-            Segment::Lost(_) => break,
-            Segment::Kept(mut bytes) => {
+            WalkSegment::Lost(_) => break,
+            WalkSegment::Kept(mut bytes) => {
                 let cut = text::suffix(&bytes, room);
                 let is_cut = cut.raw < bytes.len();
                 room -= cut.text.len();
                 bytes.drain(..bytes.len() - cut.raw);
-                tail.push(Segment::Kept(bytes));
+                tail.push(WalkSegment::Kept(bytes));
                 if is_cut {
                     break;
                 }
@@ -141,20 +141,20 @@ fn tail_of(source: &dyn Source, length: u64, limit: usize) -> io::Result<Vec<Seg
 }
 
 /// Makes the text of segments that are shown in full.
-fn render(segments: &[Segment]) -> ShownPart {
+fn render(segments: &[WalkSegment]) -> ShownPart {
     let mut shown = ShownPart::default();
     for segment in segments {
         match segment {
-            Segment::Kept(bytes) => {
+            WalkSegment::Kept(bytes) => {
                 shown.text.push_str(&text::decode(bytes));
                 shown.raw += bytes.len() as u64;
                 shown.newlines += memchr::memchr_iter(b'\n', bytes).count() as u64;
             }
-            Segment::Lost(bytes) => {
+            WalkSegment::Lost(bytes) => {
                 if !shown.text.is_empty() && !shown.text.ends_with('\n') {
                     shown.text.push('\n');
                 }
-                shown.text.push_str(&Segment::lost_line(*bytes));
+                shown.text.push_str(&WalkSegment::lost_line(*bytes));
             }
         }
     }

@@ -4,8 +4,8 @@
 //! Only the start and the end of a line of more than a few MiB are read, so the work is bounded
 //! whatever was written.
 
-use super::plain_line::{self, Cap, LOOKED_AT, Line};
-use super::{Piece, Source};
+use super::plain_line::{self, Cap, LOOKED_AT, PlainLine};
+use super::{Source, StreamPiece};
 use std::collections::VecDeque;
 use std::io;
 
@@ -21,9 +21,9 @@ const LONG_LINES: usize = 16;
 
 /// Lines at an end of a stream, as text.
 #[derive(Debug, Default)]
-pub(super) struct End {
+pub(super) struct StreamEnd {
     /// In the order of the stream, each with its newline if it has one.
-    pub(super) lines: VecDeque<Shown>,
+    pub(super) lines: VecDeque<ShownLine>,
     /// Bytes of text in all.
     pub(super) text_bytes: usize,
     /// Whether these are all lines of the stream.
@@ -32,7 +32,7 @@ pub(super) struct End {
 
 /// A line as text, with its newline, and which part of the stream it is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct ShownLine {
     pub(super) text: String,
     /// Bytes of the stream.
     pub(super) raw: u64,
@@ -40,8 +40,8 @@ pub(super) struct Shown {
     pub(super) cut: u64,
 }
 
-impl Shown {
-    fn new(line: Line, raw: u64, has_newline: bool) -> Self {
+impl ShownLine {
+    fn new(line: PlainLine, raw: u64, has_newline: bool) -> Self {
         let mut text = line.text;
         if has_newline {
             text.push('\n');
@@ -60,9 +60,9 @@ pub(super) fn last_lines(
     length: u64,
     cap: Cap,
     enough: usize,
-) -> io::Result<End> {
+) -> io::Result<StreamEnd> {
     let mut walk = Backward {
-        end: End::default(),
+        end: StreamEnd::default(),
         // Bytes of a line whose start is further back.
         pending: Vec::new(),
         has_newline: false,
@@ -100,14 +100,14 @@ enum Stopped {
 }
 
 /// The bytes after the last gap, and whether there is one.
-fn behind_gap(pieces: Vec<Piece>) -> (Vec<u8>, bool) {
+fn behind_gap(pieces: Vec<StreamPiece>) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     let mut meets_gap = false;
     for piece in pieces {
         match piece {
-            Piece::Kept(more) if bytes.is_empty() => bytes = more,
-            Piece::Kept(more) => bytes.extend(more),
-            Piece::Dropped(_) => {
+            StreamPiece::Kept(more) if bytes.is_empty() => bytes = more,
+            StreamPiece::Kept(more) => bytes.extend(more),
+            StreamPiece::Dropped(_) => {
                 meets_gap = true;
                 bytes.clear();
             }
@@ -118,7 +118,7 @@ fn behind_gap(pieces: Vec<Piece>) -> (Vec<u8>, bool) {
 
 /// A walk from the end of a stream to its start.
 struct Backward {
-    end: End,
+    end: StreamEnd,
     pending: Vec<u8>,
     /// Whether the pending line has a newline.
     has_newline: bool,
@@ -187,10 +187,10 @@ impl Backward {
     fn end_line(&mut self) {
         let raw = std::mem::take(&mut self.pending);
         let line = plain_line::line(&raw, self.cap);
-        self.push(Shown::new(line, raw.len() as u64, self.has_newline));
+        self.push(ShownLine::new(line, raw.len() as u64, self.has_newline));
     }
 
-    fn push(&mut self, shown: Shown) {
+    fn push(&mut self, shown: ShownLine) {
         self.end.text_bytes += shown.text.len();
         self.end.lines.push_front(shown);
     }
@@ -220,20 +220,25 @@ impl Backward {
             Some(line) => line,
             None => first_of_long_line(source, begins, end, self.cap)?,
         };
-        self.push(Shown::new(line, end - begins, self.has_newline));
+        self.push(ShownLine::new(line, end - begins, self.has_newline));
         self.has_newline = false;
         Ok(Some(begins))
     }
 }
 
 /// The first characters of a line that is not read in full.
-fn first_of_long_line(source: &dyn Source, begins: u64, end: u64, cap: Cap) -> io::Result<Line> {
+fn first_of_long_line(
+    source: &dyn Source,
+    begins: u64,
+    end: u64,
+    cap: Cap,
+) -> io::Result<PlainLine> {
     let upto = end.min(begins + LOOKED_AT as u64);
     let mut bytes = Vec::new();
     for piece in source.read(begins..upto)? {
         match piece {
-            Piece::Kept(more) => bytes.extend(more),
-            Piece::Dropped(_) => break,
+            StreamPiece::Kept(more) => bytes.extend(more),
+            StreamPiece::Dropped(_) => break,
         }
     }
     let frame = memchr::memrchr(b'\r', &bytes).map_or(0, |at| at + 1);
@@ -251,15 +256,15 @@ pub(super) fn first_lines(
     length: u64,
     cap: Cap,
     enough: usize,
-) -> io::Result<End> {
-    let mut end = End::default();
+) -> io::Result<StreamEnd> {
+    let mut end = StreamEnd::default();
     let mut pending: Vec<u8> = Vec::new();
     let (mut offset, mut step) = (0, FIRST_READ);
     while offset < length.min(MOST_READ) && end.text_bytes <= enough {
         let upto = length.min(offset + step);
         let mut meets_gap = false;
         for piece in source.read(offset..upto)? {
-            let Piece::Kept(bytes) = piece else {
+            let StreamPiece::Kept(bytes) = piece else {
                 meets_gap = true;
                 break;
             };
@@ -269,7 +274,7 @@ pub(super) fn first_lines(
         let mut taken = 0;
         for newline in memchr::memchr_iter(b'\n', &pending) {
             let raw = pending.get(taken..newline).unwrap_or_default();
-            let shown = Shown::new(plain_line::line(raw, cap), raw.len() as u64, true);
+            let shown = ShownLine::new(plain_line::line(raw, cap), raw.len() as u64, true);
             end.text_bytes += shown.text.len();
             end.lines.push_back(shown);
             taken = newline + 1;
@@ -290,7 +295,7 @@ pub(super) fn first_lines(
         } else {
             plain_line::line(&pending, cap)
         };
-        let shown = Shown::new(line, pending.len() as u64, false);
+        let shown = ShownLine::new(line, pending.len() as u64, false);
         end.text_bytes += shown.text.len();
         end.lines.push_back(shown);
     }

@@ -1,6 +1,6 @@
 //! A source with fixed content, for tests of everything that reads sources.
 
-use super::{Piece, Source};
+use super::{Source, StreamPiece};
 use std::io;
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ impl Source for Fixed {
         memchr::memchr_iter(b'\n', &self.bytes).count() as u64
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         let range = range.start as usize..range.end as usize;
         let mut pieces = Vec::new();
         let mut at = range.start;
@@ -62,9 +62,9 @@ impl Source for Fixed {
             let inside = edges.filter(|edge| (at + 1..limit).contains(edge));
             let end = inside.min().unwrap_or(limit);
             pieces.push(if gone {
-                Piece::Dropped((end - at) as u64)
+                StreamPiece::Dropped((end - at) as u64)
             } else {
-                Piece::Kept(self.bytes[at..end].to_vec())
+                StreamPiece::Kept(self.bytes[at..end].to_vec())
             });
             at = end;
         }

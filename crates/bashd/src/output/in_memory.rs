@@ -1,6 +1,6 @@
 //! A text in memory as a source, for what is shown instead of a run's own output.
 
-use super::{Piece, Source};
+use super::{Source, StreamPiece};
 use std::io;
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ impl Source for InMemory<'_> {
         memchr::memchr_iter(b'\n', self.0.as_bytes()).count() as u64
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         let wanted = range.start as usize..range.end as usize;
         let bytes = self.0.as_bytes().get(wanted).unwrap_or_default();
-        Ok(vec![Piece::Kept(bytes.to_vec())])
+        Ok(vec![StreamPiece::Kept(bytes.to_vec())])
     }
 }

@@ -1,6 +1,6 @@
 //! Several sources one after the other, as one: stdout, a separator, stderr.
 
-use super::{Omitted, Piece, Source};
+use super::{Omitted, Source, StreamPiece};
 use std::io;
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use std::ops::Range;
 /// The separator counts as part of the stream (bytes, lines, offsets), because a window cuts it
 /// like the rest. What the command itself wrote is counted on the sources.
 pub struct Joined<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<JoinedPart<'a>>,
 }
 
-enum Part<'a> {
+enum JoinedPart<'a> {
     Source(&'a dyn Source),
     Separator(&'a [u8]),
 }
@@ -23,15 +23,15 @@ impl<'a> Joined<'a> {
         let mut parts = Vec::new();
         for source in sources.into_iter().filter(|source| !source.is_empty()) {
             if !parts.is_empty() {
-                parts.push(Part::Separator(separator.as_bytes()));
+                parts.push(JoinedPart::Separator(separator.as_bytes()));
             }
-            parts.push(Part::Source(source));
+            parts.push(JoinedPart::Source(source));
         }
         Self { parts }
     }
 }
 
-impl Part<'_> {
+impl JoinedPart<'_> {
     fn len(&self) -> u64 {
         match self {
             Self::Source(source) => source.len(),
@@ -46,12 +46,12 @@ impl Part<'_> {
         }
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         match self {
             Self::Source(source) => source.read(range),
             Self::Separator(bytes) => {
                 let wanted = bytes.get(range.start as usize..range.end as usize);
-                Ok(vec![Piece::Kept(wanted.unwrap_or_default().to_vec())])
+                Ok(vec![StreamPiece::Kept(wanted.unwrap_or_default().to_vec())])
             }
         }
     }
@@ -59,7 +59,7 @@ impl Part<'_> {
 
 impl Joined<'_> {
     /// The parts that a range touches, each with its share of the range.
-    fn touched(&self, range: Range<u64>) -> impl Iterator<Item = (&Part<'_>, Range<u64>)> {
+    fn touched(&self, range: Range<u64>) -> impl Iterator<Item = (&JoinedPart<'_>, Range<u64>)> {
         let mut begin = 0;
         self.parts.iter().filter_map(move |part| {
             let end = begin + part.len();
@@ -72,14 +72,14 @@ impl Joined<'_> {
 
 impl Source for Joined<'_> {
     fn len(&self) -> u64 {
-        self.parts.iter().map(Part::len).sum()
+        self.parts.iter().map(JoinedPart::len).sum()
     }
 
     fn lines(&self) -> u64 {
-        self.parts.iter().map(Part::lines).sum()
+        self.parts.iter().map(JoinedPart::lines).sum()
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         let mut pieces = Vec::new();
         for (part, wanted) in self.touched(range) {
             pieces.extend(part.read(wanted)?);
@@ -90,7 +90,7 @@ impl Source for Joined<'_> {
     fn between(&self, range: Range<u64>) -> Omitted {
         let mut between = Omitted::default();
         for (part, wanted) in self.touched(range) {
-            if let Part::Separator(bytes) = part {
+            if let JoinedPart::Separator(bytes) = part {
                 let wanted = bytes.get(wanted.start as usize..wanted.end as usize);
                 let wanted = wanted.unwrap_or_default();
                 between.bytes += wanted.len() as u64;
@@ -109,8 +109,8 @@ mod tests {
     fn whole(joined: &Joined<'_>) -> Vec<u8> {
         let pieces = joined.read(0..joined.len()).unwrap();
         let kept = pieces.into_iter().map(|piece| match piece {
-            Piece::Kept(bytes) => bytes,
-            Piece::Dropped(bytes) => format!("<{bytes}>").into_bytes(),
+            StreamPiece::Kept(bytes) => bytes,
+            StreamPiece::Dropped(bytes) => format!("<{bytes}>").into_bytes(),
         });
         kept.collect::<Vec<_>>().concat()
     }
@@ -143,8 +143,8 @@ mod tests {
             for end in start..=expected.len() {
                 let pieces = joined.read(start as u64..end as u64).unwrap();
                 let bytes = pieces.into_iter().flat_map(|piece| match piece {
-                    Piece::Kept(bytes) => bytes,
-                    Piece::Dropped(_) => Vec::new(),
+                    StreamPiece::Kept(bytes) => bytes,
+                    StreamPiece::Dropped(_) => Vec::new(),
                 });
                 assert_eq!(bytes.collect::<Vec<_>>(), &expected[start..end]);
             }

@@ -3,7 +3,7 @@
 //! A line is what `head` and `tail` count: up to and including a newline, or what is left at the
 //! end. First the head is taken, then the tail of that.
 
-use super::{Capture, Omitted, Piece, Source};
+use super::{Capture, Omitted, Source, StreamPiece};
 pub use bashd_script::rewrite::LineLimits;
 use std::io;
 use std::ops::Range;
@@ -72,11 +72,11 @@ impl Hidden {
 impl<'a> Limited<'a> {
     /// Finds where they are. Memory is bounded whatever the stream's length.
     pub fn new(source: &'a dyn Source, limits: LineLimits) -> io::Result<Self> {
-        let whole = Place {
+        let whole = StreamPosition {
             offset: source.len(),
             newlines: source.lines(),
         };
-        let start = Place::default();
+        let start = StreamPosition::default();
         let end = match limits.head {
             Some(count) => end_of_head(source, whole, count.get())?,
             None => whole,
@@ -130,7 +130,7 @@ impl Source for Limited<'_> {
         Ok(inside.and_then(|offset| offset.checked_sub(self.range.start)))
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         let end = range.end.min(self.len());
         let start = range.start.min(end);
         let begin = self.range.start;
@@ -140,37 +140,41 @@ impl Source for Limited<'_> {
 
 /// A place in the stream, and the newlines before it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct StreamPosition {
     offset: u64,
     newlines: u64,
 }
 
 /// Where the first `count` lines end; if that was lost, the last whole line before it.
-fn end_of_head(source: &dyn Source, whole: Place, count: u64) -> io::Result<Place> {
-    let mut at = Place::default();
-    let mut last_line = Place::default();
+fn end_of_head(
+    source: &dyn Source,
+    whole: StreamPosition,
+    count: u64,
+) -> io::Result<StreamPosition> {
+    let mut at = StreamPosition::default();
+    let mut last_line = StreamPosition::default();
     while at.offset < whole.offset {
         let step = at.offset..(at.offset + STEP).min(whole.offset);
         for piece in source.read(step)? {
             match piece {
-                Piece::Kept(bytes) => {
+                StreamPiece::Kept(bytes) => {
                     let wanted = usize::try_from(count - at.newlines - 1).unwrap_or(usize::MAX);
                     if let Some(newline) = memchr::memchr_iter(b'\n', &bytes).nth(wanted) {
-                        return Ok(Place {
+                        return Ok(StreamPosition {
                             offset: at.offset + newline as u64 + 1,
                             newlines: count,
                         });
                     }
                     at.newlines += newlines(&bytes);
                     if let Some(newline) = memchr::memrchr(b'\n', &bytes) {
-                        last_line = Place {
+                        last_line = StreamPosition {
                             offset: at.offset + newline as u64 + 1,
                             newlines: at.newlines,
                         };
                     }
                     at.offset += bytes.len() as u64;
                 }
-                Piece::Dropped(bytes) => {
+                StreamPiece::Dropped(bytes) => {
                     at.offset += bytes;
                     let after = count_newlines(source, at.offset..whole.offset)?;
                     at.newlines = whole.newlines.saturating_sub(after).max(at.newlines);
@@ -185,14 +189,18 @@ fn end_of_head(source: &dyn Source, whole: Place, count: u64) -> io::Result<Plac
 }
 
 /// Where the last `count` lines before `end` begin.
-fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Place> {
+fn start_of_tail(
+    source: &dyn Source,
+    end: StreamPosition,
+    count: u64,
+) -> io::Result<StreamPosition> {
     let mut at = end;
     let mut found = 0;
     while at.offset > 0 {
         let step = at.offset.saturating_sub(STEP)..at.offset;
         for piece in source.read(step)?.into_iter().rev() {
             match piece {
-                Piece::Kept(bytes) => {
+                StreamPiece::Kept(bytes) => {
                     let begin = at.offset - bytes.len() as u64;
                     for newline in memchr::memrchr_iter(b'\n', &bytes) {
                         let after = begin + newline as u64 + 1;
@@ -200,7 +208,7 @@ fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Plac
                         if after < end.offset {
                             found += 1;
                             if found == count {
-                                return Ok(Place {
+                                return Ok(StreamPosition {
                                     offset: after,
                                     newlines: at.newlines,
                                 });
@@ -211,10 +219,10 @@ fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Plac
                     at.offset = begin;
                 }
                 // It is unknown how many lines were lost: the tail begins by saying so.
-                Piece::Dropped(bytes) => {
+                StreamPiece::Dropped(bytes) => {
                     let begin = at.offset - bytes;
                     let gap = gap_before(source, begin)?;
-                    return Ok(Place {
+                    return Ok(StreamPosition {
                         offset: gap,
                         newlines: count_newlines(source, 0..gap)?,
                     });
@@ -222,13 +230,13 @@ fn start_of_tail(source: &dyn Source, end: Place, count: u64) -> io::Result<Plac
             }
         }
     }
-    Ok(Place::default())
+    Ok(StreamPosition::default())
 }
 
 fn ends_with_newline(source: &dyn Source) -> io::Result<bool> {
     let end = source.len();
     let last = source.read(end.saturating_sub(1)..end)?;
-    Ok(last.last() == Some(&Piece::Kept(vec![b'\n'])))
+    Ok(last.last() == Some(&StreamPiece::Kept(vec![b'\n'])))
 }
 
 /// Where a gap begins that reaches at least to `end`.
@@ -237,8 +245,8 @@ fn gap_before(source: &dyn Source, end: u64) -> io::Result<u64> {
     while begin > 0 {
         let step = begin.saturating_sub(STEP)..begin;
         match source.read(step)?.pop() {
-            Some(Piece::Dropped(bytes)) => begin -= bytes,
-            Some(Piece::Kept(_)) | None => break,
+            Some(StreamPiece::Dropped(bytes)) => begin -= bytes,
+            Some(StreamPiece::Kept(_)) | None => break,
         }
     }
     Ok(begin)
@@ -251,7 +259,7 @@ fn count_newlines(source: &dyn Source, range: Range<u64>) -> io::Result<u64> {
     while begin < range.end {
         let end = (begin + STEP).min(range.end);
         for piece in source.read(begin..end)? {
-            if let Piece::Kept(bytes) = piece {
+            if let StreamPiece::Kept(bytes) = piece {
                 count += newlines(&bytes);
             }
         }

@@ -14,7 +14,7 @@ pub(crate) mod view;
 mod walk;
 pub mod window;
 
-pub use bashd_keeper::source::{Omitted, Piece, Source};
+pub use bashd_keeper::source::{Omitted, Source, StreamPiece};
 pub use bashd_keeper::{spool, text};
 
 /// Bounded text of one stream (or several, joined), with exact counts.
@@ -78,7 +78,7 @@ pub enum Captured {
 
 /// What a run wrote, kept or not: counts of the streams themselves, before any window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenCounts {
     /// Bytes of both streams together.
     pub bytes: u64,
     /// Newlines of both streams together.
@@ -87,7 +87,7 @@ pub struct Written {
     pub stderr_bytes: Option<u64>,
 }
 
-impl Written {
+impl WrittenCounts {
     /// Counts the streams of a run.
     pub fn of(out: &dyn Source, err: Option<&dyn Source>) -> Self {
         Self {

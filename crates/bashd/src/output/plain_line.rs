@@ -19,7 +19,7 @@ pub(crate) type Cap = Option<usize>;
 
 /// A line as text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct PlainLine {
     /// Without its newline.
     pub(super) text: String,
     /// Bytes of the line after what is shown; 0 unless it was cut.
@@ -27,7 +27,7 @@ pub(super) struct Line {
 }
 
 /// Renders a complete line, given without its newline.
-pub(super) fn line(raw: &[u8], cap: Cap) -> Line {
+pub(super) fn line(raw: &[u8], cap: Cap) -> PlainLine {
     let mut end = raw.len();
     loop {
         let before = raw.get(..end).unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) fn line(raw: &[u8], cap: Cap) -> Line {
 }
 
 /// Renders a frame of which only the first bytes are there, and which has `length` bytes in all.
-pub(super) fn frame_of(start: &[u8], length: u64, cap: Cap) -> Line {
+pub(super) fn frame_of(start: &[u8], length: u64, cap: Cap) -> PlainLine {
     let start = start.get(..start.len().min(LOOKED_AT)).unwrap_or(start);
     let start = if (start.len() as u64) < length {
         split_incomplete(start).0
@@ -75,13 +75,13 @@ pub(super) fn frame_of(start: &[u8], length: u64, cap: Cap) -> Line {
     if raw < length && cap.is_some() {
         return cut(text, fitting, length);
     }
-    Line { text, cut: 0 }
+    PlainLine { text, cut: 0 }
 }
 
-fn cut(mut text: String, (end, raw): (usize, u64), length: u64) -> Line {
+fn cut(mut text: String, (end, raw): (usize, u64), length: u64) -> PlainLine {
     text.truncate(end);
     text.push(ELLIPSIS);
-    Line {
+    PlainLine {
         text,
         cut: length - raw,
     }

@@ -5,7 +5,7 @@
 //! stream.
 
 use super::Source;
-use super::ends::{self, End, Shown};
+use super::ends::{self, ShownLine, StreamEnd};
 use super::plain_line::{Cap, ELLIPSIS};
 use super::window::{ShownPart, TextEnds};
 use std::io;
@@ -16,7 +16,7 @@ pub(super) struct RenderedText<'a> {
     bytes: u64,
     cap: Cap,
     /// What was read from its end, once that was done.
-    end: End,
+    end: StreamEnd,
 }
 
 impl<'a> RenderedText<'a> {
@@ -25,7 +25,7 @@ impl<'a> RenderedText<'a> {
             source,
             bytes: source.len(),
             cap,
-            end: End::default(),
+            end: StreamEnd::default(),
         }
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn tail(source: &dyn Source, length: u64, limit: usize) -> io::Result
 }
 
 impl ShownPart {
-    fn count(&mut self, shown: &Shown) {
+    fn count(&mut self, shown: &ShownLine) {
         self.raw += shown.raw;
         self.span += shown.raw;
         self.lines += 1;
@@ -79,7 +79,7 @@ impl ShownPart {
     }
 
     /// Likewise for the end of a line, where the cut may be visible.
-    fn count_end(&mut self, text: &str, shown: &Shown) {
+    fn count_end(&mut self, text: &str, shown: &ShownLine) {
         self.count_piece(text);
         if shown.cut > 0 && text.trim_end_matches('\n').ends_with(ELLIPSIS) {
             self.raw += shown.cut;
@@ -91,7 +91,7 @@ impl ShownPart {
     }
 }
 
-fn joined(end: &End) -> ShownPart {
+fn joined(end: &StreamEnd) -> ShownPart {
     let mut part = ShownPart::default();
     for shown in &end.lines {
         part.text.push_str(&shown.text);
@@ -101,7 +101,7 @@ fn joined(end: &End) -> ShownPart {
 }
 
 /// The first `limit` bytes, or a little less to keep a character whole.
-fn prefix(end: &End, limit: usize) -> ShownPart {
+fn prefix(end: &StreamEnd, limit: usize) -> ShownPart {
     let mut part = ShownPart::default();
     for shown in &end.lines {
         let room = limit - part.text.len();
@@ -120,7 +120,7 @@ fn prefix(end: &End, limit: usize) -> ShownPart {
 }
 
 /// The last `limit` bytes, or a little less to keep a character whole.
-fn suffix(end: &End, limit: usize) -> ShownPart {
+fn suffix(end: &StreamEnd, limit: usize) -> ShownPart {
     let mut part = ShownPart::default();
     let mut pieces: Vec<&str> = Vec::new();
     let mut room = limit;

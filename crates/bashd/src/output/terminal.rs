@@ -5,7 +5,7 @@
 //! the alternate screen) wrote frames; only what a person would have seen in the end becomes text.
 //! Long output is not held in full: like the spool, this keeps the beginning and the end.
 
-use super::{Piece, Source};
+use super::{Source, StreamPiece};
 use crate::profile::rules::CarriageReturn;
 use crate::screen::{Screen, Sight, Size};
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ impl TerminalText {
         if drew(source)? {
             let mut screen = Screen::new(size);
             for_each(source, |piece| {
-                if let Piece::Kept(bytes) = piece {
+                if let StreamPiece::Kept(bytes) = piece {
                     screen.feed(&bytes);
                 }
             })?;
@@ -56,11 +56,11 @@ impl TerminalText {
         }
         let mut parser = vte::Parser::new();
         let mut decoder = super::text::Decoder::default();
-        let mut lines = Lines::new(text, carriage_return);
+        let mut lines = TerminalLines::new(text, carriage_return);
         for_each(source, |piece| match piece {
             // The parser loses characters after one that is split, so it gets whole ones.
-            Piece::Kept(bytes) => parser.advance(&mut lines, decoder.push(&bytes).as_bytes()),
-            Piece::Dropped(count) => lines.text.skip(count),
+            StreamPiece::Kept(bytes) => parser.advance(&mut lines, decoder.push(&bytes).as_bytes()),
+            StreamPiece::Dropped(count) => lines.text.skip(count),
         })?;
         parser.advance(&mut lines, decoder.finish().as_bytes());
         lines.flush();
@@ -120,7 +120,7 @@ impl Source for TerminalText {
         self.lines
     }
 
-    fn read(&self, range: Range<u64>) -> io::Result<Vec<Piece>> {
+    fn read(&self, range: Range<u64>) -> io::Result<Vec<StreamPiece>> {
         let head_end = self.head.len() as u64;
         let tail_start = self.len() - self.tail.len() as u64;
         let within = |from: u64, to: u64| range.start.clamp(from, to)..range.end.clamp(from, to);
@@ -135,13 +135,13 @@ impl Source for TerminalText {
             .skip(skipped)
             .take((tail.end - tail.start) as usize);
         let pieces = [
-            Piece::Kept(kept.unwrap_or_default().to_vec()),
-            Piece::Dropped(gone.end - gone.start),
-            Piece::Kept(ending.copied().collect()),
+            StreamPiece::Kept(kept.unwrap_or_default().to_vec()),
+            StreamPiece::Dropped(gone.end - gone.start),
+            StreamPiece::Kept(ending.copied().collect()),
         ];
-        let is_something = |piece: &Piece| match piece {
-            Piece::Kept(bytes) => !bytes.is_empty(),
-            Piece::Dropped(count) => *count > 0,
+        let is_something = |piece: &StreamPiece| match piece {
+            StreamPiece::Kept(bytes) => !bytes.is_empty(),
+            StreamPiece::Dropped(count) => *count > 0,
         };
         Ok(pieces.into_iter().filter(is_something).collect())
     }
@@ -150,14 +150,14 @@ impl Source for TerminalText {
 fn drew(source: &dyn Source) -> io::Result<bool> {
     let (mut sight, mut drew) = (Sight::default(), false);
     for_each(source, |piece| {
-        if let Piece::Kept(bytes) = piece {
+        if let StreamPiece::Kept(bytes) = piece {
             drew = sight.feed(&bytes);
         }
     })?;
     Ok(drew)
 }
 
-fn for_each(source: &dyn Source, mut take: impl FnMut(Piece)) -> io::Result<()> {
+fn for_each(source: &dyn Source, mut take: impl FnMut(StreamPiece)) -> io::Result<()> {
     let mut at = 0;
     while at < source.len() {
         let upto = source.len().min(at + CHUNK);
@@ -168,7 +168,7 @@ fn for_each(source: &dyn Source, mut take: impl FnMut(Piece)) -> io::Result<()> 
 }
 
 /// Lines as they are written and overwritten.
-struct Lines {
+struct TerminalLines {
     text: TerminalText,
     carriage_return: CarriageReturn,
     line: Vec<char>,
@@ -177,7 +177,7 @@ struct Lines {
     returned: bool,
 }
 
-impl Lines {
+impl TerminalLines {
     fn new(text: TerminalText, carriage_return: CarriageReturn) -> Self {
         Self {
             text,
@@ -222,7 +222,7 @@ impl Lines {
     }
 }
 
-impl vte::Perform for Lines {
+impl vte::Perform for TerminalLines {
     fn print(&mut self, character: char) {
         if !character.is_control() {
             self.put(character);
@@ -266,8 +266,8 @@ mod tests {
         let text = TerminalText::of(&source, Size::default(), carriage_return).unwrap();
         let pieces = text.read(0..text.len()).unwrap();
         let kept = pieces.into_iter().map(|piece| match piece {
-            Piece::Kept(bytes) => String::from_utf8(bytes).unwrap(),
-            Piece::Dropped(count) => format!("<{count}>"),
+            StreamPiece::Kept(bytes) => String::from_utf8(bytes).unwrap(),
+            StreamPiece::Dropped(count) => format!("<{count}>"),
         });
         kept.collect()
     }
@@ -314,13 +314,13 @@ mod tests {
         assert!(text.head.len() + text.tail.len() <= 2 * HELD);
         let pieces = text.read(0..text.len()).unwrap();
         let lengths = pieces.iter().map(|piece| match piece {
-            Piece::Kept(bytes) => bytes.len() as u64,
-            Piece::Dropped(count) => *count,
+            StreamPiece::Kept(bytes) => bytes.len() as u64,
+            StreamPiece::Dropped(count) => *count,
         });
         assert_eq!(lengths.sum::<u64>(), text.len());
         assert_eq!(
             text.read(4_399_996..4_400_000).unwrap(),
-            [Piece::Kept(b"789\n".to_vec())]
+            [StreamPiece::Kept(b"789\n".to_vec())]
         );
     }
 
@@ -329,9 +329,9 @@ mod tests {
         let source = Fixed::text("begin\r\n......end\r\n").without(7..13);
         let text = TerminalText::of(&source, Size::default(), CarriageReturn::Rewrites).unwrap();
         let expected = [
-            Piece::Kept(b"begin\n".to_vec()),
-            Piece::Dropped(6),
-            Piece::Kept(b"end\n".to_vec()),
+            StreamPiece::Kept(b"begin\n".to_vec()),
+            StreamPiece::Dropped(6),
+            StreamPiece::Kept(b"end\n".to_vec()),
         ];
         assert_eq!(text.read(0..text.len()).unwrap(), expected);
     }

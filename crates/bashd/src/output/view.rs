@@ -7,7 +7,7 @@
 
 use super::line_limits::{Hidden, Limited, LineLimits};
 use super::terminal::TerminalText;
-use super::{Captured, Piece, Source, text};
+use super::{Captured, Source, StreamPiece, text};
 use crate::profile::rules::CarriageReturn;
 use crate::screen::Size;
 use std::io;
@@ -54,8 +54,8 @@ impl<'a> View<'a> {
         let mut bytes = Vec::with_capacity(source.len() as usize);
         for piece in source.read(0..source.len())? {
             match piece {
-                Piece::Kept(more) => bytes.extend_from_slice(&more),
-                Piece::Dropped(_) => return Ok(None),
+                StreamPiece::Kept(more) => bytes.extend_from_slice(&more),
+                StreamPiece::Dropped(_) => return Ok(None),
             }
         }
         Ok(Some(text::decode(&bytes)))

@@ -5,7 +5,7 @@
 //! cut in two is left out at both edges, because nobody can say what it was.
 
 use super::text::{is_continuation, split_incomplete};
-use super::{Piece, Source};
+use super::{Source, StreamPiece};
 use std::io;
 use std::ops::Range;
 
@@ -20,14 +20,14 @@ const TRIMMED_AROUND_GAP: usize = 6;
 
 /// A maximal part of a stream that is kept or lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Segment {
+pub(super) enum WalkSegment {
     /// Bytes that are there.
     Kept(Vec<u8>),
     /// This many bytes are gone here.
     Lost(u64),
 }
 
-impl Segment {
+impl WalkSegment {
     /// The line that stands in for lost bytes.
     pub(super) fn lost_line(bytes: u64) -> String {
         let lost =
@@ -44,7 +44,7 @@ impl Segment {
 /// What a walk found, in the order of the stream.
 #[derive(Debug)]
 pub(super) struct Walk {
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<WalkSegment>,
     /// Whether the walk saw the whole stream.
     pub(super) complete: bool,
 }
@@ -72,7 +72,7 @@ fn walk(source: &dyn Source, length: u64, enough: usize, from: From) -> io::Resu
     let mut unread = 0..length;
     let mut probe = FIRST_PROBE;
     while !unread.is_empty() {
-        let in_gap = matches!(edge(&segments, from), Some(Segment::Lost(_)));
+        let in_gap = matches!(edge(&segments, from), Some(WalkSegment::Lost(_)));
         let shown = least_shown(&segments);
         if shown > enough && !in_gap {
             break;
@@ -98,7 +98,7 @@ fn walk(source: &dyn Source, length: u64, enough: usize, from: From) -> io::Resu
 }
 
 /// The segment that the next read will touch.
-fn edge(segments: &[Segment], from: From) -> Option<&Segment> {
+fn edge(segments: &[WalkSegment], from: From) -> Option<&WalkSegment> {
     match from {
         From::Start => segments.last(),
         From::End => segments.first(),
@@ -123,34 +123,36 @@ fn take(unread: &mut Range<u64>, step: u64, from: From) -> Range<u64> {
 }
 
 /// Least bytes of text that the segments will have: decoding never shortens.
-fn least_shown(segments: &[Segment]) -> usize {
+fn least_shown(segments: &[WalkSegment]) -> usize {
     segments
         .iter()
         .map(|segment| match segment {
-            Segment::Kept(bytes) => bytes.len(),
-            Segment::Lost(bytes) => Segment::lost_cost(*bytes) - TRIMMED_AROUND_GAP,
+            WalkSegment::Kept(bytes) => bytes.len(),
+            WalkSegment::Lost(bytes) => WalkSegment::lost_cost(*bytes) - TRIMMED_AROUND_GAP,
         })
         .sum()
 }
 
-fn segments_of(pieces: Vec<Piece>) -> Vec<Segment> {
+fn segments_of(pieces: Vec<StreamPiece>) -> Vec<WalkSegment> {
     pieces
         .into_iter()
         .map(|piece| match piece {
-            Piece::Kept(bytes) => Segment::Kept(bytes),
-            Piece::Dropped(bytes) => Segment::Lost(bytes),
+            StreamPiece::Kept(bytes) => WalkSegment::Kept(bytes),
+            StreamPiece::Dropped(bytes) => WalkSegment::Lost(bytes),
         })
         .fold(Vec::new(), |segments, next| joined(segments, vec![next]))
 }
 
 /// One list after the other; neighbours of the same kind become one segment, empty ones disappear.
-fn joined(mut segments: Vec<Segment>, next: Vec<Segment>) -> Vec<Segment> {
+fn joined(mut segments: Vec<WalkSegment>, next: Vec<WalkSegment>) -> Vec<WalkSegment> {
     for segment in next {
         match (segments.last_mut(), segment) {
-            (_, Segment::Lost(0)) => {}
-            (Some(Segment::Lost(before)), Segment::Lost(more)) => *before += more,
-            (Some(Segment::Kept(before)), Segment::Kept(more)) => before.extend_from_slice(&more),
-            (_, Segment::Kept(bytes)) if bytes.is_empty() => {}
+            (_, WalkSegment::Lost(0)) => {}
+            (Some(WalkSegment::Lost(before)), WalkSegment::Lost(more)) => *before += more,
+            (Some(WalkSegment::Kept(before)), WalkSegment::Kept(more)) => {
+                before.extend_from_slice(&more)
+            }
+            (_, WalkSegment::Kept(bytes)) if bytes.is_empty() => {}
             (_, other) => segments.push(other),
         }
     }
@@ -158,11 +160,11 @@ fn joined(mut segments: Vec<Segment>, next: Vec<Segment>) -> Vec<Segment> {
 }
 
 /// Leaves out what is left of a character that a gap cut in two.
-fn trim_edges(segments: &mut [Segment]) {
+fn trim_edges(segments: &mut [WalkSegment]) {
     for index in 0..segments.len() {
-        let after_gap = index > 0 && matches!(segments.get(index - 1), Some(Segment::Lost(_)));
-        let before_gap = matches!(segments.get(index + 1), Some(Segment::Lost(_)));
-        let Some(Segment::Kept(bytes)) = segments.get_mut(index) else {
+        let after_gap = index > 0 && matches!(segments.get(index - 1), Some(WalkSegment::Lost(_)));
+        let before_gap = matches!(segments.get(index + 1), Some(WalkSegment::Lost(_)));
+        let Some(WalkSegment::Kept(bytes)) = segments.get_mut(index) else {
             continue;
         };
         if before_gap {

@@ -8,7 +8,7 @@ use super::decoded::DecodedText;
 use super::plain_line::Cap;
 use super::rendered::RenderedText;
 use super::{Capture, Extent, Omitted, Source};
-use crate::artifact::{self, Kept};
+use crate::artifact::{self, KeptArtifact};
 use bashd_keeper::template;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -81,7 +81,7 @@ impl Window {
     ];
 
     /// What is said of a text that is too long.
-    fn words(&self, shown: &Windowed, kept: Option<Kept>) -> String {
+    fn words(&self, shown: &Windowed, kept: Option<KeptArtifact>) -> String {
         let [head, tail] = &shown.ends;
         template::fill(
             &self.template,
@@ -100,7 +100,7 @@ impl Window {
         )
     }
 
-    fn artifact_text(&self, kept: Option<Kept>) -> String {
+    fn artifact_text(&self, kept: Option<KeptArtifact>) -> String {
         kept.map_or_else(String::new, |kept| {
             let address = artifact::address(kept.id);
             template::fill(&self.artifact, &[("address", &address)])
@@ -218,7 +218,7 @@ impl Windowed {
     }
 
     /// Puts it into the window's words. `kept` is where the whole output is stored.
-    pub(crate) fn arrange(self, window: &Window, kept: Option<Kept>) -> Capture {
+    pub(crate) fn arrange(self, window: &Window, kept: Option<KeptArtifact>) -> Capture {
         let [head, tail] = &self.ends;
         let extent = Extent {
             lines: self.all_lines,

@@ -1,6 +1,6 @@
 //! The working directory of a run: as given, from a leading `cd`, or the engine's own.
 
-use super::Directory;
+use super::OpenDirectory;
 use crate::config::Surroundings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
@@ -86,7 +86,7 @@ fn as_cd_goes(path: &Path) -> PathBuf {
 }
 
 /// Opens it, if it is a directory that may be entered.
-pub(super) fn open(wanted: &Wanted) -> Result<Directory> {
+pub(super) fn open(wanted: &Wanted) -> Result<OpenDirectory> {
     let path = wanted.path.clone();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     // A directory that nobody may enter can still be opened: the shell would be blamed.
@@ -94,7 +94,7 @@ pub(super) fn open(wanted: &Wanted) -> Result<Directory> {
         rustix::fs::accessat(&fd, ".", Access::EXEC_OK, AtFlags::EACCESS).map(|()| fd)
     };
     match rustix::fs::open(&path, flags, Mode::empty()).and_then(enterable) {
-        Ok(fd) => Ok(Directory { path, fd }),
+        Ok(fd) => Ok(OpenDirectory { path, fd }),
         Err(error) => {
             let shown = path.display();
             let (kind, text) = match error {

@@ -34,14 +34,14 @@ struct Inherited {
 
 impl Inheritance {
     /// The surroundings' variables, overridden by the profile's.
-    fn by_calls(&self, origin: Origin<'_>) -> Arc<Variables> {
+    fn by_calls(&self, origin: InheritanceSource<'_>) -> Arc<Variables> {
         self.of(origin, |inherited| Arc::clone(&inherited.by_calls))
     }
 
     /// What a session's shell starts with: nothing that belongs to one call.
     pub(super) fn by_sessions(
         &self,
-        origin: Origin<'_>,
+        origin: InheritanceSource<'_>,
         shell: &Shell,
         is_kept_out: impl Fn(&OsStr) -> bool,
     ) -> Arc<Variables> {
@@ -60,7 +60,7 @@ impl Inheritance {
         })
     }
 
-    fn of<T>(&self, origin: Origin<'_>, tell: impl FnOnce(&mut Inherited) -> T) -> T {
+    fn of<T>(&self, origin: InheritanceSource<'_>, tell: impl FnOnce(&mut Inherited) -> T) -> T {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|one| one.at.elapsed() < BELIEVED);
         let is_it = |one: &Inherited| Arc::ptr_eq(&one.profile, origin.profile);
@@ -81,14 +81,14 @@ impl Inheritance {
 
 /// Where inherited variables come from.
 #[derive(Clone, Copy)]
-pub(super) struct Origin<'a> {
+pub(super) struct InheritanceSource<'a> {
     pub(super) profile: &'a Arc<Profile>,
     pub(super) surroundings: &'a Surroundings,
     pub(super) programs: &'a Programs,
     pub(super) is_guarded: bool,
 }
 
-impl Origin<'_> {
+impl InheritanceSource<'_> {
     fn inherited(self) -> Variables {
         let rules = &self.profile.environment;
         let mut env = self.surroundings.variables();
@@ -113,7 +113,7 @@ impl Origin<'_> {
 /// What a call inherits, overridden by its own variables.
 pub(super) fn of(
     inheritance: &Inheritance,
-    origin: Origin<'_>,
+    origin: InheritanceSource<'_>,
     request: &Request,
     id: &RunId,
 ) -> Variables {
@@ -180,7 +180,7 @@ mod tests {
     fn what_is_inherited_is_made_once_a_second_for_each_profile() {
         let (surroundings, programs) = (surroundings(), Programs::default());
         let (pi, phoenix) = (profile("pi"), profile("phoenix"));
-        let origin = |profile| Origin {
+        let origin = |profile| InheritanceSource {
             profile,
             surroundings: &surroundings,
             programs: &programs,
@@ -206,7 +206,7 @@ mod tests {
         let (surroundings, programs) = (surroundings(), Programs::default());
         let phoenix = profile("phoenix");
         for is_guarded in [false, true] {
-            let origin = Origin {
+            let origin = InheritanceSource {
                 profile: &phoenix,
                 surroundings: &surroundings,
                 programs: &programs,

@@ -2,7 +2,7 @@
 //! unless the pattern begins with a dot, and the word itself if nothing matches.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::script::Part;
+use crate::script::WordPart;
 use regex::bytes::Regex;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -23,7 +23,7 @@ enum Component {
 /// The files that a word matches, in byte order; the word itself if there are none.
 ///
 /// A match that begins with `-` gets `./`, so no file is taken for an option.
-pub(super) fn expand(parts: &[Part], cwd: &Path) -> Result<Vec<OsString>> {
+pub(super) fn expand(parts: &[WordPart], cwd: &Path) -> Result<Vec<OsString>> {
     let literal: String = parts.iter().map(text_of).collect();
     let Some(components) = components(parts) else {
         return Ok(vec![literal.into()]);
@@ -61,10 +61,10 @@ fn not_an_option(path: OsString) -> OsString {
     }
 }
 
-fn text_of(part: &Part) -> &str {
+fn text_of(part: &WordPart) -> &str {
     match part {
-        Part::Text(text) | Part::Glob(text) => text,
-        Part::Tilde(_) | Part::Variable { .. } | Part::Unknown { .. } => "",
+        WordPart::Text(text) | WordPart::Glob(text) => text,
+        WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. } => "",
     }
 }
 
@@ -112,10 +112,10 @@ fn extend(
 }
 
 /// The components of a word with patterns; `None` if a pattern is invalid (an open bracket).
-fn components(parts: &[Part]) -> Option<Vec<Component>> {
+fn components(parts: &[WordPart]) -> Option<Vec<Component>> {
     let mut characters: Vec<(char, bool)> = Vec::new();
     for part in parts {
-        let is_pattern = matches!(part, Part::Glob(_));
+        let is_pattern = matches!(part, WordPart::Glob(_));
         characters.extend(
             text_of(part)
                 .chars()
@@ -208,14 +208,14 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        let parts: Vec<Part> = pattern
+        let parts: Vec<WordPart> = pattern
             .iter()
             .map(|(text, glob)| {
                 let text = (*text).into();
                 if *glob {
-                    Part::Glob(text)
+                    WordPart::Glob(text)
                 } else {
-                    Part::Text(text)
+                    WordPart::Text(text)
                 }
             })
             .collect();

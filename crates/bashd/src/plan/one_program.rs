@@ -7,7 +7,7 @@
 use super::resolve::Setting;
 use super::{OneProgram, Plan};
 use crate::rewrite::Command;
-use crate::script::Shape;
+use crate::script::ScriptShape;
 use rustix::fs::{Access, Mode, OFlags};
 
 /// The first bytes of a program that the kernel starts itself, without an interpreter that may be
@@ -36,7 +36,7 @@ pub(super) fn of(
     command: &Command,
     script: Option<&str>,
 ) -> Option<OneProgram> {
-    let is_one = setting.shape == Shape::OneProgram;
+    let is_one = setting.shape == ScriptShape::OneProgram;
     let script = script.filter(|script| is_one && *script == command.to_run)?;
     let path = program_of(script)?.to_owned();
     let replaces_shell = false;

@@ -2,22 +2,22 @@
 
 use super::client_environment::Guarded;
 use super::draft::{Draft, StartedShellUse};
-use super::environment::{Inheritance, Origin};
+use super::environment::{Inheritance, InheritanceSource};
 use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, Directory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
+    ClientEnvironment, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
     directory, environment, job, one_program, session, session_plan, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
-use crate::guard::safe_mode::Form;
+use crate::guard::safe_mode::RunForm;
 use crate::profile::Profile;
 use crate::profile::rules::ShellChoice;
-use crate::request::{Accepted, Ends, Request};
+use crate::request::{Accepted, DeadlineKind, Request};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
-use crate::script::Shape;
+use crate::script::ScriptShape;
 use bashd_keeper::resources;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ pub(crate) struct Setting<'a> {
     pub(crate) surroundings: &'a Surroundings,
     pub(crate) id: &'a RunId,
     /// How the command may run.
-    pub(crate) form: &'a Form,
+    pub(crate) form: &'a RunForm,
     /// Whose job it would be.
     pub(crate) owner: &'a str,
     /// What kind of script it is.
-    pub(crate) shape: Shape,
+    pub(crate) shape: ScriptShape,
     pub(crate) programs: &'a Programs,
     pub(crate) inheritance: &'a Inheritance,
     /// The client's terminals, where it runs the command itself.
@@ -58,7 +58,7 @@ pub(crate) fn draft(
         id,
         ..
     } = setting;
-    let wish = Wish {
+    let wish = PlanInput {
         profile,
         request,
         setting,
@@ -88,8 +88,8 @@ pub(crate) fn draft(
     }
     let client = client_terminal(wish, &env);
     let timeout = match accepted.ends {
-        Ends::AtTimeout => accepted.timeout,
-        Ends::AtJobLimit => config.jobs.max_time,
+        DeadlineKind::AtTimeout => accepted.timeout,
+        DeadlineKind::AtJobLimit => config.jobs.max_time,
     };
     let mut limits = profile.limits.with_timeout(timeout);
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
@@ -124,7 +124,7 @@ pub(crate) fn draft(
         make_directories: setting.make_directories.to_vec(),
         limits,
         quota: config.quota,
-        handover: accepted.handover,
+        backgrounding: accepted.backgrounding,
         job,
         directory: config.runs_dir().join(id.as_str()),
         notes,
@@ -134,7 +134,7 @@ pub(crate) fn draft(
 }
 
 /// The client's terminal, where the client runs the command itself.
-fn client_terminal(wish: Wish<'_>, env: &Variables) -> Option<Vessel> {
+fn client_terminal(wish: PlanInput<'_>, env: &Variables) -> Option<Vessel> {
     let Setting {
         client,
         surroundings,
@@ -147,7 +147,7 @@ fn client_terminal(wish: Wish<'_>, env: &Variables) -> Option<Vessel> {
 }
 
 /// Whether anything judges the command, so a client's shell must not be told more than was judged.
-fn guarded(wish: Wish<'_>) -> Guarded {
+fn guarded(wish: PlanInput<'_>) -> Guarded {
     let gate = wish.setting.config.gate(wish.profile, wish.request);
     if gate.is_on() {
         Guarded::Yes
@@ -158,14 +158,14 @@ fn guarded(wish: Wish<'_>) -> Guarded {
 
 /// The shell and its script; or the program, if a command runs without a shell.
 fn shell_and_script(
-    wish: Wish<'_>,
+    wish: PlanInput<'_>,
     text: String,
     env: &mut Variables,
-    cwd: &Directory,
+    cwd: &OpenDirectory,
 ) -> Result<(Shell, Option<String>)> {
     let programs = wish.setting.programs;
     Ok(match wish.setting.form {
-        Form::AsWritten => {
+        RunForm::AsWritten => {
             let place = ProgramSearch {
                 programs,
                 env,
@@ -179,7 +179,7 @@ fn shell_and_script(
             let shell = shell::find(wish.profile, config, surroundings, place)?;
             (shell, Some(text))
         }
-        Form::Program { name, arguments } => {
+        RunForm::Program { name, arguments } => {
             let place = ProgramSearch {
                 programs,
                 env,
@@ -187,7 +187,7 @@ fn shell_and_script(
             };
             (shell::none(name, arguments, place)?, None)
         }
-        Form::Steps(list) => {
+        RunForm::Steps(list) => {
             scrub(env, &cwd.path);
             let script = steps::script(list, &cwd.path)?;
             let place = ProgramSearch {
@@ -201,33 +201,33 @@ fn shell_and_script(
 }
 
 /// Whether the shell can and should load what the rc sets up.
-fn wants_rc_script(wish: Wish<'_>, shell: &Shell) -> bool {
-    let Wish {
+fn wants_rc_script(wish: PlanInput<'_>, shell: &Shell) -> bool {
+    let PlanInput {
         profile, setting, ..
     } = wish;
-    let is_wanted = setting.config.snapshot.unwrap_or(profile.shell.snapshot);
+    let is_wanted = setting.config.rc_script.unwrap_or(profile.shell.rc_script);
     let may_choose = profile.shell.choice == ShellChoice::Configurable;
-    let is_as_written = matches!(setting.form, Form::AsWritten);
+    let is_as_written = matches!(setting.form, RunForm::AsWritten);
     is_wanted && may_choose && is_as_written && session::is_possible(shell)
 }
 
 /// Whether a waiting shell could run this as a new one would.
-fn started_shell_use(wish: Wish<'_>, shell: &Shell) -> StartedShellUse {
-    let Wish {
+fn started_shell_use(wish: PlanInput<'_>, shell: &Shell) -> StartedShellUse {
+    let PlanInput {
         profile,
         request,
         setting,
         ..
     } = wish;
     let is_plain = session::is_possible(shell) && shell.args == ["-c"];
-    let is_as_written = matches!(setting.form, Form::AsWritten);
-    if !profile.shell.warm || !is_plain || !is_as_written || !request.env.is_empty() {
+    let is_as_written = matches!(setting.form, RunForm::AsWritten);
+    if !profile.shell.started || !is_plain || !is_as_written || !request.env.is_empty() {
         return StartedShellUse::Never;
     }
     match setting.shape {
-        Shape::Unsound => StartedShellUse::Never,
-        Shape::OneProgram => StartedShellUse::WithRcScript,
-        Shape::Other => StartedShellUse::Always,
+        ScriptShape::Unsound => StartedShellUse::Never,
+        ScriptShape::OneProgram => StartedShellUse::WithRcScript,
+        ScriptShape::Other => StartedShellUse::Always,
     }
 }
 
@@ -259,7 +259,7 @@ fn cd_of_the_shell<'a>(
 
 /// A request with its profile and its context.
 #[derive(Clone, Copy)]
-pub(super) struct Wish<'a> {
+pub(super) struct PlanInput<'a> {
     pub(super) profile: &'a Arc<Profile>,
     pub(super) request: &'a Request,
     pub(super) setting: Setting<'a>,
@@ -267,10 +267,10 @@ pub(super) struct Wish<'a> {
     pub(super) is_guarded: bool,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> PlanInput<'a> {
     /// Where the variables come from that are not its own.
-    pub(super) fn origin(self) -> Origin<'a> {
-        Origin {
+    pub(super) fn origin(self) -> InheritanceSource<'a> {
+        InheritanceSource {
             profile: self.profile,
             surroundings: self.setting.surroundings,
             programs: self.setting.programs,

@@ -3,7 +3,7 @@
 
 use super::{Shell, Variables, quote};
 use crate::request::Accepted;
-use bashd_keeper::keeper::session::Directory;
+use bashd_keeper::keeper::session::DirectoryAfter;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::hash::{Hash, Hasher};
@@ -31,10 +31,10 @@ pub(super) fn is_private(name: &OsStr) -> bool {
 }
 
 /// Where the shell is after a call: an explicit directory applies to its call only.
-pub(super) fn directory_after(explicit: Option<&Path>) -> Directory {
+pub(super) fn directory_after(explicit: Option<&Path>) -> DirectoryAfter {
     match explicit {
-        Some(_) => Directory::Returns,
-        None => Directory::Stays,
+        Some(_) => DirectoryAfter::Returns,
+        None => DirectoryAfter::Stays,
     }
 }
 
@@ -48,7 +48,7 @@ pub struct SessionPlan {
     /// What the shell evaluates.
     pub text: Vec<u8>,
     /// Where the shell is after the call.
-    pub(crate) directory: Directory,
+    pub(crate) directory: DirectoryAfter,
     /// What happens to a call while another one of the same session runs.
     pub overlap: Overlap,
     /// Whether the caller named it, and so should hear if it cannot be used.
@@ -63,7 +63,9 @@ impl SessionPlan {
     /// The session in which a call runs after all, whose text begins with this `cd`. A call that is
     /// a job from its beginning has its own shell.
     pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
-        let is_job = accepted.handover.is_some_and(|handover| !handover.waits);
+        let is_job = accepted
+            .backgrounding
+            .is_some_and(|handover| !handover.waits);
         (!is_job).then_some(Self {
             runs_where_it_is: self.runs_where_it_is && lifted.is_empty(),
             ..self

@@ -1,19 +1,19 @@
 //! Whether a call runs in a session's shell, and how.
 
-use super::resolve::{Setting, Wish};
-use super::{Directory, SessionKey, SessionPlan, Shell, Stdin, environment, session};
-use crate::guard::safe_mode::Form;
+use super::resolve::{PlanInput, Setting};
+use super::{OpenDirectory, SessionKey, SessionPlan, Shell, StdinSource, environment, session};
+use crate::guard::safe_mode::RunForm;
 use std::ffi::OsStr;
 
 /// The session of a call, or what to say if it should have one and cannot.
 pub(super) fn or_notes(
-    wish: Wish<'_>,
+    wish: PlanInput<'_>,
     text: Option<String>,
     shell: &Shell,
-    cwd: &Directory,
+    cwd: &OpenDirectory,
 ) -> (Option<SessionPlan>, Vec<String>) {
     let planned = match (wish.setting.form, text) {
-        (Form::AsWritten, Some(text)) => plan_session(wish, &text, shell, cwd),
+        (RunForm::AsWritten, Some(text)) => plan_session(wish, &text, shell, cwd),
         _ => Ok(None),
     };
     match planned {
@@ -24,12 +24,12 @@ pub(super) fn or_notes(
 
 /// The session of a call that has one; what to say if it cannot have one.
 fn plan_session(
-    wish: Wish<'_>,
+    wish: PlanInput<'_>,
     text: &str,
     shell: &Shell,
-    cwd: &Directory,
+    cwd: &OpenDirectory,
 ) -> Result<Option<SessionPlan>, String> {
-    let Wish {
+    let PlanInput {
         profile,
         request,
         setting:
@@ -53,7 +53,7 @@ fn plan_session(
             "a call with its own limits runs in a shell of its own, not in the session".to_owned(),
         );
     }
-    let reads_a_file = matches!(request.stdin, Stdin::Open(_));
+    let reads_a_file = matches!(request.stdin, StdinSource::Open(_));
     if request.background || request.stdin_open || reads_a_file {
         return match &request.session {
             None => Ok(None),

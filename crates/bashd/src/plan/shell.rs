@@ -35,9 +35,9 @@ const REMEMBERED: usize = 8;
 
 /// Programs that were found a moment ago. Whether they still exist is checked each time.
 #[derive(Default)]
-pub(crate) struct Programs(Mutex<Vec<Found>>);
+pub(crate) struct Programs(Mutex<Vec<FoundProgram>>);
 
-struct Found {
+struct FoundProgram {
     name: String,
     path: Option<OsString>,
     cwd: PathBuf,
@@ -54,14 +54,14 @@ impl Programs {
         let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         found.retain(|one| one.at.elapsed() < BELIEVED);
         let is_it =
-            |one: &&Found| one.name == name && one.path.as_deref() == path && one.cwd == cwd;
+            |one: &&FoundProgram| one.name == name && one.path.as_deref() == path && one.cwd == cwd;
         let known = found.iter().find(is_it);
         if let Some(known) = known.filter(|known| is_executable(&known.program)) {
             return Some(known.program.clone());
         }
         let program = find_program(name, path, cwd)?;
         if found.len() < REMEMBERED {
-            found.push(Found {
+            found.push(FoundProgram {
                 name: name.to_owned(),
                 path: path.map(OsStr::to_owned),
                 cwd: cwd.to_owned(),

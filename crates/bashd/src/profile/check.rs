@@ -4,7 +4,7 @@
 use super::Profile;
 use super::parameters::Sets;
 use super::rules::LimitRules;
-use super::rules::{Artifacts, Minimize, OutputRules, Show, TextForm};
+use super::rules::{ArtifactsWhen, MinimizeSwitch, OutputRules, StreamDisplay, TextForm};
 use super::texts::TruncationTexts;
 use crate::guard;
 use crate::output::window::Window;
@@ -103,8 +103,9 @@ fn check_guard(profile: &Profile) -> Result<(), String> {
 
 /// The raw output of what is minimized must be stored.
 fn check_minimize(output: &OutputRules) -> Result<(), String> {
-    let is_stored = output.artifacts != Artifacts::Never && output.show == Show::Together;
-    if output.minimize == Minimize::On && !is_stored {
+    let is_stored =
+        output.artifacts != ArtifactsWhen::Never && output.show == StreamDisplay::Together;
+    if output.minimize == MinimizeSwitch::On && !is_stored {
         return Err(
             "output.minimize needs output.artifacts, and output.show = \"together\"".to_owned(),
         );
@@ -162,7 +163,7 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     ];
     let background = &profile.background;
     placeholders("background.started", &background.started, &job)?;
-    placeholders("background.handed_over", &background.handed_over, &job)?;
+    placeholders("background.handed_over", &background.backgrounded, &job)?;
     let notices = &background.notices;
     let of_job = ["job", "label", "ending", "result"];
     placeholders("background.notices.one", &notices.one, &["job"])?;

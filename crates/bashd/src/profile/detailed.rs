@@ -17,7 +17,7 @@ use super::Profile;
 use super::reply::Finished;
 use super::shape::{self, Shaped};
 use super::texts::TruncationTexts;
-use crate::artifact::{self, Kept};
+use crate::artifact::{self, KeptArtifact};
 use crate::exec::{EndedBy, Exit};
 use crate::notice::{Notice, NoticeKind};
 use crate::output::window::{self, Window};
@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 
 /// Shapes a run that came to its end, whatever that was.
 pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
-    let cut = Cut::of(profile, finished);
+    let cut = OutputCut::of(profile, finished);
     let mut text = match finished.ended_by {
         Some(_) => ended(profile, finished),
         None => completed(profile, finished),
@@ -93,7 +93,7 @@ fn completed(profile: &Profile, finished: &Finished) -> String {
 }
 
 /// What of the output is shown, and what is not.
-struct Cut<'a> {
+struct OutputCut<'a> {
     extent: Extent,
     bytes: u64,
     /// Bytes and newlines that are not shown, if any are not.
@@ -104,7 +104,7 @@ struct Cut<'a> {
     shown: Ranges,
     window: &'a Window,
     line_bytes: Option<usize>,
-    artifact: Option<Kept>,
+    artifact: Option<KeptArtifact>,
 }
 
 /// First and last line, from 1, of what is shown.
@@ -130,7 +130,7 @@ impl Ranges {
     }
 }
 
-impl<'a> Cut<'a> {
+impl<'a> OutputCut<'a> {
     fn of(profile: &'a Profile, finished: &Finished) -> Self {
         let captures = match &finished.captured {
             Captured::One(both) => vec![both],
@@ -292,7 +292,7 @@ impl<'a> Cut<'a> {
     }
 }
 
-fn details(finished: &Finished, cut: &Cut<'_>) -> Value {
+fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
     let mut details = Map::new();
     details.insert(
         "timeoutSeconds".to_owned(),
@@ -327,7 +327,7 @@ fn details(finished: &Finished, cut: &Cut<'_>) -> Value {
 }
 
 /// The counts of the output, whether something was left out or not.
-fn summary(finished: &Finished, cut: &Cut<'_>) -> Value {
+fn summary(finished: &Finished, cut: &OutputCut<'_>) -> Value {
     let mut summary = Map::new();
     let is_cut = cut.omitted.is_some() || cut.extent.cut_lines > 0;
     summary.insert("truncated".to_owned(), json!(is_cut));

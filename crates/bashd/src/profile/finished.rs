@@ -1,17 +1,17 @@
 //! From a run to what its reply is made of: notices, counts, and what got lost. Pure, but for reading.
 
 use super::Profile;
-use super::reply::{self, Ending, Finished, Handed};
+use super::reply::{self, BackgroundedCall, Ending, Finished};
 use super::rules::StartFailure;
-use crate::artifact::Kept;
+use crate::artifact::KeptArtifact;
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
-use crate::exec::{EndedBy, Exit, HandedOver, Run};
+use crate::exec::{BackgroundedRun, EndedBy, Exit, Run};
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
 use crate::output::terminal::TerminalText;
 use crate::output::view::View;
-use crate::output::{Captured, Source, Written};
+use crate::output::{Captured, Source, WrittenCounts};
 use crate::plan::{LimitsInForce, Plan};
 use crate::request::Accepted;
 use bashd_keeper::spool::SpoolReader;
@@ -27,7 +27,7 @@ pub(crate) struct ShownOutput {
     /// The filter that shortened it, if one did.
     pub(crate) minimized_by: Option<String>,
     /// The whole output, if it was stored.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<KeptArtifact>,
 }
 
 /// A finished run as its profile shows it.
@@ -47,7 +47,7 @@ pub(crate) fn finished(
         captured: shown.captured,
         hidden: shown.hidden,
         minimized_by: shown.minimized_by,
-        written: Written::of(&run.out, err.map(|spool| spool as &dyn Source)),
+        written: WrittenCounts::of(&run.out, err.map(|spool| spool as &dyn Source)),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         artifact: shown.kept,
         notices: notices(plan, run, accepted),
@@ -90,7 +90,10 @@ fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
 
 /// What a call returns whose command goes on, and the run as far as it is now. Its output is stored already: the
 /// job's file.
-pub(crate) fn handed(plan: &Plan, job: HandedOver) -> (Run, impl FnOnce(Finished) -> Handed) {
+pub(crate) fn backgrounded(
+    plan: &Plan,
+    job: BackgroundedRun,
+) -> (Run, impl FnOnce(Finished) -> BackgroundedCall) {
     // The same end for everything that is said about the output: it keeps growing.
     let fixed = |spool: SpoolReader| {
         let (bytes, lines) = (spool.readable_end(), spool.lines());
@@ -101,8 +104,8 @@ pub(crate) fn handed(plan: &Plan, job: HandedOver) -> (Run, impl FnOnce(Finished
     run.notes = job.notes;
     run.limits = job.limits;
     let command = plan.job.spec.command.clone();
-    let waits = plan.handover.is_some_and(|handover| handover.waits);
-    let handed = move |so_far| Handed {
+    let waits = plan.backgrounding.is_some_and(|handover| handover.waits);
+    let handed = move |so_far| BackgroundedCall {
         so_far,
         id: job.id,
         alias: job.alias,
@@ -168,7 +171,7 @@ fn of_output(
             .arrange(None),
         hidden: Hidden::default(),
         minimized_by: None,
-        written: Written::of(out, None),
+        written: WrittenCounts::of(out, None),
         dropped_bytes: 0,
         artifact: None,
         notices: Vec::new(),

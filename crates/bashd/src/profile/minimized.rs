@@ -2,10 +2,10 @@
 //! is stored.
 
 use super::Profile;
-use super::rules::Minimize;
-use crate::artifact::{self, Kept};
+use super::rules::MinimizeSwitch;
+use crate::artifact::{self, KeptArtifact};
 use crate::exec::{Exit, Run};
-use crate::minimize::{self, Digest, Settings, Subject};
+use crate::minimize::{self, Digest, FilterSettings, Subject};
 use crate::output::in_memory::InMemory;
 use crate::output::view::View;
 use crate::output::{Captured, Source};
@@ -22,13 +22,13 @@ pub(crate) fn digest(
     plan: &Plan,
     run: &Run,
     out: &View<'_>,
-    settings: Option<&Settings>,
+    settings: Option<&FilterSettings>,
 ) -> io::Result<Option<Digest>> {
     let (Some(settings), Some(script)) = (settings, plan.script.as_deref()) else {
         return Ok(None);
     };
     // A caller that asks for certain lines wants exactly those.
-    let is_wanted = profile.output.minimize == Minimize::On
+    let is_wanted = profile.output.minimize == MinimizeSwitch::On
         && plan.lines.is_none()
         && plan.vessel.terminal().is_none()
         && run.err.is_none();
@@ -57,7 +57,7 @@ pub(crate) fn in_window(
     profile: &Profile,
     run: &Run,
     text: &str,
-    kept: Kept,
+    kept: KeptArtifact,
 ) -> io::Result<Captured> {
     let cut = profile.output.cut(&InMemory(text), None)?;
     let mut captured = cut.arrange(Some(kept));

@@ -5,13 +5,13 @@
 
 use super::Profile;
 use super::shape::{self, Shaped};
-use crate::artifact::{self, Kept};
+use crate::artifact::{self, KeptArtifact};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit, Reset};
-use crate::jobs::tool::Answer;
+use crate::jobs::tool::JobAnswer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
-use crate::output::{Captured, Written};
+use crate::output::{Captured, WrittenCounts};
 use crate::plan::LimitsInForce;
 use crate::reply::{Denied, Reply};
 use crate::request::Refusal;
@@ -32,7 +32,7 @@ pub enum Ending {
     /// The command ran to its end, whatever that was.
     Ran(Box<Finished>),
     /// The call returned first; the command goes on as a job.
-    HandedOver(Box<Handed>),
+    Backgrounded(Box<BackgroundedCall>),
     /// The caller cancelled before the command was started.
     CancelledBeforeStart,
 }
@@ -40,7 +40,7 @@ pub enum Ending {
 /// A run that goes on as a job.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Handed {
+pub struct BackgroundedCall {
     /// What there is of it.
     pub so_far: Finished,
     /// The job's id.
@@ -75,13 +75,13 @@ pub struct Finished {
     /// What the call's line limits left out.
     pub hidden: Hidden,
     /// What the command wrote, before any window.
-    pub written: Written,
+    pub written: WrittenCounts,
     /// Bytes that the spool no longer holds.
     pub dropped_bytes: u64,
     /// The filter that shortened the output, if one did.
     pub(crate) minimized_by: Option<String>,
     /// The whole output, if it was stored.
-    pub(crate) artifact: Option<Kept>,
+    pub(crate) artifact: Option<KeptArtifact>,
     /// Things to tell about the request or the run.
     pub notices: Vec<Notice>,
     /// Processes that outlived the run.
@@ -138,7 +138,7 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
             }
         }
         Ending::Ran(finished) => with_run(finished, shape::of_run(profile, finished)),
-        Ending::HandedOver(handed) => Reply {
+        Ending::Backgrounded(handed) => Reply {
             job: Some(handed.id.clone()),
             ..with_run(&handed.so_far, shape::of_job(profile, handed))
         },
@@ -152,7 +152,7 @@ pub fn reply(profile: &Profile, ending: &Ending, wall: Duration) -> Reply {
 }
 
 /// The reply to a call of the job tool.
-pub(crate) fn of_job_tool(answer: Answer, wall: Duration) -> Reply {
+pub(crate) fn of_job_tool(answer: JobAnswer, wall: Duration) -> Reply {
     let shaped = Shaped {
         text: answer.text.clone(),
         result: answer.result,

@@ -8,7 +8,7 @@ use crate::jobs::EndLines;
 use crate::plan::{Limits, Overlap, Survivors};
 use crate::request::Request;
 pub(crate) use output::CutOutput;
-pub use output::{Artifacts, Minimize, OutputRules, Show, TextForm};
+pub use output::{ArtifactsWhen, MinimizeSwitch, OutputRules, StreamDisplay, TextForm};
 use serde::Deserialize;
 pub use shell::{ShellCandidate, ShellChoice, ShellRules};
 use std::collections::BTreeMap;
@@ -218,7 +218,7 @@ pub struct Mode {
     /// Its name.
     pub name: String,
     /// Whether the call waits for the command.
-    pub runs: Runs,
+    pub runs: ModeKind,
     /// The limit in seconds.
     pub timeout_s: u64,
 }
@@ -226,7 +226,7 @@ pub struct Mode {
 /// Whether a call waits for its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Runs {
+pub enum ModeKind {
     /// It waits, until the command ends or is ended.
     Foreground,
     /// It returns at once with a handle.
@@ -244,7 +244,8 @@ pub struct BackgroundRules {
     /// (the command, shortened), `{command}`.
     pub started: String,
     /// The wait is over: the same placeholders, and `{seconds}`. The output so far comes before it.
-    pub handed_over: String,
+    #[serde(rename = "handed_over")]
+    pub backgrounded: String,
     /// The last line of the output file.
     pub file_ends: Option<EndLines>,
     /// How the parts of the text are arranged.
@@ -303,8 +304,8 @@ impl Default for BackgroundRules {
         Self {
             early_exit_ms: 300,
             started: "[started as job {job}: process group {pid}, output in {output_file}]".into(),
-            handed_over: "[still running after {seconds} s, as job {job}; output in {output_file}]"
-                .into(),
+            backgrounded:
+                "[still running after {seconds} s, as job {job}; output in {output_file}]".into(),
             file_ends: None,
             layout: JobLayout::Lines,
             keeps_timeout: false,

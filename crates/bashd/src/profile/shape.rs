@@ -4,9 +4,9 @@
 
 use super::Profile;
 use super::detailed;
-use super::reply::{Finished, Handed};
+use super::reply::{BackgroundedCall, Finished};
 use super::rules::JobLayout;
-use super::texts::{ErrorWhen, OutcomeTexts, Shape};
+use super::texts::{ErrorWhen, OutcomeTexts, ReplyShape};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
 use crate::jobs::tool::texts::label;
@@ -41,13 +41,14 @@ pub(super) struct Remark {
 pub(super) fn of_error(profile: &Profile, message: &str, partial: &str) -> Shaped {
     let full = before_partial(&format!("{}{message}", profile.reply.error_prefix), partial);
     let (text, result) = match profile.reply.shape {
-        Shape::StreamsObject => {
+        ReplyShape::StreamsObject => {
             let result = json!({ "error": full });
             (result.to_string(), result)
         }
-        Shape::OutputThenExit | Shape::FailureThenOutput | Shape::Annotated | Shape::Detailed => {
-            (full, json!({ "error": message }))
-        }
+        ReplyShape::OutputThenExit
+        | ReplyShape::FailureThenOutput
+        | ReplyShape::Annotated
+        | ReplyShape::Detailed => (full, json!({ "error": message })),
     };
     Shaped {
         text,
@@ -59,28 +60,28 @@ pub(super) fn of_error(profile: &Profile, message: &str, partial: &str) -> Shape
 /// Shapes a run that came to its end, whatever that was.
 pub(super) fn of_run(profile: &Profile, finished: &Finished) -> Shaped {
     match profile.reply.shape {
-        Shape::StreamsObject => streams_object(profile, finished),
-        Shape::OutputThenExit => Shaped {
+        ReplyShape::StreamsObject => streams_object(profile, finished),
+        ReplyShape::OutputThenExit => Shaped {
             text: output_then_exit(profile, finished),
             result: short_result(finished),
             is_error: is_error(profile, finished),
         },
-        Shape::FailureThenOutput => Shaped {
+        ReplyShape::FailureThenOutput => Shaped {
             text: failure_then_output(profile, finished),
             result: short_result(finished),
             is_error: is_error(profile, finished),
         },
-        Shape::Annotated => Shaped {
+        ReplyShape::Annotated => Shaped {
             text: annotated(profile, finished),
             result: full_result(finished),
             is_error: is_error(profile, finished),
         },
-        Shape::Detailed => detailed::of_run(profile, finished),
+        ReplyShape::Detailed => detailed::of_run(profile, finished),
     }
 }
 
 /// Shapes a call whose command goes on as a job.
-pub(super) fn of_job(profile: &Profile, handed: &Handed) -> Shaped {
+pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
     let rules = &profile.background;
     let seconds = format!("{:.1}", handed.so_far.ran_for.as_secs_f64());
     let output_file = handed.output_file.display().to_string();
@@ -94,7 +95,7 @@ pub(super) fn of_job(profile: &Profile, handed: &Handed) -> Shaped {
         ("seconds", seconds.trim_end_matches(".0")),
     ];
     let template = if handed.waits {
-        &rules.handed_over
+        &rules.backgrounded
     } else {
         &rules.started
     };

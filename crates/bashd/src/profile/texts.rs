@@ -11,7 +11,7 @@ use serde::Deserialize;
 #[non_exhaustive]
 pub struct ReplyRules {
     /// How text and result are put together.
-    pub shape: Shape,
+    pub shape: ReplyShape,
     /// The prefix of a text that says that nothing ran, or that we failed.
     pub error_prefix: String,
     /// Which outcomes of a run count as tool errors. Refused, denied and failed calls always do.
@@ -26,7 +26,7 @@ pub struct ReplyRules {
 /// How text and result of a reply are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum ReplyShape {
     /// Text: the output, what happened to it, and always the exit line last.
     OutputThenExit,
     /// A JSON object with both streams and the exit code, or one with an error.

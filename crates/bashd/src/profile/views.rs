@@ -3,7 +3,7 @@
 use super::Profile;
 use super::finished::ShownOutput;
 use super::rules::CutOutput;
-use crate::artifact::Kept;
+use crate::artifact::KeptArtifact;
 use crate::exec::Run;
 use crate::output::Source;
 use crate::output::line_limits::{Hidden, Limited, LineLimits};
@@ -74,7 +74,7 @@ impl CutViews<'_> {
     }
 
     /// Puts them into the windows' words. `kept` is where the whole output is stored.
-    pub(crate) fn arrange(self, kept: Option<Kept>) -> ShownOutput {
+    pub(crate) fn arrange(self, kept: Option<KeptArtifact>) -> ShownOutput {
         let [out, err] = self.hidden;
         let mut captured = self.cut.arrange(kept);
         count_hidden(&mut captured, out, err);

@@ -7,11 +7,12 @@
 //! snapshot. A failure is remembered for a while, and means that there is none; `bashd doctor`
 //! reports it.
 
-use crate::exec::{self, Exit, Keepers, Outcome};
+use crate::exec::{self, Exit, Keepers, PlanOutcome};
 use crate::output::line_limits::LineLimits;
-use crate::output::{Piece, Source};
+use crate::output::{Source, StreamPiece};
 use crate::plan::{
-    Directory, Draft, Limits, Place, Plan, RcWish, Shell, Stdin, Streams, Survivors, Vessel,
+    Draft, Limits, OpenDirectory, Place, Plan, RcWish, Shell, StdinSource, Streams, Survivors,
+    Vessel,
 };
 use bashd_keeper::spool::prepare_runs_directory;
 use bashd_keeper::variables::Variables;
@@ -80,7 +81,7 @@ pub(crate) struct RcScripts {
 }
 
 /// What a snapshot is made from.
-struct Origin<'a> {
+struct RcSource<'a> {
     program: &'a Path,
     env: &'a Variables,
     home: PathBuf,
@@ -88,8 +89,8 @@ struct Origin<'a> {
 
 /// Finds the state of the snapshot for a shell with this environment. Starts nothing.
 pub fn standing(directory: &Path, program: &Path, env: &Variables) -> Standing {
-    let origin = Origin::new(program, env);
-    let Some(origin) = origin.filter(Origin::has_rc) else {
+    let origin = RcSource::new(program, env);
+    let Some(origin) = origin.filter(RcSource::has_rc) else {
         return Standing::NoRc;
     };
     origin.standing(directory)
@@ -107,7 +108,7 @@ impl RcScripts {
     /// What the rc left for the shell of a draft, where the draft wants that and it can be found out.
     pub(crate) async fn get(&self, draft: &Draft, keepers: &Keepers) -> Option<RcScript> {
         let wish = draft.rc_wish()?;
-        let source = Origin::of(&wish).filter(Origin::has_rc)?;
+        let source = RcSource::of(&wish).filter(RcSource::has_rc)?;
         let path = match source.standing(&self.directory) {
             Standing::Ready(path) => path,
             Standing::Failed(_) => return None,
@@ -125,7 +126,7 @@ impl RcScripts {
     /// Makes the script, unless another call does so at the same time.
     async fn make(
         &self,
-        source: &Origin<'_>,
+        source: &RcSource<'_>,
         wish: &RcWish<'_>,
         keepers: &Keepers,
     ) -> Option<PathBuf> {
@@ -180,7 +181,7 @@ impl RcScripts {
     }
 }
 
-impl<'a> Origin<'a> {
+impl<'a> RcSource<'a> {
     fn of(wish: &RcWish<'a>) -> Option<Self> {
         Self::new(&wish.shell.program, wish.env)
     }
@@ -223,7 +224,8 @@ impl<'a> Origin<'a> {
         let plan = self.plan(like).map_err(|error| error.to_string())?;
         let never = CancellationToken::new();
         let run = exec::run_alone(&plan, keepers, None, &never).await;
-        let Outcome::Ended(run) = run.map_err(|failure| crate::Error::from(failure).to_string())?
+        let PlanOutcome::Ended(run) =
+            run.map_err(|failure| crate::Error::from(failure).to_string())?
         else {
             return Err("it became a job".to_owned());
         };
@@ -234,8 +236,8 @@ impl<'a> Origin<'a> {
         let mut text = Vec::new();
         for piece in pieces.map_err(|error| error.to_string())? {
             match piece {
-                Piece::Kept(bytes) => text.extend(bytes),
-                Piece::Dropped(_) => return Err("it is too large".to_owned()),
+                StreamPiece::Kept(bytes) => text.extend(bytes),
+                StreamPiece::Dropped(_) => return Err("it is too large".to_owned()),
             }
         }
         match run.exit {
@@ -268,19 +270,19 @@ impl<'a> Origin<'a> {
             script: Some(SCRIPT.to_owned()),
             rc_script: None,
             program: None,
-            cwd: Directory {
+            cwd: OpenDirectory {
                 path: like.cwd.path.clone(),
                 fd: like.cwd.fd.try_clone()?,
             },
             env,
-            stdin: Stdin::Null,
+            stdin: StdinSource::Null,
             stdin_open: false,
             streams: Streams::Apart,
             lines: LineLimits::default(),
             make_directories: Vec::new(),
             limits,
             quota: like.quota,
-            handover: None,
+            backgrounding: None,
             job: like.job.clone(),
             directory: like.directory.clone(),
             notes: Vec::new(),

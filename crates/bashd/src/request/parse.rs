@@ -1,7 +1,7 @@
 //! From a profile's JSON input to a [`Request`].
 
 use super::{OnTimeout, Refusal, RefusalKind, Request, validate};
-use crate::plan::Stdin;
+use crate::plan::StdinSource;
 use crate::profile::Profile;
 use crate::profile::parameters::{BareString, Parameter, Sets, Types};
 use serde_json::{Map, Value};
@@ -90,7 +90,7 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
     match sets {
         Sets::Command => request.command = text()?,
         Sets::Cwd => request.cwd = Some(text()?).filter(|cwd| !cwd.is_empty()).map(Into::into),
-        Sets::Stdin => request.stdin = Stdin::Bytes(text()?.into_bytes()),
+        Sets::Stdin => request.stdin = StdinSource::Bytes(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
         Sets::Session => request.session = Some(text()?),
         Sets::Timeout => {

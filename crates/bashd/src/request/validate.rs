@@ -3,10 +3,10 @@
 use super::{OnTimeout, Refusal, RefusalKind, Request};
 use crate::config::Config;
 use crate::notice::Notice;
-use crate::plan::Stdin;
+use crate::plan::StdinSource;
 use crate::profile::Profile;
 use crate::profile::parameters::{Needs, Parameter, Sets};
-use crate::profile::rules::{Mode, Runs};
+use crate::profile::rules::{Mode, ModeKind};
 use bashd_keeper::template::fill;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -20,9 +20,9 @@ pub struct Accepted {
     /// The requested timeout in seconds, if it is not the one in force.
     pub requested_timeout: Option<f64>,
     /// What ends the command at the latest.
-    pub ends: Ends,
+    pub ends: DeadlineKind,
     /// When the command continues as a job, if it does.
-    pub handover: Option<Handover>,
+    pub backgrounding: Option<Backgrounding>,
     /// Where the request was not followed to the letter.
     pub notices: Vec<Notice>,
 }
@@ -40,9 +40,9 @@ impl Accepted {
         const BEFORE_LIMIT: Duration = Duration::from_secs(1);
         let threshold = config
             .auto_background
-            .filter(|_| profile.background.auto && !request.pty && self.handover.is_none());
+            .filter(|_| profile.background.auto && !request.pty && self.backgrounding.is_none());
         if let Some(threshold) = threshold {
-            self.handover = Some(Handover {
+            self.backgrounding = Some(Backgrounding {
                 after: threshold.min(self.timeout.saturating_sub(BEFORE_LIMIT)),
                 waits: true,
                 otherwise: Otherwise::Wait,
@@ -56,8 +56,8 @@ impl Accepted {
         Self {
             timeout,
             requested_timeout: None,
-            ends: Ends::AtTimeout,
-            handover: None,
+            ends: DeadlineKind::AtTimeout,
+            backgrounding: None,
             notices: Vec::new(),
         }
     }
@@ -65,7 +65,7 @@ impl Accepted {
 
 /// What ends a command at the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
+pub enum DeadlineKind {
     /// Its limit.
     AtTimeout,
     /// The limit of all jobs, since its own was only the call's.
@@ -74,7 +74,7 @@ pub enum Ends {
 
 /// When a command continues as a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handover {
+pub struct Backgrounding {
     /// This long after the shell's start.
     pub after: Duration,
     /// Whether that is the wait for an ending, or just the time given to an early ending.
@@ -114,19 +114,19 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     if let Some(name) = &request.session {
         refuse_bad_session(name)?;
     }
-    if request.stdin_open && matches!(request.stdin, Stdin::Open(_)) {
+    if request.stdin_open && matches!(request.stdin, StdinSource::Open(_)) {
         let detail = "`stdin_open` cannot be combined with an open file as stdin";
         return Err(Refusal::new(RefusalKind::InvalidValue, detail));
     }
     let mode = mode_of(profile, request.mode.as_deref())?;
     let mut accepted = settle_timeout(profile, mode, request)?;
-    let is_background_mode = mode.is_some_and(|mode| mode.runs == Runs::Background);
-    settle_handover(profile, request, is_background_mode, &mut accepted);
+    let is_background_mode = mode.is_some_and(|mode| mode.runs == ModeKind::Background);
+    settle_backgrounding(profile, request, is_background_mode, &mut accepted);
     Ok(accepted)
 }
 
 /// Settles what ends the command, and when its call stops waiting.
-fn settle_handover(
+fn settle_backgrounding(
     profile: &Profile,
     request: &Request,
     is_background_mode: bool,
@@ -137,9 +137,9 @@ fn settle_handover(
             || profile.background.keeps_timeout
             || request.timeout.is_some() && request.on_timeout != Some(OnTimeout::Background);
         if !has_limit {
-            accepted.ends = Ends::AtJobLimit;
+            accepted.ends = DeadlineKind::AtJobLimit;
         }
-        accepted.handover = Some(Handover {
+        accepted.backgrounding = Some(Backgrounding {
             after: Duration::from_millis(profile.background.early_exit_ms),
             waits: false,
             otherwise: Otherwise::Fail,
@@ -147,19 +147,19 @@ fn settle_handover(
         return;
     }
     let wait_max = request.wait_max.unwrap_or(Duration::MAX);
-    let handover = |after, otherwise| Handover {
+    let handover = |after, otherwise| Backgrounding {
         after,
         waits: true,
         otherwise,
     };
     match request.on_timeout {
         Some(OnTimeout::Background) => {
-            accepted.ends = Ends::AtJobLimit;
+            accepted.ends = DeadlineKind::AtJobLimit;
             let after = accepted.timeout.min(wait_max);
-            accepted.handover = Some(handover(after, Otherwise::End));
+            accepted.backgrounding = Some(handover(after, Otherwise::End));
         }
         Some(OnTimeout::Kill) | None if wait_max < accepted.timeout => {
-            accepted.handover = Some(handover(wait_max, Otherwise::Wait));
+            accepted.backgrounding = Some(handover(wait_max, Otherwise::Wait));
         }
         Some(OnTimeout::Kill) | None => {}
     }

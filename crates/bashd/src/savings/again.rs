@@ -1,9 +1,9 @@
 //! The texts of a past call: what was shown, and what would have been shown without the minimizer.
 
-use crate::artifact::{Kept, Selection, Store};
+use crate::artifact::{ArtifactStore, KeptArtifact, Selection};
 use crate::config::Config;
-use crate::ledger::{Minimized, Record};
-use crate::minimize::{self, Settings, Subject};
+use crate::ledger::{MinimizedOutput, Record};
+use crate::minimize::{self, FilterSettings, Subject};
 use crate::output::in_memory::InMemory;
 use crate::output::{Captured, text};
 use crate::profile::Profile;
@@ -12,10 +12,10 @@ use crate::profile::minimized::with_footer;
 use std::ops::ControlFlow;
 
 /// What is needed to recreate the texts.
-pub(super) struct Again<'a> {
-    store: &'a Store,
+pub(super) struct Reconstruction<'a> {
+    store: &'a ArtifactStore,
     library: &'a Library,
-    settings: Option<Settings>,
+    settings: Option<FilterSettings>,
 }
 
 /// Both texts of a call.
@@ -24,8 +24,8 @@ pub(super) struct Texts {
     pub(super) shown: String,
 }
 
-impl<'a> Again<'a> {
-    pub(super) fn new(config: &Config, store: &'a Store, library: &'a Library) -> Self {
+impl<'a> Reconstruction<'a> {
+    pub(super) fn new(config: &Config, store: &'a ArtifactStore, library: &'a Library) -> Self {
         Self {
             store,
             library,
@@ -41,7 +41,7 @@ impl<'a> Again<'a> {
 
     /// The texts; `None` if the raw output is gone, or if the shown text differs from what would be
     /// shown today.
-    pub(super) fn texts(&self, record: &Record, minimized: &Minimized) -> Option<Texts> {
+    pub(super) fn texts(&self, record: &Record, minimized: &MinimizedOutput) -> Option<Texts> {
         let id = minimized.artifact?;
         let profile = self.library.get(&record.profile).ok()?;
         let raw = self.raw(id)?;
@@ -80,7 +80,7 @@ impl<'a> Again<'a> {
 
 /// What the profile shows of a text.
 fn in_window(profile: &Profile, text: &str, id: u64) -> Option<String> {
-    let kept = Kept { id, dropped: 0 };
+    let kept = KeptArtifact { id, dropped: 0 };
     let cut = profile.output.cut(&InMemory(text), None).ok()?;
     match cut.arrange(Some(kept)) {
         Captured::One(capture) => Some(capture.text),

@@ -10,12 +10,12 @@
 
 mod again;
 
-use crate::artifact::{Store, parse_id};
+use crate::artifact::{ArtifactStore, parse_id};
 use crate::config::Config;
-use crate::ledger::{Filter, Ledger, Record};
+use crate::ledger::{Ledger, Record, RecordQuery};
 use crate::minimize;
 use crate::profile::library::Library;
-use again::Again;
+use again::Reconstruction;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -62,7 +62,7 @@ pub struct Savings {
 }
 
 /// A call that was minimized.
-struct Call {
+struct MinimizedCall {
     record: Record,
     tokens: Option<Tokens>,
     /// Bytes that would have been shown without the minimizer.
@@ -83,15 +83,15 @@ struct Tokens {
 /// Adds up what the ledger has. `count` counts the tokens of a text.
 pub fn savings(
     config: &Config,
-    filter: Filter,
+    filter: RecordQuery,
     count: &mut dyn FnMut(&str) -> u64,
 ) -> io::Result<Savings> {
-    let store = Store::of(config);
+    let store = ArtifactStore::of(config);
     let library = Library::new(config.profiles_dir.clone()).showing_of_the_start(config.head_bytes);
-    let again = Again::new(config, &store, &library);
+    let again = Reconstruction::new(config, &store, &library);
     let ledger = Ledger::new(config.ledger, config.ledger_dir());
     let mut records = ledger.read(filter)?;
-    let mut calls: Vec<Call> = Vec::new();
+    let mut calls: Vec<MinimizedCall> = Vec::new();
     let mut reads: Vec<(u64, u64)> = Vec::new();
     for record in records.by_ref() {
         let record = record?;
@@ -123,16 +123,16 @@ pub fn savings(
 fn call(
     record: Record,
     window: u64,
-    again: &Again<'_>,
+    again: &Reconstruction<'_>,
     count: &mut dyn FnMut(&str) -> u64,
-) -> Option<Call> {
+) -> Option<MinimizedCall> {
     let minimized = record.minimized.clone()?;
     let texts = again.texts(&record, &minimized);
     let tokens = texts.map(|texts| Tokens {
         without: count(&texts.without),
         shown: count(&texts.shown),
     });
-    Some(Call {
+    Some(MinimizedCall {
         tokens,
         without_bytes: record.output_bytes.min(window),
         shown_bytes: minimized.shown_bytes,
@@ -168,7 +168,7 @@ fn named_artifacts(command: &str) -> impl Iterator<Item = u64> {
     ids.into_iter()
 }
 
-fn summed_up(calls: &[Call], damaged: u64) -> Savings {
+fn summed_up(calls: &[MinimizedCall], damaged: u64) -> Savings {
     let weight = Weight::of(calls);
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let mut total = Row::default();
@@ -197,8 +197,8 @@ struct Weight {
 
 impl Weight {
     /// The ratio of the counted calls.
-    fn of(calls: &[Call]) -> Self {
-        let ratio = |bytes: fn(&Call) -> u64, tokens: fn(Tokens) -> u64| {
+    fn of(calls: &[MinimizedCall]) -> Self {
+        let ratio = |bytes: fn(&MinimizedCall) -> u64, tokens: fn(Tokens) -> u64| {
             let counted = || calls.iter().filter_map(|call| Some((call, call.tokens?)));
             let bytes: u64 = counted().map(|(call, _)| bytes(call)).sum();
             let tokens: u64 = counted().map(|(_, of)| tokens(of)).sum();
@@ -220,7 +220,7 @@ fn weighed(bytes: u64, bytes_per_token: f64) -> i64 {
 }
 
 impl Row {
-    fn add(&mut self, call: &Call, weight: Weight) {
+    fn add(&mut self, call: &MinimizedCall, weight: Weight) {
         let (without, shown) = match call.tokens {
             Some(tokens) => (tokens.without as i64, tokens.shown as i64),
             None => (

@@ -6,7 +6,7 @@
 
 /// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct KeyPress {
     /// The key.
     pub code: Code,
     /// Shift, Alt, Ctrl.
@@ -86,7 +86,7 @@ const NAMES: &[(&str, Code)] = &[
 /// Flags of the Kitty protocol: keys that write text are sent as escape codes, too.
 const KITTY_ALL_KEYS: u8 = 8;
 
-impl Key {
+impl KeyPress {
     /// The key of that name, ignoring case; a single character is its own name.
     pub fn named(name: &str) -> Option<Self> {
         let mut modifiers = Modifiers::default();
@@ -121,16 +121,16 @@ impl Key {
             Code::Backspace if self.modifiers.control => self.with_alt(b"\x08".to_vec()),
             Code::Backspace => self.with_alt(b"\x7f".to_vec()),
             code => match code.form() {
-                Some(Form::Letter(letter)) if modified > 1 => {
+                Some(KeyForm::Letter(letter)) if modified > 1 => {
                     format!("\x1b[1;{modified}{letter}").into_bytes()
                 }
-                Some(Form::Letter(letter)) => {
+                Some(KeyForm::Letter(letter)) => {
                     let is_function = matches!(code, Code::Function(_));
                     let is_single = is_function || modes.application_cursor && modes.kitty == 0;
                     let introducer = if is_single { 'O' } else { '[' };
                     format!("\x1b{introducer}{letter}").into_bytes()
                 }
-                Some(Form::Number(number)) => tilde(number, modified),
+                Some(KeyForm::Number(number)) => tilde(number, modified),
                 None => Vec::new(),
             },
         }
@@ -180,7 +180,7 @@ impl Key {
 }
 
 /// How a key without a character is encoded.
-enum Form {
+enum KeyForm {
     Letter(char),
     Number(u8),
 }
@@ -200,22 +200,22 @@ impl Code {
         })
     }
 
-    fn form(self) -> Option<Form> {
+    fn form(self) -> Option<KeyForm> {
         Some(match self {
-            Self::Up => Form::Letter('A'),
-            Self::Down => Form::Letter('B'),
-            Self::Right => Form::Letter('C'),
-            Self::Left => Form::Letter('D'),
-            Self::End => Form::Letter('F'),
-            Self::Home => Form::Letter('H'),
-            Self::Insert => Form::Number(2),
-            Self::Delete => Form::Number(3),
-            Self::PageUp => Form::Number(5),
-            Self::PageDown => Form::Number(6),
-            Self::Function(number @ 1..=4) => Form::Letter(char::from(b'O' + number)),
-            Self::Function(5) => Form::Number(15),
-            Self::Function(number @ 6..=10) => Form::Number(number + 11),
-            Self::Function(number @ 11..=12) => Form::Number(number + 12),
+            Self::Up => KeyForm::Letter('A'),
+            Self::Down => KeyForm::Letter('B'),
+            Self::Right => KeyForm::Letter('C'),
+            Self::Left => KeyForm::Letter('D'),
+            Self::End => KeyForm::Letter('F'),
+            Self::Home => KeyForm::Letter('H'),
+            Self::Insert => KeyForm::Number(2),
+            Self::Delete => KeyForm::Number(3),
+            Self::PageUp => KeyForm::Number(5),
+            Self::PageDown => KeyForm::Number(6),
+            Self::Function(number @ 1..=4) => KeyForm::Letter(char::from(b'O' + number)),
+            Self::Function(5) => KeyForm::Number(15),
+            Self::Function(number @ 6..=10) => KeyForm::Number(number + 11),
+            Self::Function(number @ 11..=12) => KeyForm::Number(number + 12),
             Self::Function(_)
             | Self::Character(_)
             | Self::Enter

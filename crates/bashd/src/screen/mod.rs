@@ -19,7 +19,7 @@ mod tests;
 
 pub use bashd_keeper::size::Size;
 use keys::KeyModes;
-use observer::{Observer, Stop};
+use observer::{Observer, ObserverStop};
 use std::num::NonZeroU16;
 
 /// Most rows that are remembered after scrolling off.
@@ -159,7 +159,7 @@ impl Screen {
 
     /// Feeds bytes that the observer has seen; the last of them may be why it stopped.
     fn feed_observed(&mut self, bytes: &[u8]) {
-        if self.observer.stop == Some(Stop::LeavesAlternate)
+        if self.observer.stop == Some(ObserverStop::LeavesAlternate)
             && let Some((last, before)) = bytes.split_last()
         {
             self.emulator.process(before);

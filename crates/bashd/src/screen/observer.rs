@@ -8,7 +8,7 @@ const DEEPEST: usize = 16;
 
 /// Why the observer wants the emulator to catch up before it sees more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum ObserverStop {
     /// Letters begin or stop standing for line drawing characters.
     CharacterSet,
     /// The alternate screen is about to disappear, and its picture with it.
@@ -20,7 +20,7 @@ pub(super) enum Stop {
 pub(super) struct Observer {
     pub(super) used_alternate: bool,
     pub(super) moved_cursor: bool,
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<ObserverStop>,
     /// The last character that was printed.
     pub(super) printed: Option<char>,
     /// For the sets G0 and G1: whether it is the one with line drawing characters.
@@ -45,7 +45,7 @@ impl Observer {
         let before = self.draws_lines();
         change(self);
         if self.draws_lines() != before {
-            self.stop = Some(Stop::CharacterSet);
+            self.stop = Some(ObserverStop::CharacterSet);
         }
     }
 
@@ -54,7 +54,7 @@ impl Observer {
             if matches!(parameter, [47 | 1047 | 1049]) {
                 self.used_alternate = true;
                 if !is_set {
-                    self.stop = Some(Stop::LeavesAlternate);
+                    self.stop = Some(ObserverStop::LeavesAlternate);
                 }
             }
         }

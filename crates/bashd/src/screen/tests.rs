@@ -1,6 +1,6 @@
 //! Edge cases of the screen, and every key. Recorded programs are in `tests/it/screens.rs`.
 
-use super::keys::{Key, KeyModes, paste};
+use super::keys::{KeyModes, KeyPress, paste};
 use super::*;
 use proptest::prelude::*;
 
@@ -225,7 +225,7 @@ fn every_key_sends_what_its_program_expects() {
         ..KeyModes::default()
     };
     for (name, old, cursor, new, all) in KEYS {
-        let key = Key::named(name).unwrap_or_else(|| panic!("{name} is no key"));
+        let key = KeyPress::named(name).unwrap_or_else(|| panic!("{name} is no key"));
         let sent = |modes| String::from_utf8(key.bytes(modes)).unwrap();
         assert_eq!(sent(KeyModes::default()), *old, "{name}");
         assert_eq!(sent(application), *cursor, "{name} in application mode");
@@ -233,7 +233,7 @@ fn every_key_sends_what_its_program_expects() {
         assert_eq!(sent(kitty(9)), *all, "{name} in Kitty's protocol, all keys");
     }
     for control in 'a'..='z' {
-        let key = Key::named(&format!("C-{control}")).unwrap();
+        let key = KeyPress::named(&format!("C-{control}")).unwrap();
         assert_eq!(key.bytes(KeyModes::default()), [control as u8 - b'`']);
     }
     // Every key that writes nothing, with everything that can be held: xterm's one rule for all.
@@ -251,7 +251,7 @@ fn every_key_sends_what_its_program_expects() {
             .chunks(2)
             .map(|pair| (pair[0], format!("\x1b[{};{number}~", pair[1])));
         for (name, expected) in letters.chain(numbers) {
-            let key = Key::named(&format!("{held}{name}")).unwrap();
+            let key = KeyPress::named(&format!("{held}{name}")).unwrap();
             for modes in [KeyModes::default(), application, kitty(1), kitty(9)] {
                 let sent = String::from_utf8(key.bytes(modes)).unwrap();
                 assert_eq!(sent, expected, "{held}{name} {modes:?}");
@@ -259,7 +259,7 @@ fn every_key_sends_what_its_program_expects() {
         }
     }
     for unknown in ["", "F0", "F13", "Foo", "C-", "X-a", "Ctrl"] {
-        assert_eq!(Key::named(unknown), None, "{unknown}");
+        assert_eq!(KeyPress::named(unknown), None, "{unknown}");
     }
 }
 

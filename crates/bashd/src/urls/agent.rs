@@ -1,12 +1,12 @@
 //! `agent://id`: what an agent wrote. A path or query within it refers to the whole file here.
 
 use super::address::{decoded, listed, names, stays_below};
-use super::{Address, Places, Problem, Resolved, Resolver};
+use super::{Address, Problem, Resolved, Resolver, UrlTargets};
 
 pub(super) struct AgentResolver;
 
 impl Resolver for AgentResolver {
-    fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem> {
+    fn resolve(&self, address: &Address, places: &UrlTargets<'_>) -> Result<Resolved, Problem> {
         let agents = places
             .directories
             .agents

@@ -1,13 +1,13 @@
 //! `artifact://N`: the file of a stored output.
 
 use super::address::listed;
-use super::{Address, Places, Problem, Resolved, Resolver};
-use crate::artifact::Store;
+use super::{Address, Problem, Resolved, Resolver, UrlTargets};
+use crate::artifact::ArtifactStore;
 use std::io;
 use std::path::PathBuf;
 
 /// Finds stored outputs by number.
-pub trait Artifacts {
+pub trait ArtifactPaths {
     /// The numbers that are in use, lowest first.
     fn ids(&self) -> io::Result<Vec<u64>>;
 
@@ -16,7 +16,7 @@ pub trait Artifacts {
     fn path(&self, id: u64) -> io::Result<PathBuf>;
 }
 
-impl Artifacts for Store {
+impl ArtifactPaths for ArtifactStore {
     fn ids(&self) -> io::Result<Vec<u64>> {
         Self::ids(self)
     }
@@ -29,7 +29,7 @@ impl Artifacts for Store {
 pub(super) struct ArtifactResolver;
 
 impl Resolver for ArtifactResolver {
-    fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem> {
+    fn resolve(&self, address: &Address, places: &UrlTargets<'_>) -> Result<Resolved, Problem> {
         let failed = |text: String| Problem::Failed(text);
         let id = address.host.as_str();
         if id.is_empty() {

@@ -1,12 +1,12 @@
 //! `local://path`: the agent's own place, for files that need not exist yet.
 
 use super::address::stays_below;
-use super::{Address, Places, Problem, Resolved, Resolver};
+use super::{Address, Problem, Resolved, Resolver, UrlTargets};
 
 pub(super) struct LocalResolver;
 
 impl Resolver for LocalResolver {
-    fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem> {
+    fn resolve(&self, address: &Address, places: &UrlTargets<'_>) -> Result<Resolved, Problem> {
         let Some(root) = &places.directories.local else {
             return Err(Problem::Said(
                 "Cannot resolve local:// URL in bash command: local protocol options are unavailable for this session."

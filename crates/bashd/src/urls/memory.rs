@@ -1,7 +1,7 @@
 //! `memory://root/path`: a remembered file, or the summary.
 
 use super::address::stays_below;
-use super::{Address, Places, Problem, Resolved, Resolver};
+use super::{Address, Problem, Resolved, Resolver, UrlTargets};
 
 /// The only namespace there is.
 const NAMESPACE: &str = "root";
@@ -12,7 +12,7 @@ const SUMMARY: &str = "memory_summary.md";
 pub(super) struct MemoryResolver;
 
 impl Resolver for MemoryResolver {
-    fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem> {
+    fn resolve(&self, address: &Address, places: &UrlTargets<'_>) -> Result<Resolved, Problem> {
         let root = places
             .directories
             .memory

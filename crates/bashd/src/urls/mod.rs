@@ -13,12 +13,12 @@ mod rule;
 mod skill;
 
 pub use address::Address;
-pub use artifact::Artifacts;
+pub use artifact::ArtifactPaths;
 
-use crate::config::UrlPlaces;
+use crate::config::UrlDirectories;
 use crate::request::{Refusal, RefusalKind, Request};
 use crate::rewrite::{Command, LeadingCd};
-use bashd_script::addresses::{Found, Spelling, addresses};
+use bashd_script::addresses::{FoundAddress, Spelling, addresses};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ const RESOLVERS: [(&str, Option<&dyn Resolver>); 7] = [
 /// Resolves the addresses of one scheme.
 pub trait Resolver: Sync {
     /// Finds the path of an address.
-    fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem>;
+    fn resolve(&self, address: &Address, places: &UrlTargets<'_>) -> Result<Resolved, Problem>;
 }
 
 /// What an address stands for.
@@ -65,11 +65,11 @@ pub enum Problem {
 
 /// Where the things that addresses name are stored.
 #[derive(Clone, Copy)]
-pub struct Places<'a> {
+pub struct UrlTargets<'a> {
     /// What is configured.
-    pub directories: &'a UrlPlaces,
+    pub directories: &'a UrlDirectories,
     /// Stored outputs, if any.
-    pub artifacts: Option<&'a dyn Artifacts>,
+    pub artifacts: Option<&'a dyn ArtifactPaths>,
 }
 
 /// A call in which addresses have become paths.
@@ -94,9 +94,9 @@ pub fn expand(
     schemes: &[String],
     request: Request,
     command: Command,
-    places: &Places<'_>,
+    places: &UrlTargets<'_>,
 ) -> Expanded {
-    let mut expansion = Expansion {
+    let mut expansion = UrlExpansion {
         schemes: if request.by.is_typed() { &[] } else { schemes },
         places,
         parents: Vec::new(),
@@ -134,13 +134,13 @@ struct Paths {
     cwd: Option<PathBuf>,
 }
 
-struct Expansion<'a> {
+struct UrlExpansion<'a> {
     schemes: &'a [String],
-    places: &'a Places<'a>,
+    places: &'a UrlTargets<'a>,
     parents: Vec<PathBuf>,
 }
 
-impl Expansion<'_> {
+impl UrlExpansion<'_> {
     fn all(&mut self, request: &Request, command: &Command) -> Result<Paths, String> {
         let to_run = self.text(&command.to_run, Spelling::Shell)?;
         let leading_cd = command.leading_cd.as_ref();
@@ -220,7 +220,7 @@ impl Expansion<'_> {
         }))
     }
 
-    fn path(&mut self, found: &Found, parents: Parents) -> Result<Option<String>, String> {
+    fn path(&mut self, found: &FoundAddress, parents: Parents) -> Result<Option<String>, String> {
         let (scheme, url) = (&found.scheme, &found.url);
         let cannot = || {
             format!(

@@ -1,12 +1,12 @@
 //! `rule://name`: the file of a rule.
 
 use super::address::{decoded, listed, names, stays_below};
-use super::{Address, Places, Problem, Resolved, Resolver};
+use super::{Address, Problem, Resolved, Resolver, UrlTargets};
 
 pub(super) struct RuleResolver;
 
 impl Resolver for RuleResolver {
-    fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem> {
+    fn resolve(&self, address: &Address, places: &UrlTargets<'_>) -> Result<Resolved, Problem> {
         let rules = places.directories.rules.as_ref().ok_or(Problem::NotSetUp)?;
         let known = names(rules, ".md");
         let name = decoded(&address.host).unwrap_or_else(|| address.host.clone());

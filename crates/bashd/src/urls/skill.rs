@@ -1,7 +1,7 @@
 //! `skill://name/path`: a file of a skill, or its `SKILL.md`.
 
 use super::address::{decoded, listed, names, stays_below};
-use super::{Address, Places, Problem, Resolved, Resolver};
+use super::{Address, Problem, Resolved, Resolver, UrlTargets};
 use std::path::Path;
 
 /// What a skill is known by.
@@ -10,7 +10,7 @@ const FILE: &str = "SKILL.md";
 pub(super) struct SkillResolver;
 
 impl Resolver for SkillResolver {
-    fn resolve(&self, address: &Address, places: &Places<'_>) -> Result<Resolved, Problem> {
+    fn resolve(&self, address: &Address, places: &UrlTargets<'_>) -> Result<Resolved, Problem> {
         let Some(skills) = &places.directories.skills else {
             return Ok(Resolved::AsWritten);
         };

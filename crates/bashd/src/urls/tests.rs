@@ -12,7 +12,7 @@ const ALL: [&str; 7] = [
 /// Two stored outputs.
 struct Stored(PathBuf);
 
-impl Artifacts for Stored {
+impl ArtifactPaths for Stored {
     fn ids(&self) -> io::Result<Vec<u64>> {
         Ok(vec![0, 3])
     }
@@ -28,7 +28,7 @@ impl Artifacts for Stored {
 /// Directories of every kind, with something in them.
 struct World {
     root: tempfile::TempDir,
-    directories: UrlPlaces,
+    directories: UrlDirectories,
     stored: Option<Stored>,
 }
 
@@ -60,7 +60,7 @@ impl World {
         ] {
             symlink(root.path().join("outside"), root.path().join(link)).unwrap();
         }
-        let directories = UrlPlaces {
+        let directories = UrlDirectories {
             local: at("local"),
             skills: at("skills"),
             agents: at("agents"),
@@ -77,9 +77,12 @@ impl World {
 
     fn expand(&self, request: Request) -> Expanded {
         let command = Command::as_given(&request.command);
-        let places = Places {
+        let places = UrlTargets {
             directories: &self.directories,
-            artifacts: self.stored.as_ref().map(|stored| stored as &dyn Artifacts),
+            artifacts: self
+                .stored
+                .as_ref()
+                .map(|stored| stored as &dyn ArtifactPaths),
         };
         let schemes = ALL.map(str::to_owned);
         expand(&schemes, request, command, &places)
@@ -387,7 +390,7 @@ fn pi_urls_unknown_names_list_what_there_is() {
 #[test]
 fn pi_urls_what_is_not_set_up_is_said() {
     let mut world = World::new();
-    world.directories = UrlPlaces::default();
+    world.directories = UrlDirectories::default();
     world.stored = None;
     for (command, text) in [
         (

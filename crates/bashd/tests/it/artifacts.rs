@@ -3,7 +3,7 @@
 
 use crate::profile_under_test::{Contract, end, running};
 use bashd::artifact::{Range, Selection, parse_id};
-use bashd::output::{Piece, Source};
+use bashd::output::{Source, StreamPiece};
 use bashd::plan::Quota;
 use bashd::{Config, Engine, KeeperSource, Reply, Surroundings};
 use bashd_testkit::{Home, as_each_user};
@@ -33,14 +33,14 @@ fn hash(source: &dyn Source) -> (u64, u64) {
     while offset < source.len() {
         for piece in source.read(offset..offset + (1 << 20)).expect("a read") {
             match piece {
-                Piece::Kept(bytes) => {
+                StreamPiece::Kept(bytes) => {
                     offset += bytes.len() as u64;
                     // By byte, so that pieces of any size add up to the same.
                     for byte in bytes {
                         hasher.write_u8(byte);
                     }
                 }
-                Piece::Dropped(count) => {
+                StreamPiece::Dropped(count) => {
                     offset += count;
                     dropped += count;
                 }
@@ -89,7 +89,7 @@ async fn only_what_is_not_shown_whole_is_stored_and_named() {
         range: Range::Lines(5000, Some(5001)),
         grep: None,
     };
-    let excerpt = artifact.excerpt(&lines, 1000).expect("an excerpt");
+    let excerpt = artifact.passage(&lines, 1000).expect("an excerpt");
     assert_eq!(
         (excerpt.text.as_str(), excerpt.truncated),
         ("05000\n05001\n", false)

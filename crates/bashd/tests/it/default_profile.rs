@@ -1,7 +1,7 @@
 //! `default`, end to end: directory, environment, stdin, limits, the window, what is left running.
 
 use crate::profile_under_test::{Contract, end, process, records, running};
-use bashd::ledger::Outcome;
+use bashd::ledger::RecordedOutcome;
 use bashd::{Call, CancellationToken, LeftReason, Request};
 use bashd_testkit::Home;
 use serde_json::json;
@@ -216,15 +216,16 @@ async fn every_call_has_one_record_whatever_became_of_it() {
     cancelled.cancel();
     let call = Call::from(default.request("true")).cancel_by(cancelled);
     default.engine.run(call).await;
-    let outcomes: Vec<Outcome> = records(&home).iter().map(|record| record.outcome).collect();
+    let outcomes: Vec<RecordedOutcome> =
+        records(&home).iter().map(|record| record.outcome).collect();
     let expected = [
-        Outcome::Exited,
-        Outcome::Signalled,
-        Outcome::Refused,
-        Outcome::Failed,
-        Outcome::TimedOut,
-        Outcome::Refused,
-        Outcome::Cancelled,
+        RecordedOutcome::Exited,
+        RecordedOutcome::Signalled,
+        RecordedOutcome::Refused,
+        RecordedOutcome::Failed,
+        RecordedOutcome::TimedOut,
+        RecordedOutcome::Refused,
+        RecordedOutcome::Cancelled,
     ];
     assert_eq!(outcomes, expected);
     assert_eq!(default.engine.take_warnings(), [""; 0]);

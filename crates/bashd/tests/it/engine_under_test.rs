@@ -3,7 +3,7 @@
 use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
 use bashd::exec::Exit;
-use bashd::output::{Piece, Source};
+use bashd::output::{Source, StreamPiece};
 use bashd::plan::Streams;
 use bashd::{Engine, Request};
 use bashd_testkit::Home;
@@ -66,8 +66,8 @@ pub(crate) async fn run_apart(
 pub(crate) fn bytes(source: &impl Source) -> Vec<u8> {
     let pieces = source.read(0..source.len()).expect("a readable stream");
     let kept = pieces.into_iter().map(|piece| match piece {
-        Piece::Kept(bytes) => bytes,
-        Piece::Dropped(count) => panic!("{count} bytes were dropped"),
+        StreamPiece::Kept(bytes) => bytes,
+        StreamPiece::Dropped(count) => panic!("{count} bytes were dropped"),
     });
     kept.collect::<Vec<_>>().concat()
 }

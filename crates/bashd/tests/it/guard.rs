@@ -5,7 +5,7 @@
 
 use crate::documented::{denied_by, documented, documented_rows};
 use bashd::KeeperSource;
-use bashd::approval::{Answer, Approval};
+use bashd::approval::{Approval, ApprovalAnswer};
 use bashd::config::{ConfigFile, Sources, Surroundings};
 use bashd::guard::RULES;
 use bashd::{Call, CancellationToken, Engine, Reply, Request};
@@ -348,10 +348,11 @@ async fn an_approver_decides_and_a_denial_is_stricter() {
     let guarded = Guarded::with_config(ASKING, &[]);
     let approve = |approval: Approval| {
         let answer = match approval.command.as_str() {
-            "rm x" => Answer::Approved,
-            _ => Answer::Refused,
+            "rm x" => ApprovalAnswer::Approved,
+            _ => ApprovalAnswer::Refused,
         };
-        Box::pin(async move { answer }) as std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>
+        Box::pin(async move { answer })
+            as std::pin::Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>
     };
     assert!(guarded.engine.ask(Arc::new(approve)).is_ok());
     assert!(
@@ -373,14 +374,19 @@ async fn an_approver_decides_and_a_denial_is_stricter() {
 #[tokio::test]
 async fn a_call_asks_its_own_approver_first() {
     let guarded = Guarded::with_config(ASKING, &[]);
-    let answering = |answer: Answer| {
+    let answering = |answer: ApprovalAnswer| {
         Arc::new(move |_: Approval| {
             Box::pin(async move { answer })
-                as std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>
+                as std::pin::Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>
         })
     };
-    assert!(guarded.engine.ask(answering(Answer::Approved)).is_ok());
-    let refused = Call::from(Request::new("rm x")).approved_by(answering(Answer::Refused));
+    assert!(
+        guarded
+            .engine
+            .ask(answering(ApprovalAnswer::Approved))
+            .is_ok()
+    );
+    let refused = Call::from(Request::new("rm x")).approved_by(answering(ApprovalAnswer::Refused));
     let reply = guarded.run(refused).await;
     assert_eq!(reply.denied.unwrap().rule, "ask-before-rm");
     let reply = guarded.run(Request::new("rm x")).await;
@@ -392,7 +398,8 @@ async fn a_call_asks_its_own_approver_first() {
 async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
     let guarded = Guarded::with_config(ASKING, &[]);
     let never = |_: Approval| {
-        Box::pin(std::future::pending()) as std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>
+        Box::pin(std::future::pending())
+            as std::pin::Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>
     };
     assert!(guarded.engine.ask(Arc::new(never)).is_ok());
     let token = CancellationToken::new();

@@ -1,7 +1,7 @@
 //! The interceptor: its defaults on data, rules of the user's own, and that nothing runs.
 
 use bashd::Request;
-use bashd::guard::interceptor::{Interceptor, InterceptorRule, Scope};
+use bashd::guard::interceptor::{Interceptor, InterceptorRule, PatternScope};
 use bashd::guard::{Gate, Judgement, Verdict};
 use bashd::rewrite::Command;
 use bashd_testkit::Home;
@@ -46,7 +46,7 @@ fn rule(pattern: &str, flags: &str) -> InterceptorRule {
         flags: flags.to_owned(),
         tool: "read".to_owned(),
         message: "use it".to_owned(),
-        scope: Scope::Text,
+        scope: PatternScope::Text,
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::profile_under_test::{Contract, running};
 use bashd::plan::Quota;
 use bashd::{
-    Call, CancellationToken, Config, Engine, Event, KeeperSource, Reply, Snapshot, Surroundings,
+    Call, CancellationToken, Config, Engine, Event, Excerpt, KeeperSource, Reply, Surroundings,
 };
 use bashd_testkit::{Home, repetitions};
 use std::fs;
@@ -278,12 +278,12 @@ async fn followed(
     engine: &Engine,
     call: impl Into<Call>,
     look_every: Duration,
-) -> (Vec<Snapshot>, Box<Reply>) {
+) -> (Vec<Excerpt>, Box<Reply>) {
     let mut call = engine.follow(call);
     let mut snapshots = Vec::new();
     loop {
         match call.next().await.expect("more events") {
-            Event::Snapshot(snapshot) => {
+            Event::Excerpt(snapshot) => {
                 snapshots.push(snapshot);
                 std::thread::sleep(look_every);
             }

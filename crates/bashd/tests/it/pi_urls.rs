@@ -1,6 +1,6 @@
 //! Internal URLs on the real engine: what bash gets is a path, and what can't be used runs nothing.
 
-use bashd::config::UrlPlaces;
+use bashd::config::UrlDirectories;
 use bashd::{Call, Config, Engine, KeeperSource, Reply, Request, Surroundings};
 use bashd_testkit::Home;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn engine(home: &Home) -> Engine {
         fs::write(path, text).expect("a file");
     }
     let mut config = Config::new(home.state());
-    let mut places = UrlPlaces::default();
+    let mut places = UrlDirectories::default();
     places.local = Some(root.join("loc al"));
     places.skills = Some(root.join("skills"));
     places.rules = Some(root.join("rules"));

@@ -4,7 +4,7 @@
 use crate::engine_under_test;
 use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
-use bashd::ledger::{Filter, Ledger, Record};
+use bashd::ledger::{Ledger, Record, RecordQuery};
 use bashd::{Call, Engine, Reply, Request};
 use bashd_testkit::Home;
 use bashd_testkit::keeper_hook::MARK;
@@ -167,7 +167,7 @@ pub(crate) fn end(reply: &Reply) {
 pub(crate) fn records(home: &Home) -> Vec<Record> {
     let config = Config::new(home.state());
     let ledger = Ledger::new(config.ledger, config.ledger_dir());
-    let records = ledger.read(Filter::default()).expect("a ledger");
+    let records = ledger.read(RecordQuery::default()).expect("a ledger");
     let mut records: Vec<Record> = records.map(|record| record.expect("a record")).collect();
     records.reverse();
     records

@@ -5,7 +5,7 @@ use crate::profile_under_test::{Contract, end, running, wait_until_nothing_runs}
 use bashd::KeeperSource;
 use bashd::config::{Config, Surroundings};
 use bashd::request::By;
-use bashd::screen::{Screen, Size, keys::Key};
+use bashd::screen::{Screen, Size, keys::KeyPress};
 use bashd::{Engine, Event, Keyboard, Reply, Request, Running};
 use bashd_testkit::{Home, repeat, repetitions};
 use serde_json::json;
@@ -47,7 +47,7 @@ impl Followed {
 
     fn press(&self, names: &[&str]) {
         for name in names {
-            let key = Key::named(name).expect("a key");
+            let key = KeyPress::named(name).expect("a key");
             self.keyboard.type_bytes(key.bytes(self.screen.key_modes()));
         }
     }
@@ -401,7 +401,7 @@ async fn pi_writes_into_the_output_why_a_terminal_could_not_be_started() {
         let mut config = Config::new(home.state());
         config.shell = Some(broken.display().to_string());
         config.profile = profile.to_owned();
-        config.snapshot = Some(false);
+        config.rc_script = Some(false);
         let surroundings = Surroundings {
             cwd: home.workspace(),
             env: home.env(),

@@ -2,7 +2,7 @@
 
 use crate::engine_under_test::engine;
 use crate::profile_under_test::{Contract, records};
-use bashd::ledger::Outcome;
+use bashd::ledger::RecordedOutcome;
 use bashd::{Config, Engine, KeeperSource, NoKeeper, Reply, Request, Surroundings};
 use bashd_testkit::Home;
 use serde_json::{Value, json};
@@ -222,7 +222,7 @@ async fn without_a_keeper_each_profile_still_answers_and_the_call_is_recorded() 
     assert_eq!(records.len(), 4);
     let all_failed = records
         .iter()
-        .all(|record| record.outcome == Outcome::Failed);
+        .all(|record| record.outcome == RecordedOutcome::Failed);
     assert!(all_failed, "{records:?}");
     assert!(!home.workspace().join("ran").exists());
 }

@@ -3,7 +3,7 @@
 //!
 //! Programs are stubs in a search path of their own, which record how they were started.
 
-use bashd::guard::safe_mode::{Form, SafeMode, StepWord};
+use bashd::guard::safe_mode::{RunForm, SafeMode, StepWord};
 use bashd::guard::{Gate, Verdict};
 use bashd::rewrite::Command;
 use bashd::{Config, Engine, KeeperSource, Reply, Request, Surroundings};
@@ -105,7 +105,7 @@ fn cases<T: serde::de::DeserializeOwned>(file: &str) -> T {
     toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn form(mode: SafeMode, command: &str) -> Result<Form, String> {
+fn form(mode: SafeMode, command: &str) -> Result<RunForm, String> {
     let gate = Gate {
         safe_mode: mode,
         ..Gate::default()
@@ -368,7 +368,7 @@ async fn v_28_open_quotes_are_invalid_syntax() {
 fn v_29_the_tokenizers_table() {
     let cases: Compat = cases("safe_mode/compat.toml");
     for Started { command, argv } in &cases.allow {
-        let Ok(Form::Program { name, arguments }) = form(SafeMode::Compat, command) else {
+        let Ok(RunForm::Program { name, arguments }) = form(SafeMode::Compat, command) else {
             panic!("{command} is denied");
         };
         let words: Vec<String> = std::iter::once(name).chain(arguments).collect();
@@ -452,7 +452,7 @@ async fn strict_refuses_variables_that_steer() {
 #[test]
 fn strict_adds_its_options_behind_the_subcommand() {
     let words = |command| match form(SafeMode::Strict, command) {
-        Ok(Form::Steps(steps)) => steps[0].words.clone(),
+        Ok(RunForm::Steps(steps)) => steps[0].words.clone(),
         other => panic!("{command}: {other:?}"),
     };
     let literal = |text: &&str| StepWord::Literal((*text).to_owned());

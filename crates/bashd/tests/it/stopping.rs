@@ -6,7 +6,7 @@ use crate::profile_under_test::{
     Contract, copy_profile, end, engine_with_own_profiles, process, records, running,
     wait_until_nothing_runs,
 };
-use bashd::ledger::Outcome;
+use bashd::ledger::RecordedOutcome;
 use bashd::{Call, CancellationToken, Engine, Event, Reply, Request, Running};
 use bashd_testkit::{Home, repetitions};
 use std::time::{Duration, Instant};
@@ -224,7 +224,7 @@ async fn a_dropped_call_has_its_record_too() {
     assert!(!home.state().join("ledger").exists());
     drop(call);
     let [record] = <[_; 1]>::try_from(records(&home)).expect("one record");
-    assert_eq!(record.outcome, Outcome::Cancelled);
+    assert_eq!(record.outcome, RecordedOutcome::Cancelled);
     assert_eq!(
         (record.command.as_str(), record.profile.as_str()),
         (TREE, "phoenix")

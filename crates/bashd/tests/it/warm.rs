@@ -29,7 +29,7 @@ fn engine(home: &Home) -> Engine {
 /// The same as the configuration says, as changed.
 fn engine_with(home: &Home, change: impl FnOnce(&mut Config)) -> Engine {
     let mut config = Config::new(home.state());
-    config.warm_shells = 1;
+    config.started_shells = 1;
     change(&mut config);
     let surroundings = Surroundings {
         cwd: home.workspace(),
@@ -214,7 +214,7 @@ async fn it_steps_aside_for_what_a_new_shell_runs_better() {
 async fn with_a_snapshot_one_program_runs_in_a_started_shell_too() {
     let home = Home::new();
     fs::write(home.home().join(".bashrc"), "greet() { echo hello; }\n").expect("an rc file");
-    let engine = engine_with(&home, |config| config.snapshot = Some(true));
+    let engine = engine_with(&home, |config| config.rc_script = Some(true));
     let request = |script: &str| Request::new(script);
     assert_eq!(engine.run(request("greet")).await.output, "hello\n");
     let shell = waiting(&home).expect("a shell that waits");
@@ -232,7 +232,7 @@ async fn with_a_snapshot_one_program_runs_in_a_started_shell_too() {
 async fn a_shell_with_a_snapshot_becomes_a_program_as_plain_bash_does() {
     let home = Home::new();
     fs::write(home.home().join(".bashrc"), "greet() { echo hello; }\n").expect("an rc file");
-    let engine = engine_with(&home, |config| config.snapshot = Some(true));
+    let engine = engine_with(&home, |config| config.rc_script = Some(true));
     let scripts = [
         "/usr/bin/printenv _ SHLVL",
         "/bin/echo \"a  b\" 'c d' $((1 + 1))",
@@ -268,7 +268,7 @@ async fn a_function_of_the_snapshot_may_have_a_programs_path() {
     let home = Home::new();
     let rc = "/bin/echo() { builtin echo mine; }\n";
     fs::write(home.home().join(".bashrc"), rc).expect("an rc file");
-    let engine = engine_with(&home, |config| config.snapshot = Some(true));
+    let engine = engine_with(&home, |config| config.rc_script = Some(true));
     for _ in 0..2 {
         let reply = engine.run(Request::new("/bin/echo theirs")).await;
         assert_eq!(reply.output, "mine\n");

@@ -13,10 +13,10 @@
 //! A call unlike the last one cannot use the line. It runs the line with an empty text, into pipes
 //! that nobody reads, and brings its own line.
 
-use super::driver::{self, Descriptors, Directory, Mark};
+use super::driver::{self, Descriptors, DirectoryAfter, Mark};
 use super::shell::SessionShell;
-use super::text::Text;
-use crate::keeper::protocol::{self, Form, Started};
+use super::text::MemoryText;
+use crate::keeper::protocol::{self, CallForm, StartedMessage};
 use crate::keeper::pump::Pump;
 use crate::keeper::start::OpenedSpool;
 use crate::keeper::{report, start};
@@ -35,7 +35,7 @@ pub(super) struct Pipes {
 }
 
 impl Pipes {
-    fn open(form: Form, runs: &Path, spool: Option<OpenedSpool>) -> io::Result<Self> {
+    fn open(form: CallForm, runs: &Path, spool: Option<OpenedSpool>) -> io::Result<Self> {
         let (pumps, writers) = start::open_streams(form.streams, form.quota, runs, spool)?;
         let (report, report_writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&report, true)?;
@@ -48,7 +48,7 @@ impl Pipes {
     }
 
     /// Their numbers, with those of text and input.
-    fn descriptors(&self, text: &Text, stdin: Option<&OwnedFd>) -> Descriptors {
+    fn descriptors(&self, text: &MemoryText, stdin: Option<&OwnedFd>) -> Descriptors {
         let out = self.writers.first().unwrap_or(&self.report_writer);
         Descriptors {
             text: text.as_raw_fd(),
@@ -68,12 +68,12 @@ impl Pipes {
 }
 
 /// A call for which everything but its text is ready.
-struct Ahead {
-    form: Form,
+struct PreparedCall {
+    form: CallForm,
     mark: Mark,
     pipes: Pipes,
     /// Where the text is put.
-    text: Text,
+    text: MemoryText,
     /// Where the shell is, if it was to stay there.
     directory: Option<Vec<u8>>,
     /// Whether the engine has heard of it.
@@ -85,12 +85,12 @@ pub(super) struct Begun {
     pub(super) mark: Mark,
     pub(super) pipes: Pipes,
     /// What the shell evaluates.
-    pub(super) text: Text,
+    pub(super) text: MemoryText,
     /// What it does before that, where this is its first call.
     pub(super) opening: Option<OwnedFd>,
     /// Text and pipes of a line that was skipped: the shell still opens them, and nobody reads
     /// them.
-    pub(super) unused: Option<(Text, Pipes)>,
+    pub(super) unused: Option<(MemoryText, Pipes)>,
     /// Where the shell was before.
     pub(super) directory: Option<Vec<u8>>,
     /// Whether the engine knows that it has begun.
@@ -98,15 +98,15 @@ pub(super) struct Begun {
 }
 
 /// The shell, and what is ready for its next call.
-pub(super) struct Place {
+pub(super) struct PreparedShell {
     pub(super) shell: SessionShell,
     /// A spool that was opened for the first call.
     spool: Option<OpenedSpool>,
-    ahead: Option<Ahead>,
+    ahead: Option<PreparedCall>,
     nonces: RandomState,
 }
 
-impl Place {
+impl PreparedShell {
     pub(super) fn new(shell: SessionShell, spool: Option<OpenedSpool>) -> Self {
         Self {
             shell,
@@ -120,16 +120,16 @@ impl Place {
     /// to announce it. If that fails, the call itself finds out why.
     pub(super) fn prepare(
         &mut self,
-        last: Form,
+        last: CallForm,
         runs: &Path,
-        tell: impl FnOnce(Form, Started, &[BorrowedFd<'_>]) -> io::Result<()>,
+        tell: impl FnOnce(CallForm, StartedMessage, &[BorrowedFd<'_>]) -> io::Result<()>,
     ) {
         let form = (!last.stdin).then(|| last.next());
         self.ahead = form.and_then(|form| self.write_ahead(form, runs).ok());
         if let Some(ahead) = &mut self.ahead {
             let (heads, fds) = report::spools(&ahead.pipes.pumps);
             let restrained = self.shell.restrained.as_ref();
-            let started = Started {
+            let started = StartedMessage {
                 pid: self.shell.pid.as_raw_nonzero().get(),
                 heads,
                 limits: restrained.map(|held| held.in_force.clone()),
@@ -139,17 +139,17 @@ impl Place {
         }
     }
 
-    fn write_ahead(&self, form: Form, runs: &Path) -> io::Result<Ahead> {
+    fn write_ahead(&self, form: CallForm, runs: &Path) -> io::Result<PreparedCall> {
         let pipes = Pipes::open(form, runs, None)?;
-        let text = Text::empty()?;
+        let text = MemoryText::empty()?;
         let mark = self.mark(form);
         let fds = pipes.descriptors(&text, None);
         let line = driver::line(driver::own_pid(), fds, mark, form.directory);
         let but_its_end = line.strip_suffix('\n').unwrap_or(&line);
-        let stays = form.directory == Directory::Stays;
+        let stays = form.directory == DirectoryAfter::Stays;
         let directory = stays.then(|| self.shell.directory_before(form.number));
         self.shell.say(but_its_end.as_bytes())?;
-        Ok(Ahead {
+        Ok(PreparedCall {
             form,
             mark,
             pipes,
@@ -162,7 +162,7 @@ impl Place {
     /// Has the shell begin a call.
     pub(super) fn begin(
         &mut self,
-        form: Form,
+        form: CallForm,
         text: &[u8],
         stdin: Option<&OwnedFd>,
         runs: &Path,
@@ -193,7 +193,7 @@ impl Place {
         };
         let directory = self.shell.directory_before(form.number);
         let pipes = Pipes::open(form, runs, self.spool.take())?;
-        let text = Text::new(&text)?;
+        let text = MemoryText::new(&text)?;
         let mark = self.mark(form);
         let fds = pipes.descriptors(&text, stdin);
         let keeper = driver::own_pid();
@@ -219,7 +219,7 @@ impl Place {
         })
     }
 
-    fn mark(&self, form: Form) -> Mark {
+    fn mark(&self, form: CallForm) -> Mark {
         Mark {
             number: form.number,
             nonce: self.nonces.hash_one(form.number),

@@ -1,15 +1,15 @@
 //! One call of a session, from its message to its report.
 
-use super::ahead::{Begun, Pipes, Place};
-use super::driver::{self, Directory, Mark, Report};
+use super::ahead::{Begun, Pipes, PreparedShell};
+use super::driver::{self, DirectoryAfter, Mark, ShellReport};
 use super::shell::SessionShell;
-use super::text::Text;
+use super::text::MemoryText;
 use crate::exit::Exit;
-use crate::keeper::ending::Scope;
-use crate::keeper::life::{Custody, Phase, Run, Terms};
-use crate::keeper::protocol::{Call, Failed, Form, Frame};
+use crate::keeper::ending::RunScope;
+use crate::keeper::life::{Custody, KeeperRun, Phase, Terms};
+use crate::keeper::protocol::{CallForm, CallMessage, FailedMessage, MessageFrame};
 use crate::keeper::pump::Pump;
-use crate::keeper::start::{Shell, failed, missing};
+use crate::keeper::start::{LaunchedShell, failed, missing};
 use crate::keeper::waiting::Keeper;
 use crate::reset::Reset;
 use rustix::process::Pid;
@@ -25,31 +25,31 @@ const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// The longest time between two such looks.
 const LAST_LOOK: Duration = Duration::from_millis(500);
 
-impl From<&Call> for Terms {
-    fn from(message: &Call) -> Self {
+impl From<&CallMessage> for Terms {
+    fn from(message: &CallMessage) -> Self {
         Self {
             timeout_us: message.timeout_us,
             grace_us: message.grace_us,
             drain_silence_us: message.drain_silence_us,
             drain_total_us: message.drain_total_us,
             survivors: message.survivors,
-            detaches: false,
+            goes_to_background: false,
         }
     }
 }
 
 /// The call that runs now.
 pub(super) struct Current {
-    pub(super) run: Run,
-    pub(super) form: Form,
+    pub(super) run: KeeperRun,
+    pub(super) form: CallForm,
     mark: Mark,
-    text: Text,
+    text: MemoryText,
     report: OwnedFd,
     heard: Vec<u8>,
     /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
     open: Vec<OwnedFd>,
     /// Likewise, for a line that was skipped.
-    unused: Option<(Text, Pipes)>,
+    unused: Option<(MemoryText, Pipes)>,
     /// Whether the engine knows that it has begun.
     pub(super) is_told: bool,
     /// Whether the engine should hear of what is prepared after this call.
@@ -62,11 +62,11 @@ impl Current {
     /// Has the shell begin a call.
     pub(super) fn begin(
         keeper: &mut Keeper,
-        place: &mut Place,
-        scope: Scope,
-        frame: Frame,
-    ) -> Result<Self, Failed> {
-        let message: Call = frame.body().map_err(failed("decode the call"))?;
+        place: &mut PreparedShell,
+        scope: RunScope,
+        frame: MessageFrame,
+    ) -> Result<Self, FailedMessage> {
+        let message: CallMessage = frame.body().map_err(failed("decode the call"))?;
         let storage = keeper
             .storage
             .clone()
@@ -86,14 +86,14 @@ impl Current {
             .begin(form, &message.text, stdin, &storage.runs)
             .map_err(failed("write to the shell"))?;
         let (pumps, report, theirs) = pipes.into_parts();
-        let shell = Shell {
+        let shell = LaunchedShell {
             pid: place.shell.pid,
             pumps,
             terminal: None,
             input: None,
             restrained: place.shell.restrained.clone(),
         };
-        let mut run = Run::new(shell, &Terms::from(&message), begun, storage);
+        let mut run = KeeperRun::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         run.directory = directory;
         let open = frame.fds.into_iter().chain(theirs).chain(opening);
@@ -143,9 +143,9 @@ impl Current {
         }
         self.read();
         match driver::read_report(&self.heard, self.mark) {
-            Report::Unfinished => {}
-            Report::Status(status) => self.is_done(Exit::Code(status), shell),
-            Report::Broken => {
+            ShellReport::Unfinished => {}
+            ShellReport::Status(status) => self.is_done(Exit::Code(status), shell),
+            ShellReport::Broken => {
                 // The command may still run, and wrote to a place that is not its own.
                 self.run.exit = Some(Exit::Unknown);
                 self.run.reset = Some(Reset::NoReport);
@@ -177,7 +177,7 @@ impl Current {
     /// Whether the shell never reached this call, so another shell may run it. Not for a shell's
     /// first call: whatever stopped it is likely to stop the next one too.
     pub(super) fn is_unread(&self) -> bool {
-        let is_free = self.run.phase == Phase::Running && self.run.custody != Custody::Detached;
+        let is_free = self.run.phase == Phase::Running && self.run.custody != Custody::Background;
         is_free && self.mark.number > 1 && !self.text.was_read()
     }
 
@@ -229,14 +229,14 @@ pub(super) struct Whereabouts {
     /// Where it was before the last call, if it returns there.
     before: Option<PathBuf>,
     /// What the last call does to it.
-    directory: Directory,
+    directory: DirectoryAfter,
 }
 
 impl Default for Whereabouts {
     fn default() -> Self {
         Self {
             before: None,
-            directory: Directory::Stays,
+            directory: DirectoryAfter::Stays,
         }
     }
 }
@@ -246,13 +246,13 @@ impl Whereabouts {
     pub(super) fn begin(&mut self, call: &Current) {
         let directory = call.form.directory;
         match (self.directory, directory) {
-            (_, Directory::Stays) => self.before = None,
-            (Directory::Stays, Directory::Returns) => {
+            (_, DirectoryAfter::Stays) => self.before = None,
+            (DirectoryAfter::Stays, DirectoryAfter::Returns) => {
                 let before = call.run.directory.clone().map(OsString::from_vec);
                 self.before = before.map(PathBuf::from);
             }
             // The shell may have been on its way back: then it is where it was before.
-            (Directory::Returns, Directory::Returns) => {}
+            (DirectoryAfter::Returns, DirectoryAfter::Returns) => {}
         }
         self.directory = directory;
     }
@@ -260,10 +260,10 @@ impl Whereabouts {
     /// Where the next shell should be, while a call runs.
     pub(super) fn during(&self, shell: Pid) -> Option<PathBuf> {
         match self.directory {
-            Directory::Stays => {
+            DirectoryAfter::Stays => {
                 std::fs::read_link(format!("/proc/{}/cwd", shell.as_raw_nonzero())).ok()
             }
-            Directory::Returns => self.before.clone(),
+            DirectoryAfter::Returns => self.before.clone(),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Mark {
 /// Whether the shell stays in the directory in which a call leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Directory {
+pub enum DirectoryAfter {
     /// It stays, as in any shell.
     Stays,
     /// It goes back to where it was before the call.
@@ -68,7 +68,7 @@ fn load(keeper: i32, text: i32, mark: Mark) -> String {
 }
 
 /// The line for one call; `keeper` is the process whose descriptors these are.
-pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: Directory) -> String {
+pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: DirectoryAfter) -> String {
     let load = load(keeper, fds.text, mark);
     line_behind(&load, keeper, fds, mark, directory)
 }
@@ -80,7 +80,7 @@ pub(super) fn first_line(
     keeper: i32,
     fds: Descriptors,
     mark: Mark,
-    directory: Directory,
+    directory: DirectoryAfter,
 ) -> (Vec<u8>, impl FnOnce(i32) -> String) {
     let load = load(keeper, fds.text, mark);
     let script = [opening, load.as_bytes(), b"\n"].concat();
@@ -97,7 +97,7 @@ fn line_behind(
     keeper: i32,
     fds: Descriptors,
     mark: Mark,
-    directory: Directory,
+    directory: DirectoryAfter,
 ) -> String {
     let Mark { number, nonce } = mark;
     let own = suffix(mark);
@@ -107,7 +107,7 @@ fn line_behind(
     let mut line = String::with_capacity(256);
     line.push_str(load);
     // Writing to a string can't fail.
-    if directory == Directory::Returns {
+    if directory == DirectoryAfter::Returns {
         let _ = write!(line, "P{own}=${{PWD-}} O{own}=${{OLDPWD-}};");
     }
     let _ = write!(
@@ -117,7 +117,7 @@ fn line_behind(
         path(fds.out),
         path(fds.report),
     );
-    if directory == Directory::Returns {
+    if directory == DirectoryAfter::Returns {
         let _ = write!(
             line,
             ";\\builtin cd -- \"$P{own}\";OLDPWD=$O{own};\\builtin unset -v P{own} O{own}",
@@ -129,7 +129,7 @@ fn line_behind(
 
 /// What was read as a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Report {
+pub(super) enum ShellReport {
     /// Not all of it yet.
     Unfinished,
     /// The call ended with this status.
@@ -139,26 +139,26 @@ pub(super) enum Report {
 }
 
 /// Reads a report: exactly one frame with this call's mark.
-pub(super) fn read_report(bytes: &[u8], mark: Mark) -> Report {
+pub(super) fn read_report(bytes: &[u8], mark: Mark) -> ShellReport {
     /// A status, a number and a nonce are shorter than this.
     const LONGEST: usize = 64;
     let Some(frame) = bytes.strip_suffix(b"\n") else {
         return if bytes.len() < LONGEST && !bytes.contains(&b'\n') {
-            Report::Unfinished
+            ShellReport::Unfinished
         } else {
-            Report::Broken
+            ShellReport::Broken
         };
     };
     let Some((status, rest)) = std::str::from_utf8(frame)
         .ok()
         .and_then(|frame| frame.split_once(' '))
     else {
-        return Report::Broken;
+        return ShellReport::Broken;
     };
     let expected = format!("{} {:x}", mark.number, mark.nonce);
     match status.parse() {
-        Ok(status @ 0..=255) if rest == expected => Report::Status(status),
-        _ => Report::Broken,
+        Ok(status @ 0..=255) if rest == expected => ShellReport::Status(status),
+        _ => ShellReport::Broken,
     }
 }
 
@@ -174,19 +174,19 @@ mod tests {
     #[test]
     fn a_report_is_exactly_one_frame_of_this_call() {
         for (bytes, expected) in [
-            (&b""[..], Report::Unfinished),
-            (b"0 7 ab", Report::Unfinished),
-            (b"0 7 abc\n", Report::Status(0)),
-            (b"137 7 abc\n", Report::Status(137)),
-            (b"0 6 abc\n", Report::Broken),
-            (b"0 7 abd\n", Report::Broken),
-            (b"0 7 abc\n0 7 abc\n", Report::Broken),
-            (b"0 7 abc\n0 7", Report::Broken),
-            (b"256 7 abc\n", Report::Broken),
-            (b"-1 7 abc\n", Report::Broken),
-            (b"\n", Report::Broken),
-            (b"\xff\n", Report::Broken),
-            (&[b'0'; 64], Report::Broken),
+            (&b""[..], ShellReport::Unfinished),
+            (b"0 7 ab", ShellReport::Unfinished),
+            (b"0 7 abc\n", ShellReport::Status(0)),
+            (b"137 7 abc\n", ShellReport::Status(137)),
+            (b"0 6 abc\n", ShellReport::Broken),
+            (b"0 7 abd\n", ShellReport::Broken),
+            (b"0 7 abc\n0 7 abc\n", ShellReport::Broken),
+            (b"0 7 abc\n0 7", ShellReport::Broken),
+            (b"256 7 abc\n", ShellReport::Broken),
+            (b"-1 7 abc\n", ShellReport::Broken),
+            (b"\n", ShellReport::Broken),
+            (b"\xff\n", ShellReport::Broken),
+            (&[b'0'; 64], ShellReport::Broken),
         ] {
             assert_eq!(read_report(bytes, MARK), expected, "{bytes:?}");
         }
@@ -201,14 +201,14 @@ mod tests {
             err: Some(6),
             report: 7,
         };
-        let line = line(42, fds, MARK, Directory::Stays);
+        let line = line(42, fds, MARK, DirectoryAfter::Stays);
         assert_eq!(
             line,
             "\\builtin command eval&&IFS= \\builtin read -r -d '' Babc </proc/42/fd/3||\\builtin exit 125;\
              { \\builtin eval \"${Babc?}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
              \\builtin echo \"$? 7 abc\" >/proc/42/fd/7;\\builtin unset -v Babc\n"
         );
-        let (script, first) = first_line(b"cd /\n", 42, fds, MARK, Directory::Stays);
+        let (script, first) = first_line(b"cd /\n", 42, fds, MARK, DirectoryAfter::Stays);
         let script = String::from_utf8(script).unwrap();
         let (load, rest) = line.split_at(line.find('{').unwrap());
         assert_eq!(script, format!("cd /\n{load}\n"));

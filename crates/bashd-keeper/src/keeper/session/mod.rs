@@ -17,18 +17,21 @@ mod driver;
 mod shell;
 mod text;
 
-pub use driver::Directory;
+pub use driver::DirectoryAfter;
 
-use super::ending::{self, Reaped, Scope};
-use super::job_messages::{Announce, Detach, Detached};
-use super::life::{Custody, Phase, Run};
-use super::protocol::{self, Call, End, Failed, Form, Frame, Gone, Open, Prepared, Query, Release};
+use super::ending::{self, Reaped, RunScope};
+use super::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
+use super::life::{Custody, KeeperRun, Phase};
+use super::protocol::{
+    self, CallForm, CallMessage, EndMessage, FailedMessage, GoneMessage, MessageFrame, OpenMessage,
+    PreparedMessage, QueryMessage, ReleaseMessage,
+};
 use super::pump::Pump;
 use super::waiting::{Keeper, poll};
 use crate::exit::EndedBy;
 use crate::reset::Reset;
 use crate::spool;
-use ahead::Place;
+use ahead::PreparedShell;
 use call::{Current, Whereabouts};
 use rustix::event::{PollFd, PollFlags};
 use shell::SessionShell;
@@ -47,8 +50,8 @@ const BEFORE_PREPARING: Duration = Duration::from_micros(200);
 const MOST_LINGERING: usize = 4;
 
 /// Opens a session, and lives until nothing of it is left.
-pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
-    let message: Open = frame.body()?;
+pub(super) fn live(mut keeper: Keeper, frame: &MessageFrame) -> io::Result<()> {
+    let message: OpenMessage = frame.body()?;
     let Some(storage) = &keeper.storage else {
         return keeper.fail("find the output directory in the message", None);
     };
@@ -61,10 +64,10 @@ pub(super) fn live(mut keeper: Keeper, frame: &Frame) -> io::Result<()> {
         Ok(shell) => shell,
         Err(failed) => return keeper.tell_failure(&failed),
     };
-    let place = Place::new(shell, keeper.prepared.take());
-    let session = Session {
+    let place = PreparedShell::new(shell, keeper.prepared.take());
+    let session = KeeperSession {
         whereabouts: Whereabouts::default(),
-        place,
+        shell: place,
         life: Life::Ready,
         current: None,
         earlier: Vec::new(),
@@ -90,12 +93,12 @@ enum Life {
     Gone,
 }
 
-struct Session {
-    place: Place,
+struct KeeperSession {
+    shell: PreparedShell,
     life: Life,
     current: Option<Current>,
     /// Calls that were reported, and whose output still grows or is still being read.
-    earlier: Vec<(u64, Run)>,
+    earlier: Vec<(u64, KeeperRun)>,
     /// The number of the last call.
     last: u64,
     /// Where the shell is between two calls, as far as that must be known.
@@ -107,12 +110,12 @@ struct Session {
     has_survivors: bool,
     tree_is_empty: bool,
     /// What the next call will probably look like, and when to prepare for it.
-    to_prepare: Option<(Form, Instant)>,
+    to_prepare: Option<(CallForm, Instant)>,
     /// Whether the engine should hear of it.
     tells_ahead: bool,
 }
 
-impl Session {
+impl KeeperSession {
     fn live(mut self, keeper: &mut Keeper) -> io::Result<()> {
         loop {
             let now = Instant::now();
@@ -133,9 +136,9 @@ impl Session {
             self.pump(now);
             if let Some(current) = &mut self.current {
                 if ready.report {
-                    current.hear(&mut self.place.shell, now);
+                    current.hear(&mut self.shell.shell, now);
                 }
-                current.look(&mut self.place.shell, now);
+                current.look(&mut self.shell.shell, now);
                 current.run.serve_clients(ready.job, now);
             }
             if ready.link || ready.engine {
@@ -171,7 +174,7 @@ impl Session {
             .min()
     }
 
-    fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<Ready> {
+    fn wait(&self, keeper: &Keeper, until: Option<Instant>) -> io::Result<SessionReadiness> {
         let unsent = self
             .current
             .as_ref()
@@ -203,7 +206,7 @@ impl Session {
             fds.get(from..to)
                 .is_some_and(|fds| fds.iter().any(|fd| !fd.revents().is_empty()))
         };
-        Ok(Ready {
+        Ok(SessionReadiness {
             signals: any(0, 1),
             link: any(1, engine_at),
             engine: any(engine_at, report_at),
@@ -233,7 +236,7 @@ impl Session {
         let Reaped {
             exit,
             tree_is_empty,
-        } = ending::reap(self.place.shell.pid);
+        } = ending::reap(self.shell.shell.pid);
         self.tree_is_empty = tree_is_empty;
         if let Some(exit) = exit {
             self.life = Life::Gone;
@@ -244,7 +247,7 @@ impl Session {
     /// Tells the engine that no more calls will run; what it has sent meanwhile is not read.
     fn say_gone(keeper: &mut Keeper, reset: Reset) {
         if let Some(link) = keeper.link.take() {
-            let _ = protocol::send(&link, &Gone { reset }, &[]);
+            let _ = protocol::send(&link, &GoneMessage { reset }, &[]);
         }
     }
 
@@ -278,7 +281,7 @@ impl Session {
             if let Some(current) = &mut self.current {
                 current.run.unsent = None;
                 current.run.query = None;
-                if current.run.custody == Custody::Detached {
+                if current.run.custody == Custody::Background {
                     return; // it is a job, and the shell ends with it
                 }
                 current.run.end(Some(EndedBy::Cancel), now);
@@ -287,22 +290,22 @@ impl Session {
         }
     }
 
-    fn obey(&mut self, keeper: &mut Keeper, frame: Frame, now: Instant) {
-        if frame.is::<Call>() {
+    fn obey(&mut self, keeper: &mut Keeper, frame: MessageFrame, now: Instant) {
+        if frame.is::<CallMessage>() {
             self.begin(keeper, frame);
-        } else if frame.is::<Query>() {
+        } else if frame.is::<QueryMessage>() {
             if let Some(current) = &mut self.current {
                 current.run.query = frame.body().ok();
             }
-        } else if frame.is::<End>() {
-            if let (Some(current), Ok(End { by })) = (&mut self.current, frame.body()) {
+        } else if frame.is::<EndMessage>() {
+            if let (Some(current), Ok(EndMessage { by })) = (&mut self.current, frame.body()) {
                 current.run.end(Some(by), now);
             }
-        } else if frame.is::<Announce>() {
+        } else if frame.is::<AnnounceMessage>() {
             if let Some(current) = &mut self.current {
                 current.run.announce(&frame);
             }
-        } else if frame.is::<Release>() {
+        } else if frame.is::<ReleaseMessage>() {
             // The call that was reported last, if something still writes to its pipes.
             let last = self.earlier.last_mut();
             if let (Some((number, run)), Ok(release)) = (last, frame.body())
@@ -310,21 +313,21 @@ impl Session {
             {
                 run.keep_log(&release);
             }
-        } else if frame.is::<Detach>() {
-            self.detach(keeper, &frame);
+        } else if frame.is::<BackgroundMessage>() {
+            self.go_to_background(keeper, &frame);
         } else if let Some(link) = &keeper.link {
             let _ = protocol::refuse(link, &frame.name);
         }
     }
 
     /// Makes the call a job, which takes the shell along.
-    fn detach(&mut self, keeper: &Keeper, frame: &Frame) {
+    fn go_to_background(&mut self, keeper: &Keeper, frame: &MessageFrame) {
         let Some(link) = &keeper.link else { return };
         if let Some(current) = &mut self.current {
-            let directory = self.whereabouts.during(self.place.shell.pid);
-            current.run.detach(link, frame, directory);
+            let directory = self.whereabouts.during(self.shell.shell.pid);
+            current.run.go_to_background(link, frame, directory);
         } else {
-            let answer = Detached {
+            let answer = BackgroundedMessage {
                 error: Some("the command has ended".to_owned()),
                 directory: None,
             };
@@ -332,18 +335,18 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, keeper: &mut Keeper, frame: Frame) {
+    fn begin(&mut self, keeper: &mut Keeper, frame: MessageFrame) {
         if self.current.is_some() || self.life != Life::Ready {
             let _ = keeper.fail("run two calls of a session at once", Some(libc::EBUSY));
             return;
         }
         self.to_prepare = None;
         let scope = if self.has_survivors {
-            Scope::since_now(self.place.shell.pid)
+            RunScope::since_now(self.shell.shell.pid)
         } else {
-            Scope::default()
+            RunScope::default()
         };
-        match Current::begin(keeper, &mut self.place, scope, frame) {
+        match Current::begin(keeper, &mut self.shell, scope, frame) {
             Ok(current) => {
                 self.whereabouts.begin(&current);
                 if !current.is_told {
@@ -353,7 +356,7 @@ impl Session {
             }
             // The shell is about to end, and nothing ran: the engine learns this when the shell is
             // reaped.
-            Err(Failed { errno, .. }) if errno == libc::EPIPE => self.place.shell.kill(),
+            Err(FailedMessage { errno, .. }) if errno == libc::EPIPE => self.shell.shell.kill(),
             Err(failed) => {
                 let _ = keeper.tell_failure(&failed);
             }
@@ -363,7 +366,7 @@ impl Session {
     /// Ends the shell by closing its script.
     fn close(&mut self, now: Instant) {
         if self.life == Life::Ready {
-            self.place.shell.close();
+            self.shell.shell.close();
             self.life = Life::Closing(now + CLOSING);
         }
     }
@@ -376,7 +379,7 @@ impl Session {
             }
             current.run.tell_growth(keeper, now);
             let is_reported = current.run.phase == Phase::Reported && current.run.unsent.is_none();
-            if is_reported && current.run.custody == Custody::Detached {
+            if is_reported && current.run.custody == Custody::Background {
                 self.look_after_job(current, keeper, now);
             } else if is_reported {
                 self.is_over(current, keeper, now);
@@ -393,7 +396,7 @@ impl Session {
                 Self::say_gone(keeper, Reset::Idle);
                 self.close(now);
             }
-            Life::Closing(until) if now >= until => self.place.shell.kill(),
+            Life::Closing(until) if now >= until => self.shell.shell.kill(),
             _ => {}
         }
     }
@@ -433,12 +436,12 @@ impl Session {
         let due = self.to_prepare.take_if(|(_, due)| now >= *due);
         if let (Some((form, _)), Life::Ready, Some(storage)) = (due, self.life, &keeper.storage) {
             let link = keeper.link.as_ref().filter(|_| self.tells_ahead);
-            self.place
+            self.shell
                 .prepare(form, &storage.runs, |form, started, spools| {
                     let link = link.ok_or(io::ErrorKind::BrokenPipe)?;
                     let own = keeper.own.as_ref().map(AsFd::as_fd);
                     let fds = [spools, own.as_slice()].concat();
-                    protocol::send(link, &Prepared { form, started }, &fds)
+                    protocol::send(link, &PreparedMessage { form, started }, &fds)
                 });
         }
     }
@@ -473,7 +476,7 @@ impl Session {
 }
 
 /// Whether something may still write to a call's pipes.
-fn is_open(run: &Run) -> bool {
+fn is_open(run: &KeeperRun) -> bool {
     run.pumps.iter().any(|pump| pump.pipe().is_some())
 }
 
@@ -486,7 +489,7 @@ fn watch(fd: BorrowedFd<'_>) -> PollFd<'_> {
     clippy::struct_excessive_bools,
     reason = "one for each kind of descriptor that was waited for"
 )]
-struct Ready {
+struct SessionReadiness {
     signals: bool,
     link: bool,
     engine: bool,

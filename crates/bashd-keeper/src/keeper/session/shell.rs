@@ -1,6 +1,6 @@
 //! The shell of a session: started once, with a private pipe as its script.
 
-use crate::keeper::protocol::{Failed, Open};
+use crate::keeper::protocol::{FailedMessage, OpenMessage};
 use crate::keeper::restraint::Restrained;
 use crate::keeper::start::{failed, missing};
 use crate::os::launch::{Controls, Launch, launch};
@@ -43,7 +43,11 @@ pub(super) struct SessionShell {
 
 impl SessionShell {
     /// Starts what the message asks for.
-    pub(super) fn open(message: &Open, cwd: &OwnedFd, runs: &Path) -> Result<Self, Failed> {
+    pub(super) fn open(
+        message: &OpenMessage,
+        cwd: &OwnedFd,
+        runs: &Path,
+    ) -> Result<Self, FailedMessage> {
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .map_err(|e| failed("open a pipe")(e.into()))?;
         rustix::io::ioctl_fionbio(&write, true).map_err(|e| failed("open a pipe")(e.into()))?;
@@ -80,7 +84,7 @@ impl SessionShell {
             link: format!("pipe:[{inode}]"),
             restrained: restrained.map(Rc::new),
             home: message.directory.clone(),
-            opening: Some(opening(&message.directory, message.snapshot.as_deref())),
+            opening: Some(opening(&message.directory, message.rc_script.as_deref())),
             children: ChildList::open(rustix::process::getpid()).zip(ChildList::open(pid)),
         })
     }

@@ -20,11 +20,11 @@ const NEVER: Timespec = Timespec {
 };
 
 /// A call's text in memory.
-pub(super) struct Text {
+pub(super) struct MemoryText {
     file: OwnedFd,
 }
 
-impl Text {
+impl MemoryText {
     /// A text to be filled later.
     pub(super) fn empty() -> io::Result<Self> {
         let file = protocol::empty_memory_file()?;
@@ -77,7 +77,7 @@ impl Text {
     }
 }
 
-impl AsRawFd for Text {
+impl AsRawFd for MemoryText {
     fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
@@ -89,10 +89,10 @@ mod tests {
 
     #[test]
     fn a_text_knows_whether_it_was_read() {
-        let text = Text::empty().unwrap();
+        let text = MemoryText::empty().unwrap();
         text.fill(b"true\0").unwrap();
         assert!(!text.was_read() && !text.was_read());
-        let text = Text::new(b"true\0").unwrap();
+        let text = MemoryText::new(b"true\0").unwrap();
         let path = format!("/proc/self/fd/{}", text.as_raw_fd());
         drop(std::fs::File::open(&path).unwrap());
         assert_eq!(std::fs::read(path).unwrap(), b"true\0");

@@ -1,8 +1,10 @@
 //! The texts that patterns are matched against: the whole command, the command without its leading
 //! `cd`, and each command of a plain list, with and without its leading assignments.
 
-use super::Scope;
-use crate::script::{Command, Joint, Origin, Readings, Redirect, RedirectOperator, Script, Span};
+use super::PatternScope;
+use crate::script::{
+    CommandOrigin, Joint, Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,
+};
 
 /// Files that can be written without changing anything.
 const SINKS: [&str; 4] = ["/dev/null", "/dev/tty", "/dev/stdout", "/dev/stderr"];
@@ -11,12 +13,12 @@ const SINKS: [&str; 4] = ["/dev/null", "/dev/tty", "/dev/stdout", "/dev/stderr"]
 pub(super) struct Candidate<'a> {
     pub(super) text: &'a str,
     pub(super) span: Option<Span>,
-    kind: Kind,
+    kind: CandidateKind,
     writes: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CandidateKind {
     /// The whole text, when there are also commands of a list.
     WholeOfList,
     /// The whole text, when it is not a list.
@@ -27,11 +29,13 @@ enum Kind {
 
 impl Candidate<'_> {
     /// Whether a rule of this scope looks at it.
-    pub(super) fn is_for(&self, scope: Scope) -> bool {
+    pub(super) fn is_for(&self, scope: PatternScope) -> bool {
         match scope {
-            Scope::Text => true,
-            Scope::Command => self.kind != Kind::WholeOfList,
-            Scope::CommandThatWrites => self.kind != Kind::WholeOfList && self.writes,
+            PatternScope::Text => true,
+            PatternScope::Command => self.kind != CandidateKind::WholeOfList,
+            PatternScope::CommandThatWrites => {
+                self.kind != CandidateKind::WholeOfList && self.writes
+            }
         }
     }
 }
@@ -40,11 +44,11 @@ impl Candidate<'_> {
 pub(super) fn of<'a>(text: &'a str, script: &Script) -> Vec<Candidate<'a>> {
     let is_list = is_plain_list(script);
     let kind = if is_list {
-        Kind::WholeOfList
+        CandidateKind::WholeOfList
     } else {
-        Kind::WholeOnly
+        CandidateKind::WholeOnly
     };
-    let whole = |start: usize, command: Option<&Command>| {
+    let whole = |start: usize, command: Option<&SimpleCommand>| {
         Some(Candidate {
             text: text.get(start..)?.trim(),
             span: command.map(|command| command.span),
@@ -73,7 +77,7 @@ pub(super) fn of<'a>(text: &'a str, script: &Script) -> Vec<Candidate<'a>> {
                 Some(Candidate {
                     text: text.get(start..command.span.end)?.trim(),
                     span: Some(command.span),
-                    kind: Kind::Command,
+                    kind: CandidateKind::Command,
                     writes: writes_file(command),
                 })
             }));
@@ -96,12 +100,12 @@ fn is_plain_list(script: &Script) -> bool {
 }
 
 /// A command that reads a pipe has no file that another tool could read instead.
-fn is_candidate(command: &Command) -> bool {
-    command.origin == Origin::Written && !command.place.reads_pipe
+fn is_candidate(command: &SimpleCommand) -> bool {
+    command.origin == CommandOrigin::Written && !command.place.reads_pipe
 }
 
 /// The command after a leading `cd X &&`.
-fn after_leading_cd(script: &Script) -> Option<&Command> {
+fn after_leading_cd(script: &Script) -> Option<&SimpleCommand> {
     let mut commands = script.commands.iter();
     let cd = commands
         .next()
@@ -111,7 +115,7 @@ fn after_leading_cd(script: &Script) -> Option<&Command> {
     (is_plain && next.place.joint == Joint::And).then_some(next)
 }
 
-fn writes_file(command: &Command) -> bool {
+fn writes_file(command: &SimpleCommand) -> bool {
     let writes = |redirect: &Redirect| {
         let target = redirect.target.known();
         redirect.operator.writes() && !target.is_some_and(|target| SINKS.contains(&target))

@@ -1,50 +1,50 @@
 //! The seven rules that apply when none are configured.
 
-use super::{InterceptorRule, Scope};
+use super::{InterceptorRule, PatternScope};
 
 /// Pattern, tool, message, and what the pattern looks at.
-const DEFAULTS: [(&str, &str, &str, Scope); 7] = [
+const DEFAULTS: [(&str, &str, &str, PatternScope); 7] = [
     (
         r"^\s*(cat|head|tail|less|more)\s+",
         "read",
         "Use the `read` tool instead of cat/head/tail. It provides better context and handles binary files.",
-        Scope::Command,
+        PatternScope::Command,
     ),
     (
         r"^\s*(grep|rg|ripgrep|ag|ack)\s+",
         "search",
         "Use the `search` tool instead of grep/rg. It respects .gitignore and provides structured output.",
-        Scope::Command,
+        PatternScope::Command,
     ),
     (
         r"^\s*(find|fd|locate)\s+.*(-name|-iname|-type|--type|-glob)",
         "find",
         "Use the `find` tool instead of find/fd. It respects .gitignore and is faster for glob patterns.",
-        Scope::Command,
+        PatternScope::Command,
     ),
     (
         r"^\s*sed\s+(-i|--in-place)",
         "edit",
         "Use the `edit` tool instead of sed -i. It provides diff preview and fuzzy matching.",
-        Scope::Command,
+        PatternScope::Command,
     ),
     (
         r"^\s*perl\s+.*-[pn]?i",
         "edit",
         "Use the `edit` tool instead of perl -i. It provides diff preview and fuzzy matching.",
-        Scope::Command,
+        PatternScope::Command,
     ),
     (
         r"^\s*awk\s+.*-i\s+inplace",
         "edit",
         "Use the `edit` tool instead of awk -i inplace. It provides diff preview and fuzzy matching.",
-        Scope::Command,
+        PatternScope::Command,
     ),
     (
         r"^\s*(echo|printf|cat\s*<<)\s+.*[^|]>\s*\S",
         "write",
         "Use the `write` tool instead of echo/cat redirection. It handles encoding and provides confirmation.",
-        Scope::CommandThatWrites,
+        PatternScope::CommandThatWrites,
     ),
 ];
 

@@ -32,14 +32,14 @@ pub struct InterceptorRule {
     /// What the caller is told.
     pub message: String,
     /// What the pattern looks at.
-    #[serde(default, skip_serializing_if = "Scope::is_text")]
-    pub scope: Scope,
+    #[serde(default, skip_serializing_if = "PatternScope::is_text")]
+    pub scope: PatternScope,
 }
 
 /// What a pattern looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum PatternScope {
     /// The whole text, and each command of a list.
     #[default]
     Text,
@@ -49,7 +49,7 @@ pub enum Scope {
     CommandThatWrites,
 }
 
-impl Scope {
+impl PatternScope {
     #[expect(
         clippy::trivially_copy_pass_by_ref,
         reason = "serde calls it with a reference"
@@ -218,7 +218,7 @@ mod tests {
             flags: String::new(),
             tool: "read".to_owned(),
             message: "Use it.".to_owned(),
-            scope: Scope::Text,
+            scope: PatternScope::Text,
         }
     }
 

@@ -1,7 +1,7 @@
 //! `compat`: follows the document to the letter.
 
 use super::super::Objection;
-use super::{Form, INVALID_SYNTAX, NOT_ALLOWED, RULE, tokens};
+use super::{INVALID_SYNTAX, NOT_ALLOWED, RULE, RunForm, tokens};
 
 /// The prefixes that may run: one or two words, each compared as a whole.
 pub const PREFIXES: [&[&str]; 13] = [
@@ -21,7 +21,7 @@ pub const PREFIXES: [&[&str]; 13] = [
 ];
 
 /// The program to start, without a shell.
-pub(super) fn check(text: &str) -> Result<Form, Objection> {
+pub(super) fn check(text: &str) -> Result<RunForm, Objection> {
     let objection = |message: &str| Objection {
         rule: RULE.to_owned(),
         message: message.to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn check(text: &str) -> Result<Form, Objection> {
         return Err(objection(NOT_ALLOWED));
     }
     let arguments = tokens.split_off(1);
-    Ok(Form::Program {
+    Ok(RunForm::Program {
         name: tokens.remove(0),
         arguments,
     })

@@ -2,7 +2,7 @@
 
 use super::StepWord;
 use super::git_table::SUBCOMMANDS;
-use super::policy::Refused;
+use super::policy::PolicyDenial;
 
 /// Global options that only change how output looks.
 const GLOBAL: &[&str] = &[
@@ -21,38 +21,39 @@ const NO_GLOBALS: &str =
     "git SUBCOMMAND without options before it; to use another directory, set cwd";
 
 /// Judges the arguments of git, and adds those that keep the repository from starting programs.
-pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
+pub(super) fn check(arguments: &[StepWord]) -> Result<Vec<StepWord>, PolicyDenial> {
     let is_global = |word: &StepWord| matches!(word, StepWord::Literal(text) if GLOBAL.contains(&text.as_str()));
     let globals = arguments.iter().take_while(|word| is_global(word)).count();
     let (before, rest) = arguments.split_at_checked(globals).unwrap_or_default();
     let (name, after) = match rest.split_first() {
         Some((StepWord::Literal(name), after)) => (name.as_str(), after),
-        _ => return Err(Refused::new("git without a subcommand", accepted())),
+        _ => return Err(PolicyDenial::new("git without a subcommand", accepted())),
     };
     if name == "--version" {
         return Ok(arguments.to_vec());
     }
     if name.starts_with('-') {
-        return Err(Refused::new(
+        return Err(PolicyDenial::new(
             format!("git's option {name} before the subcommand"),
             NO_GLOBALS,
         ));
     }
     let row = SUBCOMMANDS.iter().find(|row| row.name == name);
     let row = row.ok_or_else(|| {
-        Refused::new(
+        PolicyDenial::new(
             format!("git {name}, which may change something"),
             accepted(),
         )
     })?;
     let found = row.options.read(after).map_err(|what| {
-        Refused::new(
+        PolicyDenial::new(
             format!("git {name} with {what}"),
             "read-only options, spelled out in full",
         )
     })?;
     if let Some(check) = row.form {
-        check(&found).map_err(|form| Refused::new(format!("this form of git {name}"), form))?;
+        check(&found)
+            .map_err(|form| PolicyDenial::new(format!("this form of git {name}"), form))?;
     }
     let inserted = row
         .inserted

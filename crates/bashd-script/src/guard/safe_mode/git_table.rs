@@ -1,13 +1,13 @@
 //! The read-only subcommands of git, one row each.
 
 use super::git_options::{BLAME, CONFIG, DIFF, GREP, LOG, LS, NAMES, REFS, STATUS};
-use super::options::{Found, Long, Number, Operands, Options, Short};
+use super::options::{FoundOptions, Long, Number, Operands, Options, Short};
 
 /// Checks what was found; the error is the accepted form.
-pub(super) type FormCheck = fn(&Found<'_>) -> Result<(), &'static str>;
+pub(super) type FormCheck = fn(&FoundOptions<'_>) -> Result<(), &'static str>;
 
 /// A subcommand that may run.
-pub(super) struct Subcommand {
+pub(super) struct GitSubcommand {
     pub(super) name: &'static str,
     pub(super) options: Options,
     /// What is inserted after the subcommand (and after its verb, as in `stash show`), so that no
@@ -53,8 +53,8 @@ const fn row(
     name: &'static str,
     options: Options,
     inserted: &'static [&'static str],
-) -> Subcommand {
-    Subcommand {
+) -> GitSubcommand {
+    GitSubcommand {
         name,
         options,
         inserted,
@@ -62,8 +62,8 @@ const fn row(
     }
 }
 
-const fn row_with_form(name: &'static str, options: Options, form: FormCheck) -> Subcommand {
-    Subcommand {
+const fn row_with_form(name: &'static str, options: Options, form: FormCheck) -> GitSubcommand {
+    GitSubcommand {
         name,
         options,
         inserted: &[],
@@ -72,7 +72,7 @@ const fn row_with_form(name: &'static str, options: Options, form: FormCheck) ->
 }
 
 /// Every row. The order is that in which a refusal lists them.
-pub(super) const SUBCOMMANDS: &[Subcommand] = &[
+pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     row(
         "status",
         options(short("svbz", "", "uM"), &[STATUS]),
@@ -154,7 +154,7 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         options(short("v", "", ""), &[&["verbose", "all", "push"]]),
         remote,
     ),
-    Subcommand {
+    GitSubcommand {
         inserted: NO_PROGRAMS,
         ..row_with_form(
             "stash",
@@ -184,7 +184,7 @@ const REV_PARSE: Options = Options {
     operands: Operands::Any,
 };
 
-fn list_of_branches(found: &Found<'_>) -> Result<(), &'static str> {
+fn list_of_branches(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     let lists = [
         "--list",
         "-l",
@@ -200,7 +200,7 @@ fn list_of_branches(found: &Found<'_>) -> Result<(), &'static str> {
     )
 }
 
-fn list_of_tags(found: &Found<'_>) -> Result<(), &'static str> {
+fn list_of_tags(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     let lists = [
         "--list",
         "-l",
@@ -217,7 +217,7 @@ fn list_of_tags(found: &Found<'_>) -> Result<(), &'static str> {
     )
 }
 
-fn remote(found: &Found<'_>) -> Result<(), &'static str> {
+fn remote(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     let accepted = "git remote -v, git remote get-url NAME";
     accept(
         matches!(found.first_operand(), Some("get-url")) || found.operands.is_empty(),
@@ -225,14 +225,14 @@ fn remote(found: &Found<'_>) -> Result<(), &'static str> {
     )
 }
 
-fn stash(found: &Found<'_>) -> Result<(), &'static str> {
+fn stash(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     accept(
         matches!(found.first_operand(), Some("list" | "show")),
         "git stash list, git stash show",
     )
 }
 
-fn config(found: &Found<'_>) -> Result<(), &'static str> {
+fn config(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     let reads = [
         "--get",
         "--get-all",
@@ -248,7 +248,7 @@ fn config(found: &Found<'_>) -> Result<(), &'static str> {
     )
 }
 
-fn reflog(found: &Found<'_>) -> Result<(), &'static str> {
+fn reflog(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     accept(
         found.operands.is_empty()
             || matches!(found.first_operand(), Some("show" | "list" | "exists")),
@@ -256,7 +256,7 @@ fn reflog(found: &Found<'_>) -> Result<(), &'static str> {
     )
 }
 
-fn worktree(found: &Found<'_>) -> Result<(), &'static str> {
+fn worktree(found: &FoundOptions<'_>) -> Result<(), &'static str> {
     accept(
         matches!(found.first_operand(), Some("list")),
         "git worktree list",

@@ -24,7 +24,7 @@ pub use compat::PREFIXES;
 pub use tokens::{Unterminated, tokens};
 
 use super::Objection;
-use crate::script::{Joint, Part, Script, Span};
+use crate::script::{Joint, Script, Span, WordPart};
 
 /// The name under which safe mode denies.
 pub const RULE: &str = "safe_mode";
@@ -62,7 +62,7 @@ impl SafeMode {
 
 /// How to run a command that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum RunForm {
     /// The shell gets the text.
     AsWritten,
     /// This program, and no shell.
@@ -94,7 +94,7 @@ pub enum StepWord {
     /// This text.
     Literal(String),
     /// The files that match; text and pattern characters only.
-    Pattern(Vec<Part>),
+    Pattern(Vec<WordPart>),
 }
 
 /// A redirect that changes no file.
@@ -109,11 +109,11 @@ pub enum StepRedirect {
 }
 
 /// Judges a command; `script` is the parsed `text`.
-pub(crate) fn check(mode: SafeMode, text: &str, script: &Script) -> Result<Form, Objection> {
+pub(crate) fn check(mode: SafeMode, text: &str, script: &Script) -> Result<RunForm, Objection> {
     match mode {
-        SafeMode::Off => Ok(Form::AsWritten),
+        SafeMode::Off => Ok(RunForm::AsWritten),
         SafeMode::Compat => compat::check(text),
-        SafeMode::Strict => strict::check(text, script).map(Form::Steps),
+        SafeMode::Strict => strict::check(text, script).map(RunForm::Steps),
     }
 }
 

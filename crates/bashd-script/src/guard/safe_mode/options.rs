@@ -59,12 +59,12 @@ pub(super) enum Operands {
 
 /// The result: the names of the options, and the operands.
 #[derive(Default)]
-pub(super) struct Found<'a> {
+pub(super) struct FoundOptions<'a> {
     pub(super) options: Vec<String>,
     pub(super) operands: Vec<&'a StepWord>,
 }
 
-impl Found<'_> {
+impl FoundOptions<'_> {
     /// Whether one of these options is present.
     pub(super) fn has_any(&self, names: &[&str]) -> bool {
         self.options
@@ -83,8 +83,8 @@ impl Found<'_> {
 
 impl Options {
     /// Reads arguments; the error says which of them is not allowed.
-    pub(super) fn read<'a>(&self, arguments: &'a [StepWord]) -> Result<Found<'a>, String> {
-        let mut found = Found::default();
+    pub(super) fn read<'a>(&self, arguments: &'a [StepWord]) -> Result<FoundOptions<'a>, String> {
+        let mut found = FoundOptions::default();
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
             let text = match word {
@@ -106,7 +106,7 @@ impl Options {
         Ok(found)
     }
 
-    fn operand<'a>(&self, word: &'a StepWord, found: &mut Found<'a>) -> Result<(), String> {
+    fn operand<'a>(&self, word: &'a StepWord, found: &mut FoundOptions<'a>) -> Result<(), String> {
         let begins_with_at = matches!(word, StepWord::Literal(text) if text.starts_with('@'));
         match self.operands {
             Operands::Any => {}
@@ -121,7 +121,7 @@ impl Options {
         &self,
         text: &str,
         rest: &mut std::slice::Iter<'a, StepWord>,
-        found: &mut Found<'a>,
+        found: &mut FoundOptions<'a>,
     ) -> Result<(), String> {
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -151,7 +151,7 @@ impl Options {
         &self,
         text: &str,
         rest: &mut std::slice::Iter<'a, StepWord>,
-        found: &mut Found<'a>,
+        found: &mut FoundOptions<'a>,
     ) -> Result<(), String> {
         let mut letters = text.chars().skip(1);
         while let Some(letter) = letters.next() {

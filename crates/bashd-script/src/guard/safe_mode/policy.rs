@@ -5,12 +5,12 @@ use super::{StepWord, find, git, runners};
 
 /// Why arguments are refused, and what would be accepted.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct PolicyDenial {
     pub(super) why: String,
     pub(super) accepted: String,
 }
 
-impl Refused {
+impl PolicyDenial {
     pub(super) fn new(why: impl Into<String>, accepted: impl Into<String>) -> Self {
         Self {
             why: why.into(),
@@ -20,31 +20,31 @@ impl Refused {
 }
 
 /// Who judges a program's arguments.
-pub(super) enum Judge {
+pub(super) enum PolicyJudge {
     /// All are harmless: the program only reads and prints, whatever its arguments.
     Nothing,
     /// This function.
-    Arguments(fn(&[StepWord]) -> Result<(), Refused>),
+    Arguments(fn(&[StepWord]) -> Result<(), PolicyDenial>),
     /// This function, which may also add some.
-    Changing(fn(&[StepWord]) -> Result<Vec<StepWord>, Refused>),
+    Changing(fn(&[StepWord]) -> Result<Vec<StepWord>, PolicyDenial>),
 }
 
 /// Every program, in the document's order.
-pub(super) const PROGRAMS: &[(&str, Judge)] = &[
-    ("git", Judge::Changing(git::check)),
-    ("grep", Judge::Nothing),
-    ("rg", Judge::Arguments(ripgrep)),
-    ("find", Judge::Arguments(find::check)),
-    ("ls", Judge::Nothing),
-    ("cat", Judge::Nothing),
-    ("head", Judge::Nothing),
+pub(super) const PROGRAMS: &[(&str, PolicyJudge)] = &[
+    ("git", PolicyJudge::Changing(git::check)),
+    ("grep", PolicyJudge::Nothing),
+    ("rg", PolicyJudge::Arguments(ripgrep)),
+    ("find", PolicyJudge::Arguments(find::check)),
+    ("ls", PolicyJudge::Nothing),
+    ("cat", PolicyJudge::Nothing),
+    ("head", PolicyJudge::Nothing),
     // Following a file is reading it; the deadline ends it.
-    ("tail", Judge::Nothing),
-    ("wc", Judge::Nothing),
-    ("swift", Judge::Arguments(runners::swift)),
-    ("xcodebuild", Judge::Arguments(runners::xcodebuild)),
-    ("npm", Judge::Arguments(runners::npm)),
-    ("pytest", Judge::Arguments(runners::pytest)),
+    ("tail", PolicyJudge::Nothing),
+    ("wc", PolicyJudge::Nothing),
+    ("swift", PolicyJudge::Arguments(runners::swift)),
+    ("xcodebuild", PolicyJudge::Arguments(runners::xcodebuild)),
+    ("npm", PolicyJudge::Arguments(runners::npm)),
+    ("pytest", PolicyJudge::Arguments(runners::pytest)),
 ];
 
 /// These options of ripgrep start programs: a preprocessor, one that prints the host's name,
@@ -58,10 +58,10 @@ const RIPGREP: Options = Options {
     operands: Operands::Any,
 };
 
-fn ripgrep(arguments: &[StepWord]) -> Result<(), Refused> {
+fn ripgrep(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     let read = RIPGREP.read(arguments).map(drop);
     read.map_err(|what| {
-        Refused::new(
+        PolicyDenial::new(
             format!("rg with {what}"),
             "rg without --pre, --hostname-bin, -z",
         )
@@ -69,17 +69,17 @@ fn ripgrep(arguments: &[StepWord]) -> Result<(), Refused> {
 }
 
 /// Judges a program and its arguments; returns the arguments to run it with.
-pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWord>, Refused> {
+pub(super) fn check(program: &str, arguments: &[StepWord]) -> Result<Vec<StepWord>, PolicyDenial> {
     let Some((_, judge)) = PROGRAMS.iter().find(|(name, _)| *name == program) else {
-        return Err(Refused::new(
+        return Err(PolicyDenial::new(
             format!("`{program}` is not an allowed command"),
             accepted(),
         ));
     };
     match judge {
-        Judge::Nothing => Ok(arguments.to_vec()),
-        Judge::Arguments(judge) => judge(arguments).map(|()| arguments.to_vec()),
-        Judge::Changing(judge) => judge(arguments),
+        PolicyJudge::Nothing => Ok(arguments.to_vec()),
+        PolicyJudge::Arguments(judge) => judge(arguments).map(|()| arguments.to_vec()),
+        PolicyJudge::Changing(judge) => judge(arguments),
     }
 }
 

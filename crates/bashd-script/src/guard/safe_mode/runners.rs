@@ -3,7 +3,7 @@
 
 use super::StepWord;
 use super::options::{Long, Number, Operands, Options, Short, shown};
-use super::policy::Refused;
+use super::policy::PolicyDenial;
 
 const PYTEST: Options = Options {
     short: Short::Only {
@@ -208,24 +208,24 @@ const XCODEBUILD_BEGINNINGS: &[&str] = &[
     "-only-test-configuration:",
 ];
 
-pub(super) fn pytest(arguments: &[StepWord]) -> Result<(), Refused> {
+pub(super) fn pytest(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     let read = PYTEST.read(arguments).map(drop);
     read.map_err(|what| {
-        Refused::new(
+        PolicyDenial::new(
             format!("pytest with {what}"),
             "pytest [PATH…] [-k EXPRESSION] [-m MARKERS] [-x] [-v]",
         )
     })
 }
 
-pub(super) fn swift(arguments: &[StepWord]) -> Result<(), Refused> {
+pub(super) fn swift(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     let accepted = "swift test [--filter NAME] [--skip NAME] [--parallel]";
     let rest = after_test("swift", arguments, accepted)?;
     let read = SWIFT.read(rest).map(drop);
-    read.map_err(|what| Refused::new(format!("swift test with {what}"), accepted))
+    read.map_err(|what| PolicyDenial::new(format!("swift test with {what}"), accepted))
 }
 
-pub(super) fn npm(arguments: &[StepWord]) -> Result<(), Refused> {
+pub(super) fn npm(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     let accepted = "npm test [-- FILTER…]";
     let rest = after_test("npm", arguments, accepted)?;
     let is_end = |word: &StepWord| matches!(word, StepWord::Literal(text) if text == "--");
@@ -235,10 +235,10 @@ pub(super) fn npm(arguments: &[StepWord]) -> Result<(), Refused> {
         .read(own)
         .and_then(|_| SCRIPT.read(script.get(1..).unwrap_or_default()))
         .map(drop);
-    read.map_err(|what| Refused::new(format!("npm test with {what}"), accepted))
+    read.map_err(|what| PolicyDenial::new(format!("npm test with {what}"), accepted))
 }
 
-pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), Refused> {
+pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
     let accepted = "xcodebuild test -scheme NAME [-destination WHERE] [-only-testing:TEST]";
     let mut rest = after_test("xcodebuild", arguments, accepted)?.iter();
     while let Some(word) = rest.next() {
@@ -253,7 +253,7 @@ pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), Refused> {
         let is_valued = XCODEBUILD_VALUED.contains(&option)
             && matches!(rest.next(), Some(StepWord::Literal(value)) if !value.starts_with('-'));
         if !is_plain && !is_valued {
-            return Err(Refused::new(
+            return Err(PolicyDenial::new(
                 format!("xcodebuild test with {}", shown(word)),
                 accepted,
             ));
@@ -267,10 +267,10 @@ fn after_test<'a>(
     program: &str,
     arguments: &'a [StepWord],
     accepted: &'static str,
-) -> Result<&'a [StepWord], Refused> {
+) -> Result<&'a [StepWord], PolicyDenial> {
     match arguments.split_first() {
         Some((StepWord::Literal(word), rest)) if word == "test" => Ok(rest),
-        _ => Err(Refused::new(
+        _ => Err(PolicyDenial::new(
             format!("{program} without test as its first word"),
             accepted,
         )),

@@ -1,10 +1,11 @@
 //! `strict`: turns the parsed script into read-only steps, or gives the reason why not.
 
 use super::super::Objection;
-use super::policy::{self, Refused};
+use super::policy::{self, PolicyDenial};
 use super::{Step, StepRedirect, StepWord, invalid_syntax, refusal};
 use crate::script::{
-    Command, Construct, Origin, Part, Readings, Redirect, RedirectOperator, Script, Word,
+    CommandOrigin, Construct, Readings, Redirect, RedirectOperator, Script, SimpleCommand, Word,
+    WordPart,
 };
 
 /// What each construct is called in a refusal.
@@ -55,7 +56,7 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
 }
 
 /// The name must be plain, and one of the programs.
-fn check_name(command: &Command) -> Result<(), Objection> {
+fn check_name(command: &SimpleCommand) -> Result<(), Objection> {
     let span = Some(command.span);
     let Some(first) = command.words.first() else {
         return Ok(());
@@ -78,9 +79,9 @@ fn check_name(command: &Command) -> Result<(), Objection> {
     }
 }
 
-fn step(command: &Command, text: &str) -> Result<Step, Objection> {
+fn step(command: &SimpleCommand, text: &str) -> Result<Step, Objection> {
     let refuse = |why: &str, accepted: &str| Err(refusal(why, accepted, Some(command.span)));
-    if command.origin != Origin::Written {
+    if command.origin != CommandOrigin::Written {
         return refuse("a command starts another command", SIMPLE);
     }
     if command.place.background {
@@ -101,7 +102,7 @@ fn step(command: &Command, text: &str) -> Result<Step, Objection> {
         return refuse("there is no command before a redirect", SIMPLE);
     };
     let arguments = policy::check(program, arguments)
-        .map_err(|Refused { why, accepted }| refusal(&why, &accepted, Some(command.span)))?;
+        .map_err(|PolicyDenial { why, accepted }| refusal(&why, &accepted, Some(command.span)))?;
     let mut words = vec![StepWord::Literal(program.clone())];
     words.extend(arguments);
     let mut redirects = Vec::new();
@@ -116,7 +117,7 @@ fn step(command: &Command, text: &str) -> Result<Step, Objection> {
 }
 
 /// Whether `|&` stands before the command: stderr would go into the pipe as well.
-fn is_after_joint_of_both(command: &Command, text: &str) -> bool {
+fn is_after_joint_of_both(command: &SimpleCommand, text: &str) -> bool {
     let before = text.get(..command.span.start).unwrap_or_default();
     before.trim_end().ends_with("|&")
 }
@@ -132,7 +133,8 @@ fn step_word(word: &Word) -> Result<StepWord, Objection> {
             Some(word.span),
         ));
     };
-    let is_extended = |part: &Part| matches!(part, Part::Glob(pattern) if pattern.contains('('));
+    let is_extended =
+        |part: &WordPart| matches!(part, WordPart::Glob(pattern) if pattern.contains('('));
     if word.parts.iter().any(is_extended) {
         return Err(refusal(
             "a word has an extended glob pattern",

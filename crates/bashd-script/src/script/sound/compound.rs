@@ -1,7 +1,7 @@
 //! Compound commands: what reserved words and parentheses begin.
 
 use super::super::byte_set::NAME;
-use super::{Check, Close, Known, TOKEN_ENDS};
+use super::{Close, MaybeRead, SoundnessCheck, TOKEN_ENDS};
 
 /// Most branches of one `if`: each takes a place on the stack of bash's parser, which is bounded.
 const MOST_BRANCHES: usize = 100;
@@ -21,9 +21,9 @@ pub(super) fn is_reserved(word: &[u8]) -> bool {
         )
 }
 
-impl Check<'_> {
+impl SoundnessCheck<'_> {
     /// Reads one command of a pipeline.
-    pub(super) fn command(&mut self) -> Known {
+    pub(super) fn command(&mut self) -> MaybeRead {
         let word = self.token();
         let read = match word {
             b"" if self.peek() == Some(b'(') => Self::parenthesis,
@@ -43,7 +43,7 @@ impl Check<'_> {
         self.redirects()
     }
 
-    fn branches(&mut self) -> Known {
+    fn branches(&mut self) -> MaybeRead {
         self.list_to(Close::Then)?;
         for _ in 0..MOST_BRANCHES {
             match self.nested(Self::list)? {
@@ -56,13 +56,13 @@ impl Check<'_> {
         None
     }
 
-    fn conditional_loop(&mut self) -> Known {
+    fn conditional_loop(&mut self) -> MaybeRead {
         self.list_to(Close::Do)?;
         self.list_to(Close::Done)
     }
 
     /// `for NAME [in WORDS]; do`, `for ((…; …; …)); do`
-    fn for_loop(&mut self) -> Known {
+    fn for_loop(&mut self) -> MaybeRead {
         self.blanks()?;
         if self.sees(b"((") {
             self.at += 2;
@@ -87,7 +87,7 @@ impl Check<'_> {
     }
 
     /// The words up to a `;`, a comment or the end of the line.
-    fn words(&mut self) -> Known {
+    fn words(&mut self) -> MaybeRead {
         loop {
             self.skip_blanks();
             match self.peek()? {
@@ -98,7 +98,7 @@ impl Check<'_> {
         }
     }
 
-    fn case(&mut self) -> Known {
+    fn case(&mut self) -> MaybeRead {
         if self.substitutions > 0 {
             return None;
         }
@@ -121,7 +121,7 @@ impl Check<'_> {
     }
 
     /// `[(] PATTERN | PATTERN )`
-    fn patterns(&mut self) -> Known {
+    fn patterns(&mut self) -> MaybeRead {
         if self.peek() == Some(b'(') {
             self.at += 1;
         }
@@ -139,14 +139,14 @@ impl Check<'_> {
         }
     }
 
-    fn unreserved_word(&mut self) -> Known {
+    fn unreserved_word(&mut self) -> MaybeRead {
         if is_reserved(self.token()) {
             return None;
         }
         self.word()
     }
 
-    fn group(&mut self) -> Known {
+    fn group(&mut self) -> MaybeRead {
         if !matches!(self.peek(), Some(b' ' | b'\t' | b'\n')) {
             return None;
         }
@@ -154,7 +154,7 @@ impl Check<'_> {
     }
 
     /// `(…)`, `((…))`
-    fn parenthesis(&mut self) -> Known {
+    fn parenthesis(&mut self) -> MaybeRead {
         self.at += 1;
         if self.peek() == Some(b'(') {
             self.at += 1;
@@ -164,7 +164,7 @@ impl Check<'_> {
     }
 
     /// `function NAME {`, `function NAME() {`
-    fn function(&mut self) -> Known {
+    fn function(&mut self) -> MaybeRead {
         self.blanks()?;
         self.name()?;
         self.skip_blanks();
@@ -176,7 +176,7 @@ impl Check<'_> {
     }
 
     /// What follows the name of a function: `() {`.
-    pub(super) fn function_body(&mut self) -> Known {
+    pub(super) fn function_body(&mut self) -> MaybeRead {
         self.at += 1;
         self.skip_blanks();
         if self.peek() != Some(b')') {
@@ -188,7 +188,7 @@ impl Check<'_> {
         self.group()
     }
 
-    fn reserved(&mut self, word: &[u8]) -> Known {
+    fn reserved(&mut self, word: &[u8]) -> MaybeRead {
         if self.token() != word {
             return None;
         }
@@ -197,7 +197,7 @@ impl Check<'_> {
     }
 
     /// Skips the name of a variable.
-    fn name(&mut self) -> Known {
+    fn name(&mut self) -> MaybeRead {
         let length = NAME.run_in(self.rest());
         let is_name = length > 0 && !self.peek()?.is_ascii_digit() && !is_reserved(self.token());
         self.at += length;

@@ -1,7 +1,7 @@
 //! What a `$` begins: variables, substitutions, arithmetic.
 
 use super::super::byte_set::{ByteSet, NAME};
-use super::{Check, Close, Known};
+use super::{Close, MaybeRead, SoundnessCheck};
 
 /// Variables with a sign for a name.
 static SIGNS: ByteSet = ByteSet::of(b"?#@*$!-0123456789");
@@ -30,9 +30,9 @@ pub(super) enum Around {
     Braces,
 }
 
-impl Check<'_> {
+impl SoundnessCheck<'_> {
     /// Reads what a `$` begins.
-    pub(super) fn dollar(&mut self, around: Around) -> Known {
+    pub(super) fn dollar(&mut self, around: Around) -> MaybeRead {
         self.at += 1;
         match self.peek() {
             Some(b'{') => self.nested(Self::braces),
@@ -66,7 +66,7 @@ impl Check<'_> {
     }
 
     /// A command substitution, after its parenthesis.
-    pub(super) fn substitution(&mut self) -> Known {
+    pub(super) fn substitution(&mut self) -> MaybeRead {
         self.substitutions += 1;
         self.list_to(Close::Parenthesis)?;
         self.substitutions -= 1;
@@ -74,7 +74,7 @@ impl Check<'_> {
     }
 
     /// `'…'` after a `$`, where a backslash escapes a quote.
-    fn ansi_quotes(&mut self) -> Known {
+    fn ansi_quotes(&mut self) -> MaybeRead {
         self.at += 1;
         loop {
             self.at += memchr::memchr2(b'\'', b'\\', self.rest())?;
@@ -87,7 +87,7 @@ impl Check<'_> {
     }
 
     /// `{…}` after a `$`.
-    fn braces(&mut self) -> Known {
+    fn braces(&mut self) -> MaybeRead {
         self.at += 1;
         if matches!(self.peek()?, b'#' | b'!') {
             self.at += 1;
@@ -111,7 +111,7 @@ impl Check<'_> {
     }
 
     /// Arithmetic with this many `;`, up to its `))`.
-    pub(super) fn arithmetic(&mut self, semicolons: usize) -> Known {
+    pub(super) fn arithmetic(&mut self, semicolons: usize) -> MaybeRead {
         let (mut open, mut seen) = (0_usize, 0_usize);
         loop {
             self.at += PLAIN_IN_ARITHMETIC.run_in(self.rest());

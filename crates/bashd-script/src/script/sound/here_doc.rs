@@ -1,7 +1,7 @@
 //! Here-documents: where they end, and that nothing in them is read before it runs.
 
 use super::super::byte_set::NAME;
-use super::{Check, Known, WORD_ENDS};
+use super::{MaybeRead, SoundnessCheck, WORD_ENDS};
 use memchr::memmem;
 
 /// A here-document whose body begins with the next line.
@@ -15,9 +15,9 @@ pub(super) struct HereDoc<'a> {
     line_end: usize,
 }
 
-impl Check<'_> {
+impl SoundnessCheck<'_> {
     /// Reads the delimiter, after `<<`.
-    pub(super) fn here_doc(&mut self) -> Known {
+    pub(super) fn here_doc(&mut self) -> MaybeRead {
         if self.substitutions > 0 || self.here_doc.is_some() {
             return None;
         }
@@ -49,7 +49,7 @@ impl Check<'_> {
     }
 
     /// Skips the end of a line, and the here-document after it.
-    pub(super) fn new_line(&mut self) -> Known {
+    pub(super) fn new_line(&mut self) -> MaybeRead {
         let end = self.at;
         self.at += 1;
         let Some(here_doc) = self.here_doc.take() else {
@@ -61,7 +61,7 @@ impl Check<'_> {
         self.body(&here_doc)
     }
 
-    fn body(&mut self, here_doc: &HereDoc<'_>) -> Known {
+    fn body(&mut self, here_doc: &HereDoc<'_>) -> MaybeRead {
         loop {
             let rest = self.rest();
             let length = memchr::memchr(b'\n', rest);

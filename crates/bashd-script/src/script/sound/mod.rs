@@ -62,7 +62,7 @@ pub(super) fn is_certain(text: &str) -> bool {
     if text.len() > MOST_BYTES || has_odd() {
         return false;
     }
-    let mut check = Check {
+    let mut check = SoundnessCheck {
         text,
         at: 0,
         depth: 0,
@@ -82,10 +82,10 @@ fn is_odd(byte: u8) -> bool {
 }
 
 /// What was read; `None` if it is unknown what bash would say.
-type Known<T = ()> = Option<T>;
+type MaybeRead<T = ()> = Option<T>;
 
 /// The reader, at some position of the text.
-struct Check<'a> {
+struct SoundnessCheck<'a> {
     text: &'a [u8],
     at: usize,
     depth: usize,
@@ -130,7 +130,7 @@ impl Close {
 
 /// What may come next in a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextInList {
     /// The first command.
     First,
     /// A command, after `&&` or `||`.
@@ -143,7 +143,7 @@ enum Next {
     Operator,
 }
 
-impl Next {
+impl NextInList {
     /// Whether this may end a list here.
     fn may_be(self, close: Close) -> bool {
         match close {
@@ -162,10 +162,10 @@ impl Next {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> SoundnessCheck<'a> {
     /// Reads commands up to what ends their list, and skips that.
-    fn list(&mut self) -> Known<Close> {
-        let mut next = Next::First;
+    fn list(&mut self) -> MaybeRead<Close> {
+        let mut next = NextInList::First;
         loop {
             self.skip_blanks();
             let close = match self.peek() {
@@ -178,7 +178,7 @@ impl<'a> Check<'a> {
                     self.at += 2;
                     Some(Close::Clause)
                 }
-                Some(_) if next == Next::Operator => None,
+                Some(_) if next == NextInList::Operator => None,
                 Some(_) => self.closing_word(),
             };
             if let Some(close) = close {
@@ -189,7 +189,7 @@ impl<'a> Check<'a> {
     }
 
     /// Reads a command, an operator, a newline or a comment.
-    fn list_item(&mut self, next: Next) -> Known<Next> {
+    fn list_item(&mut self, next: NextInList) -> MaybeRead<NextInList> {
         match self.peek()? {
             b'#' => {
                 self.comment()?;
@@ -197,41 +197,41 @@ impl<'a> Check<'a> {
             }
             b'\n' => {
                 self.new_line()?;
-                Some(if next == Next::Operator {
-                    Next::Any
+                Some(if next == NextInList::Operator {
+                    NextInList::Any
                 } else {
                     next
                 })
             }
-            byte @ (b';' | b'&' | b'|') if next == Next::Operator => self.operator(byte),
+            byte @ (b';' | b'&' | b'|') if next == NextInList::Operator => self.operator(byte),
             b';' | b'&' | b'|' => None,
-            _ if next == Next::Operator => None,
-            b'!' if next != Next::Stage => {
+            _ if next == NextInList::Operator => None,
+            b'!' if next != NextInList::Stage => {
                 self.negation()?;
                 self.command()?;
-                Some(Next::Operator)
+                Some(NextInList::Operator)
             }
             _ => {
                 self.command()?;
-                Some(Next::Operator)
+                Some(NextInList::Operator)
             }
         }
     }
 
-    fn operator(&mut self, byte: u8) -> Known<Next> {
+    fn operator(&mut self, byte: u8) -> MaybeRead<NextInList> {
         let is_double = self.byte(1) == Some(byte);
         self.at += 1 + usize::from(is_double);
         Some(match (byte, is_double) {
             (b'|', false) if self.peek() == Some(b'&') => return None,
-            (b'|', false) => Next::Stage,
-            (b'|' | b'&', true) => Next::Command,
-            (_, false) => Next::Any,
+            (b'|', false) => NextInList::Stage,
+            (b'|' | b'&', true) => NextInList::Command,
+            (_, false) => NextInList::Any,
             (_, true) => return None,
         })
     }
 
     /// Skips `!` at the beginning of a pipeline.
-    fn negation(&mut self) -> Known {
+    fn negation(&mut self) -> MaybeRead {
         if self.token() == b"!" {
             self.at += 1;
             self.blanks()?;
@@ -240,12 +240,12 @@ impl<'a> Check<'a> {
     }
 
     /// Reads a list with this end, one level deeper.
-    fn list_to(&mut self, close: Close) -> Known {
+    fn list_to(&mut self, close: Close) -> MaybeRead {
         let ended = self.nested(Self::list)?;
         (ended == close).then_some(())
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Known<T>) -> Known<T> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> MaybeRead<T>) -> MaybeRead<T> {
         if self.depth == MOST_DEPTH {
             return None;
         }
@@ -284,7 +284,7 @@ impl<'a> Check<'a> {
         beginning.get(..length).unwrap_or_default()
     }
 
-    fn comment(&mut self) -> Known {
+    fn comment(&mut self) -> MaybeRead {
         if self.substitutions > 0 {
             return None;
         }
@@ -294,7 +294,7 @@ impl<'a> Check<'a> {
     }
 
     /// Skips blanks, newlines and comments.
-    fn skip_lines(&mut self) -> Known {
+    fn skip_lines(&mut self) -> MaybeRead {
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -306,7 +306,7 @@ impl<'a> Check<'a> {
     }
 
     /// Skips blanks, at least one.
-    fn blanks(&mut self) -> Known {
+    fn blanks(&mut self) -> MaybeRead {
         let is_blank = matches!(self.peek(), Some(b' ' | b'\t'));
         self.skip_blanks();
         is_blank.then_some(())

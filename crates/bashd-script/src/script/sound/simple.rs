@@ -1,7 +1,7 @@
 //! Simple commands and redirects; and functions, which begin like them.
 
 use super::super::byte_set::{ByteSet, NAME};
-use super::{Check, Known, WORD_ENDS};
+use super::{MaybeRead, SoundnessCheck, WORD_ENDS};
 
 static DIGITS: ByteSet = ByteSet::of(b"0123456789");
 
@@ -26,9 +26,9 @@ enum Words {
     Function,
 }
 
-impl Check<'_> {
+impl SoundnessCheck<'_> {
     /// Reads a simple command, or a function.
-    pub(super) fn simple(&mut self) -> Known {
+    pub(super) fn simple(&mut self) -> MaybeRead {
         let mut words = Words::None;
         loop {
             self.skip_blanks();
@@ -47,7 +47,7 @@ impl Check<'_> {
     }
 
     /// Reads a function, an assignment, a name or what follows a declaring name.
-    fn leading_word(&mut self, words: Words) -> Known<Words> {
+    fn leading_word(&mut self, words: Words) -> MaybeRead<Words> {
         let start = self.at;
         let name = match self.peek()? {
             b'0'..=b'9' => 0,
@@ -75,7 +75,7 @@ impl Check<'_> {
     }
 
     /// Reads an assignment, starting at its sign.
-    fn assignment(&mut self, sign: usize, words: Words) -> Known<Words> {
+    fn assignment(&mut self, sign: usize, words: Words) -> MaybeRead<Words> {
         self.at += sign;
         match self.peek() {
             Some(b'(') => {
@@ -93,7 +93,7 @@ impl Check<'_> {
 
     /// The words of a list in parentheses, after the first one. Not in substitutions: there, bash
     /// 5.2 rejects some valid escapes (`$(a=(\;))`).
-    fn array(&mut self) -> Known {
+    fn array(&mut self) -> MaybeRead {
         if self.substitutions > 0 {
             return None;
         }
@@ -116,7 +116,7 @@ impl Check<'_> {
     }
 
     /// Reads the redirects after a compound command.
-    pub(super) fn redirects(&mut self) -> Known {
+    pub(super) fn redirects(&mut self) -> MaybeRead {
         loop {
             self.skip_blanks();
             if !self.redirect()? {
@@ -126,7 +126,7 @@ impl Check<'_> {
     }
 
     /// Reads a redirect; returns whether there was one.
-    fn redirect(&mut self) -> Known<bool> {
+    fn redirect(&mut self) -> MaybeRead<bool> {
         if !self
             .peek()
             .is_some_and(|byte| REDIRECT_STARTS.contains(byte))
@@ -159,14 +159,14 @@ impl Check<'_> {
     }
 
     /// Reads a word that is not also an assignment, which would not be a word after an operator.
-    fn target(&mut self) -> Known {
+    fn target(&mut self) -> MaybeRead {
         let start = self.at;
         self.word()?;
         (!self.could_assign(start)).then_some(())
     }
 
     /// What follows `>&` or `<&`. A `-` is a sign there, not a word's first letter.
-    fn duplication(&mut self, operator: usize) -> Known<bool> {
+    fn duplication(&mut self, operator: usize) -> MaybeRead<bool> {
         self.at += operator;
         self.skip_blanks();
         if self.peek() == Some(b'-') {

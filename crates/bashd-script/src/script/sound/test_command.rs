@@ -2,7 +2,7 @@
 
 use super::super::byte_set::ByteSet;
 use super::compound::is_reserved;
-use super::{Check, Known};
+use super::{MaybeRead, SoundnessCheck};
 
 /// Letters of the tests of one word.
 static UNARY: ByteSet = ByteSet::of(b"defghknprsuvwxzGLNOS");
@@ -31,9 +31,9 @@ fn is_binary(word: &[u8]) -> bool {
     )
 }
 
-impl Check<'_> {
+impl SoundnessCheck<'_> {
     /// Reads what follows `[[`, and its end.
-    pub(super) fn test_command(&mut self) -> Known {
+    pub(super) fn test_command(&mut self) -> MaybeRead {
         loop {
             self.blanks()?;
             self.negation()?;
@@ -51,7 +51,7 @@ impl Check<'_> {
     }
 
     /// Reads one test, and the blanks after it.
-    fn test(&mut self) -> Known {
+    fn test(&mut self) -> MaybeRead {
         let word = self.token();
         if let [b'-', letter] = word
             && UNARY.contains(*letter)
@@ -77,7 +77,7 @@ impl Check<'_> {
     }
 
     /// Reads a word that could not be an operator, reserved word or assignment.
-    fn first_operand(&mut self) -> Known {
+    fn first_operand(&mut self) -> MaybeRead {
         let start = self.at;
         if !FIRST.contains(self.peek()?) || is_reserved(self.token()) {
             return None;
@@ -87,7 +87,7 @@ impl Check<'_> {
     }
 
     /// Reads a word that is not an operator, and the blanks after it.
-    fn operand(&mut self) -> Known {
+    fn operand(&mut self) -> MaybeRead {
         let is_operator = matches!(self.peek()?, b'!' | b'<' | b'>') || self.token() == b"]]";
         if is_operator {
             return None;

@@ -2,7 +2,7 @@
 
 use super::super::byte_set::{ByteSet, SPECIAL_IN_QUOTES};
 use super::expansion::Around;
-use super::{Check, Known, WORD_ENDS};
+use super::{MaybeRead, SoundnessCheck, WORD_ENDS};
 
 /// What has no meaning in an unquoted word, except as its first letter.
 static PLAIN: ByteSet = ByteSet::of(
@@ -21,9 +21,9 @@ static PLAIN: ByteSet = ByteSet::of(
 static IN_BRACKETS: ByteSet =
     ByteSet::of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-+,:@%^~=*?!");
 
-impl Check<'_> {
+impl SoundnessCheck<'_> {
     /// Reads a word, up to what ends it.
-    pub(super) fn word(&mut self) -> Known {
+    pub(super) fn word(&mut self) -> MaybeRead {
         if self.peek()? == b'#' {
             return None;
         }
@@ -31,7 +31,7 @@ impl Check<'_> {
     }
 
     /// Reads the rest of a word that began there.
-    pub(super) fn word_since(&mut self, start: usize) -> Known {
+    pub(super) fn word_since(&mut self, start: usize) -> MaybeRead {
         loop {
             self.at += PLAIN.run_in(self.rest());
             match self.peek() {
@@ -70,7 +70,7 @@ impl Check<'_> {
     }
 
     /// `[…]`: after a name, bash reads it to its end, whatever is in it.
-    pub(super) fn subscript(&mut self) -> Known {
+    pub(super) fn subscript(&mut self) -> MaybeRead {
         self.at += 1;
         loop {
             self.at += IN_BRACKETS.run_in(self.rest());
@@ -85,19 +85,19 @@ impl Check<'_> {
     }
 
     /// A backslash, and what it escapes.
-    pub(super) fn escape(&mut self) -> Known {
+    pub(super) fn escape(&mut self) -> MaybeRead {
         let escaped = self.byte(1)?;
         self.at += 2;
         (escaped == b' ' || escaped.is_ascii_graphic()).then_some(())
     }
 
-    fn single_quotes(&mut self) -> Known {
+    fn single_quotes(&mut self) -> MaybeRead {
         let inner = self.text.get(self.at + 1..)?;
         self.at += 2 + memchr::memchr(b'\'', inner)?;
         Some(())
     }
 
-    fn double_quotes(&mut self) -> Known {
+    fn double_quotes(&mut self) -> MaybeRead {
         self.at += 1;
         loop {
             self.at += SPECIAL_IN_QUOTES.first_in(self.rest());

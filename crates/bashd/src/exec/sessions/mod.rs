@@ -8,7 +8,7 @@
 mod turn;
 
 use super::keepers::Keepers;
-use super::{Failure, Outcome, Reset, Watch};
+use super::{OutputWatch, PlanOutcome, Reset, RunFailure};
 use crate::plan::{Overlap, Plan, SessionKey, SessionPlan};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
-use turn::{Finish, Opening, Telling, Turn};
+use turn::{Opening, SessionTurn, Telling, TurnOutcome};
 
 /// Up to this many seats, keepers announce calls that they have prepared. Descriptors that were
 /// sent and not yet received count against a limit over all of the user's programs.
@@ -46,7 +46,7 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct Seat {
     /// The session; locked by the call that uses it, or by the task that cleans up after one.
-    live: Arc<tokio::sync::Mutex<Option<Live>>>,
+    live: Arc<tokio::sync::Mutex<Option<IdleSession>>>,
     is_quarantined: AtomicBool,
     /// Why the last session is gone, until a reply has said so.
     untold: Mutex<Option<Reset>>,
@@ -56,13 +56,13 @@ struct Seat {
 }
 
 /// A session that waits for its next call.
-struct Live {
+struct IdleSession {
     /// Not registered with any runtime: the next call may come from another one.
     socket: OwnedFd,
     calls: u64,
 }
 
-type Place = OwnedMutexGuard<Option<Live>>;
+type SeatGuard = OwnedMutexGuard<Option<IdleSession>>;
 
 /// Why a call with a session ran without one.
 enum Aside {
@@ -100,12 +100,12 @@ impl Sessions {
         &self,
         (plan, session): (&Plan, &SessionPlan),
         keepers: &Keepers,
-        mut watch: Option<&mut Watch>,
+        mut watch: Option<&mut OutputWatch>,
         cancel: &CancellationToken,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<PlanOutcome, RunFailure> {
         let taken = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
+            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
             taken = self.take(session, keepers) => taken,
         };
         let (seat, mut place) = match taken {
@@ -113,8 +113,8 @@ impl Sessions {
             Err(aside) => {
                 let mut outcome = super::run_alone(plan, keepers, watch, cancel).await?;
                 let notes = match &mut outcome {
-                    Outcome::Ended(run) => &mut run.notes,
-                    Outcome::HandedOver(job) => &mut job.notes,
+                    PlanOutcome::Ended(run) => &mut run.notes,
+                    PlanOutcome::Backgrounded(job) => &mut job.notes,
                 };
                 notes.extend(aside.note(session));
                 return Ok(outcome);
@@ -130,11 +130,11 @@ impl Sessions {
                 is_watched: watch.is_some(),
                 tells_ahead: self.seats().len() <= MOST_TOLD_AHEAD,
             };
-            let turn = Turn::begin(plan, session, seated, opening, telling).await?;
+            let turn = SessionTurn::begin(plan, session, seated, opening, telling).await?;
             match turn.finish(plan, watch.as_deref_mut(), cancel).await? {
-                Finish::Ran(run) => return Ok(Outcome::Ended(*run)),
-                Finish::HandedOver(job) => return Ok(Outcome::HandedOver(*job)),
-                Finish::Gone(reset, same_place) => {
+                TurnOutcome::Ran(run) => return Ok(PlanOutcome::Ended(*run)),
+                TurnOutcome::Backgrounded(job) => return Ok(PlanOutcome::Backgrounded(*job)),
+                TurnOutcome::Gone(reset, same_place) => {
                     seat.remember(reset);
                     place = same_place;
                 }
@@ -147,7 +147,7 @@ impl Sessions {
         &self,
         session: &SessionPlan,
         keepers: &Keepers,
-    ) -> Result<(Arc<Seat>, Place), Aside> {
+    ) -> Result<(Arc<Seat>, SeatGuard), Aside> {
         if keepers.is_for_one_call() {
             return Err(Aside::OneCall);
         }
@@ -190,7 +190,7 @@ impl Sessions {
         }
         let seat = seats.entry(key.clone()).or_default();
         if is_set_up_anew {
-            seat.remember(Reset::NewSnapshot);
+            seat.remember(Reset::NewRcScript);
         }
         Ok(Arc::clone(seat))
     }
@@ -240,7 +240,7 @@ impl Seat {
     }
 
     /// The place of a session that waits for a call, and how long it has waited.
-    fn if_idle(self: &Arc<Self>) -> Option<(Option<Instant>, Place, Arc<Self>)> {
+    fn if_idle(self: &Arc<Self>) -> Option<(Option<Instant>, SeatGuard, Arc<Self>)> {
         let place = Arc::clone(&self.live).try_lock_owned().ok()?;
         let since = *self
             .last_used

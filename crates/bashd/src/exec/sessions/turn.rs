@@ -1,16 +1,19 @@
 //! One call's turn in its session: it begins, runs to its report, and the session is put back,
 //! given up or quarantined.
 
-use super::{Live, Place, Seat, SessionLimits};
+use super::{IdleSession, Seat, SeatGuard, SessionLimits};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exec::connection::Connection;
-use crate::exec::conversation::{Call, Heard, KeeperUse};
+use crate::exec::connection::KeeperConnection;
+use crate::exec::conversation::{Conversation, Heard, KeeperUse};
 use crate::exec::keepers::{self, Keepers};
 use crate::exec::{
-    EndedBy, Failure, HandedOver, Reset, Run, Watch, end_when_cancelled, micros, open_stdin,
+    BackgroundedRun, EndedBy, OutputWatch, Reset, Run, RunFailure, end_when_cancelled, micros,
+    open_stdin,
 };
 use crate::plan::{Plan, SessionPlan, Variables};
-use bashd_keeper::keeper::protocol::{Call as CallMessage, End, Exited, Form, Open};
+use bashd_keeper::keeper::protocol::{
+    CallForm, CallMessage, EndMessage, ExitedMessage, OpenMessage,
+};
 use rustix::process::Signal;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -27,20 +30,20 @@ const HARD_KILL_GRACE: Duration = Duration::from_secs(5);
 const CLEANING: Duration = Duration::from_secs(30);
 
 /// How a call in a session went.
-pub(super) enum Finish {
+pub(super) enum TurnOutcome {
     Ran(Box<Run>),
     /// It continues as a job and took the session's shell along.
-    HandedOver(Box<HandedOver>),
+    Backgrounded(Box<BackgroundedRun>),
     /// The session had ended before, and nothing ran.
-    Gone(Reset, Place),
+    Gone(Reset, SeatGuard),
 }
 
 /// A call that has its session's shell.
-pub(super) struct Turn {
+pub(super) struct SessionTurn {
     /// What is left to do when it is dropped.
-    held: Option<Held>,
+    held: Option<HeldSession>,
     /// What the call is like.
-    form: Form,
+    form: CallForm,
     /// Whether the keeper was there to take the call.
     is_sent: bool,
 }
@@ -60,28 +63,31 @@ pub(super) struct Telling {
     pub(super) tells_ahead: bool,
 }
 
-struct Held {
+struct HeldSession {
     seat: Arc<Seat>,
-    place: Place,
-    connection: Connection,
+    guard: SeatGuard,
+    connection: KeeperConnection,
 }
 
-impl Turn {
+impl SessionTurn {
     pub(super) async fn begin(
         plan: &Plan,
         session: &SessionPlan,
-        (seat, mut place): (Arc<Seat>, Place),
+        (seat, mut place): (Arc<Seat>, SeatGuard),
         opening: Opening<'_>,
         telling: Telling,
-    ) -> Result<Self, Failure> {
-        let (connection, calls) = if let Some(Live { socket, calls }) = place.take() {
-            (Connection::new(socket).map_err(cannot_talk)?, calls + 1)
+    ) -> Result<Self, RunFailure> {
+        let (connection, calls) = if let Some(IdleSession { socket, calls }) = place.take() {
+            (
+                KeeperConnection::new(socket).map_err(cannot_talk)?,
+                calls + 1,
+            )
         } else {
             let begins_in = seat.directory().take().filter(|path| path.is_dir());
             (open(plan, session, begins_in, opening).await?, 1)
         };
         let stdin = open_stdin(&plan.stdin).map_err(cannot_talk)?;
-        let form = Form {
+        let form = CallForm {
             number: calls,
             stdin: stdin.is_some(),
             directory: session.directory,
@@ -95,9 +101,9 @@ impl Turn {
             Err(error) if keepers::is_gone(&error) => false,
             Err(error) => return Err(cannot_talk(error).into()),
         };
-        let held = Some(Held {
+        let held = Some(HeldSession {
             seat,
-            place,
+            guard: place,
             connection,
         });
         Ok(Self {
@@ -111,27 +117,27 @@ impl Turn {
     pub(super) async fn finish(
         mut self,
         plan: &Plan,
-        watch: Option<&mut Watch>,
+        watch: Option<&mut OutputWatch>,
         cancel: &CancellationToken,
-    ) -> Result<Finish, Failure> {
+    ) -> Result<TurnOutcome, RunFailure> {
         let is_sent = self.is_sent;
         let Some(held) = &self.held else {
             return Err(lost().into());
         };
-        let mut call = Call::new(plan, &held.connection, watch, KeeperUse::Session);
+        let mut call = Conversation::new(plan, &held.connection, watch, KeeperUse::Session);
         if call.watch.is_none() {
             call.form = Some(self.form);
-            call.turn.begin();
+            call.background.begin();
         }
         let heard = tokio::select! {
             biased;
             never = end_when_cancelled(cancel, &held.connection) => match never {},
             heard = hear(&mut call, is_sent) => heard,
-            by = overdue(plan, cancel) => Ok(Word::Late(by)),
+            by = overdue(plan, cancel) => Ok(TurnEnd::Late(by)),
         };
         match heard {
-            Ok(Word::Gone(reset)) => self.gone(reset),
-            Ok(Word::Exited(exited)) => {
+            Ok(TurnEnd::Gone(reset)) => self.gone(reset),
+            Ok(TurnEnd::Exited(exited)) => {
                 let is_whole = call.ended_first().await;
                 let reset = exited.reset.or((!is_whole).then_some(Reset::Lost));
                 let run = call.finish(plan, *exited).await;
@@ -139,19 +145,19 @@ impl Turn {
                 self.put_back(reset);
                 let mut run = run?;
                 run.session_reset = reset.or(untold);
-                Ok(Finish::Ran(Box::new(run)))
+                Ok(TurnOutcome::Ran(Box::new(run)))
             }
-            Ok(Word::Detached(directory)) => {
-                let job = call.handed_over().await;
+            Ok(TurnEnd::Backgrounded(directory)) => {
+                let job = call.backgrounded().await;
                 *held.seat.directory() = directory;
                 held.seat.remember(Reset::BecameJob);
                 // The place is free, and the connection closes: the shell belongs to the job.
                 self.held = None;
                 let mut job = job?;
                 job.session_reset = Some(Reset::BecameJob);
-                Ok(Finish::HandedOver(Box::new(job)))
+                Ok(TurnOutcome::Backgrounded(Box::new(job)))
             }
-            Ok(Word::Late(by)) => {
+            Ok(TurnEnd::Late(by)) => {
                 let (keeper, run) = (call.keeper.take(), call.abandon());
                 self.quarantine(keeper);
                 let mut run = run.ok_or_else(lost)?;
@@ -160,7 +166,7 @@ impl Turn {
                     EndedBy::Timeout => Reset::TimedOut,
                     EndedBy::Cancel => Reset::Cancelled,
                 });
-                Ok(Finish::Ran(Box::new(run)))
+                Ok(TurnOutcome::Ran(Box::new(run)))
             }
             Err(error) => {
                 let mut run = call.abandon().map(Box::new);
@@ -169,14 +175,14 @@ impl Turn {
                     None => held.seat.remember(Reset::Lost),
                 }
                 self.held = None;
-                Err(Failure::Failed(error, run))
+                Err(RunFailure::Failed(error, run))
             }
         }
     }
 
-    fn gone(mut self, reset: Reset) -> Result<Finish, Failure> {
+    fn gone(mut self, reset: Reset) -> Result<TurnOutcome, RunFailure> {
         match self.held.take() {
-            Some(held) => Ok(Finish::Gone(reset, held.place)),
+            Some(held) => Ok(TurnOutcome::Gone(reset, held.guard)),
             None => Err(lost().into()),
         }
     }
@@ -185,7 +191,7 @@ impl Turn {
         if let Some(mut held) = self.held.take()
             && reset.is_none()
         {
-            *held.place = Some(Live {
+            *held.guard = Some(IdleSession {
                 socket: held.connection.into_socket(),
                 calls: self.form.number,
             });
@@ -209,12 +215,12 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for SessionTurn {
     /// The call's future was dropped: its command is ended, and the next call must not meet it.
     fn drop(&mut self) {
         if let Some(held) = &self.held {
             held.seat.remember(Reset::Cancelled);
-            let _ = held.connection.send_now(&End {
+            let _ = held.connection.send_now(&EndMessage {
                 by: EndedBy::Cancel,
             });
             self.quarantine(None);
@@ -223,18 +229,18 @@ impl Drop for Turn {
 }
 
 /// Waits until a keeper has ended its call, or is gone.
-async fn until_clean(connection: &Connection) {
+async fn until_clean(connection: &KeeperConnection) {
     while let Ok(Some(frame)) = connection.receive().await {
-        if frame.is::<Exited>() {
+        if frame.is::<ExitedMessage>() {
             return;
         }
     }
 }
 
-enum Word {
-    Exited(Box<Exited>),
+enum TurnEnd {
+    Exited(Box<ExitedMessage>),
     /// The call continues as a job; the session was in this directory.
-    Detached(Option<PathBuf>),
+    Backgrounded(Option<PathBuf>),
     /// The session had ended before the call; nothing ran.
     Gone(Reset),
     /// The keeper did not end the call in time.
@@ -242,20 +248,20 @@ enum Word {
 }
 
 /// Waits for the keeper's report. One that was gone when the call was sent may have said why.
-async fn hear(call: &mut Call<'_>, is_sent: bool) -> Result<Word> {
+async fn hear(call: &mut Conversation<'_>, is_sent: bool) -> Result<TurnEnd> {
     let never = std::pin::pin!(std::future::pending());
     match call.until_exited(never).await {
         Ok(heard) => Ok(heard.into()),
-        Err(_) if !is_sent => Ok(Word::Gone(Reset::Lost)),
+        Err(_) if !is_sent => Ok(TurnEnd::Gone(Reset::Lost)),
         Err(error) => Err(error),
     }
 }
 
-impl From<Heard> for Word {
+impl From<Heard> for TurnEnd {
     fn from(heard: Heard) -> Self {
         match heard {
             Heard::Exited(exited) => Self::Exited(exited),
-            Heard::Detached(directory) => Self::Detached(directory),
+            Heard::Backgrounded(directory) => Self::Backgrounded(directory),
             Heard::Gone(reset) => Self::Gone(reset),
         }
     }
@@ -277,14 +283,14 @@ async fn open(
     session: &SessionPlan,
     begins_in: Option<PathBuf>,
     Opening { limits, keepers }: Opening<'_>,
-) -> Result<Connection> {
+) -> Result<KeeperConnection> {
     let key = &session.key;
     let directory = begins_in.unwrap_or_else(|| session.home.clone());
-    let message = Open {
+    let message = OpenMessage {
         program: key.program.clone().into_os_string().into_vec(),
         env: Variables::clone(&key.env),
         directory: directory.into_os_string().into_vec(),
-        snapshot: key.rc_script.clone(),
+        rc_script: key.rc_script.clone(),
         idle_us: limits.idle.map_or(0, micros),
         restraint: plan.restraint.clone(),
     };
@@ -303,7 +309,7 @@ async fn open(
     Err(lost())
 }
 
-fn message(plan: &Plan, session: &SessionPlan, form: Form, telling: Telling) -> CallMessage {
+fn message(plan: &Plan, session: &SessionPlan, form: CallForm, telling: Telling) -> CallMessage {
     CallMessage {
         form,
         is_watched: telling.is_watched,

@@ -4,10 +4,10 @@
 //! its output until it has ended. So a slow receiver of events never delays a kill.
 
 use super::transcript::Transcript;
-use super::{Host, NewTerminal, Patience, TerminalExit, TerminalOutput};
+use super::{NewTerminal, Patience, TerminalExit, TerminalHost, TerminalOutput};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
-use crate::exec::{ClientRun, EndedBy, Exit, Failure, Run, Watch};
+use crate::exec::{ClientRun, EndedBy, Exit, OutputWatch, Run, RunFailure};
 use crate::plan::{ClientEnvironment, Plan};
 use std::convert::Infallible;
 use std::sync::OnceLock;
@@ -25,24 +25,24 @@ const ONCE_SILENT: Duration = Duration::from_millis(250);
 /// Runs a plan in a terminal of the client. Dropping the future ends the program and releases it.
 pub(crate) async fn run(
     plan: &Plan,
-    (host, changes): (&Host, &ClientEnvironment),
-    watch: Option<&mut Watch>,
+    (host, changes): (&TerminalHost, &ClientEnvironment),
+    watch: Option<&mut OutputWatch>,
     cancel: &CancellationToken,
-) -> Result<Run, Failure> {
+) -> Result<Run, RunFailure> {
     let refused = |reason: String| {
         let text = format!("the client's terminal could not be created: {reason}");
-        Failure::from(Error::new(ErrorKind::Spawn, text))
+        RunFailure::from(Error::new(ErrorKind::Spawn, text))
     };
     let new = NewTerminal::of(plan, changes).map_err(refused)?;
     let unwritable = |error| Error::io(ErrorKind::Io, "open a spool", error);
     let transcript = Transcript::open(plan).map_err(unwritable)?;
     let terminal = tokio::select! {
         biased;
-        () = cancel.cancelled() => return Err(Failure::CancelledBeforeStart),
+        () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
         terminal = create(host, new) => terminal.map_err(refused)?,
     };
     let begun = Instant::now();
-    let ending = Ending::default();
+    let ending = TerminalEnding::default();
     let mut following = Following {
         terminal: &terminal,
         transcript,
@@ -83,7 +83,7 @@ pub(crate) async fn run(
         Err(reason) => {
             let text = format!("the client's terminal does not answer: {reason}");
             let error = Error::new(ErrorKind::KeeperLost, text);
-            Err(Failure::Failed(error, Some(Box::new(run))))
+            Err(RunFailure::Failed(error, Some(Box::new(run))))
         }
     }
 }
@@ -99,17 +99,17 @@ fn status(exit: &TerminalExit) -> Exit {
 
 /// When and by whom the program is ended.
 #[derive(Default)]
-struct Ending {
+struct TerminalEnding {
     by: OnceLock<EndedBy>,
     /// Cancelled once the client was told to kill, whether it answered or not.
     killed: CancellationToken,
 }
 
-impl Ending {
+impl TerminalEnding {
     /// Kills the program at its deadline or when the caller cancels.
     async fn come(
         &self,
-        terminal: &Terminal,
+        terminal: &BorrowedTerminal,
         limit: Duration,
         cancel: &CancellationToken,
     ) -> Infallible {
@@ -125,13 +125,13 @@ impl Ending {
 }
 
 /// Has a terminal created. One that the client hands out after nobody waits any more is given back.
-async fn create(host: &Host, new: NewTerminal) -> Result<Terminal, String> {
+async fn create(host: &TerminalHost, new: NewTerminal) -> Result<BorrowedTerminal, String> {
     let patience = host.0.patience();
     let (answer, answered) = oneshot::channel();
     let asked = host.clone();
     tokio::spawn(async move {
         let made = asked.0.create(new).await;
-        let made = made.map(|id| Terminal {
+        let made = made.map(|id| BorrowedTerminal {
             host: asked,
             id,
             patience,
@@ -153,8 +153,8 @@ fn no_answer(waited: Duration) -> String {
 }
 
 /// One terminal of the client, until it is given back.
-struct Terminal {
-    host: Host,
+struct BorrowedTerminal {
+    host: TerminalHost,
     id: String,
     patience: Patience,
     is_released: AtomicBool,
@@ -162,7 +162,7 @@ struct Terminal {
     is_silent: AtomicBool,
 }
 
-impl Terminal {
+impl BorrowedTerminal {
     async fn kill(&self) {
         // For a client that does not kill, release is the only other way; nobody else could do it.
         let _ = self.bounded(self.host.0.kill(&self.id)).await;
@@ -199,7 +199,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for BorrowedTerminal {
     fn drop(&mut self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -223,9 +223,9 @@ impl Drop for Terminal {
 
 /// Reading along.
 struct Following<'a> {
-    terminal: &'a Terminal,
+    terminal: &'a BorrowedTerminal,
     transcript: Transcript,
-    watch: Option<&'a mut Watch>,
+    watch: Option<&'a mut OutputWatch>,
 }
 
 impl Following<'_> {
@@ -236,7 +236,10 @@ impl Following<'_> {
     }
 
     /// Reads until the program has ended; `None` if it was killed and nobody says how it ended.
-    async fn until_ended(&mut self, ending: &Ending) -> Result<Option<TerminalExit>, String> {
+    async fn until_ended(
+        &mut self,
+        ending: &TerminalEnding,
+    ) -> Result<Option<TerminalExit>, String> {
         let terminal = self.terminal;
         let mut exit = terminal.host.0.wait_for_exit(&terminal.id);
         let mut look = Box::pin(terminal.next_look());

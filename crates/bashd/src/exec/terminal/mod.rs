@@ -144,7 +144,7 @@ impl NewTerminal {
 
 /// A host's terminals, as part of a call.
 #[derive(Clone)]
-pub(crate) struct Host(pub(crate) Arc<dyn ClientTerminal>);
+pub(crate) struct TerminalHost(pub(crate) Arc<dyn ClientTerminal>);
 
 /// Whether a request can run in a client's terminal: it takes no input from us, needs no terminal
 /// of ours, keeps no shell across calls, and never becomes a job.
@@ -155,7 +155,7 @@ pub(crate) fn suits(request: &Request) -> bool {
     !has_input && !is_job && !is_in_session && !request.pty
 }
 
-impl fmt::Debug for Host {
+impl fmt::Debug for TerminalHost {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Host")
     }

@@ -1,10 +1,10 @@
 //! The job tool with one action per call.
 
-use super::Answer;
-use super::arguments::{Action, Arguments, compile};
+use super::JobAnswer;
+use super::arguments::{Action, JobArguments, compile};
 use super::texts;
 use crate::error::Result;
-use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, Part, Typing, Waited, Whose};
+use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, OutputStart, Typing, Waited, Whose};
 use bashd_keeper::signal;
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ const LINES_AFTER_WAIT: u64 = 20;
 const BYTES_AFTER_WAIT: u64 = 4096;
 
 /// Answers one call.
-pub(super) async fn answer(jobs: &Jobs, whose: Whose<'_>, input: &str) -> Answer {
-    let arguments = match Arguments::parse(input) {
+pub(super) async fn answer(jobs: &Jobs, whose: Whose<'_>, input: &str) -> JobAnswer {
+    let arguments = match JobArguments::parse(input) {
         Ok(arguments) => arguments,
-        Err(problem) => return Answer::error(problem),
+        Err(problem) => return JobAnswer::error(problem),
     };
     if arguments.action == Action::List {
         return list(jobs, whose);
@@ -29,17 +29,21 @@ pub(super) async fn answer(jobs: &Jobs, whose: Whose<'_>, input: &str) -> Answer
         .map(|name| jobs.find(whose, name))
         .collect();
     let found = match found {
-        Ok(found) if found.is_empty() => return Answer::error("`job` is missing"),
+        Ok(found) if found.is_empty() => return JobAnswer::error("`job` is missing"),
         Ok(found) => found,
-        Err(error) => return Answer::error(error.to_string()),
+        Err(error) => return JobAnswer::error(error.to_string()),
     };
     match perform(jobs, &arguments, found).await {
         Ok(answer) => answer,
-        Err(problem) => Answer::error(problem),
+        Err(problem) => JobAnswer::error(problem),
     }
 }
 
-async fn perform(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<Answer, String> {
+async fn perform(
+    jobs: &Jobs,
+    arguments: &JobArguments,
+    found: Vec<Job>,
+) -> Result<JobAnswer, String> {
     match arguments.action {
         Action::Wait => wait(jobs, arguments, found).await,
         Action::Kill => kill(jobs, found).await,
@@ -63,20 +67,20 @@ async fn perform(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<
     }
 }
 
-fn list(jobs: &Jobs, whose: Whose<'_>) -> Answer {
+fn list(jobs: &Jobs, whose: Whose<'_>) -> JobAnswer {
     let all = jobs.list(whose);
     if all.is_empty() {
-        return Answer::new("There are no jobs.", json!({ "jobs": [] }));
+        return JobAnswer::new("There are no jobs.", json!({ "jobs": [] }));
     }
     let lines: Vec<_> = all.iter().map(texts::line).collect();
-    Answer::new(lines.join("\n"), json!({ "jobs": all }))
+    JobAnswer::new(lines.join("\n"), json!({ "jobs": all }))
 }
 
-async fn output(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+async fn output(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAnswer, String> {
     let part = match (arguments.offset, arguments.tail) {
         (Some(_), Some(_)) => return Err("give offset or tail, not both".to_owned()),
-        (_, Some(lines)) => Part::Tail(lines),
-        (offset, None) => Part::From(offset.unwrap_or(0)),
+        (_, Some(lines)) => OutputStart::Tail(lines),
+        (offset, None) => OutputStart::From(offset.unwrap_or(0)),
     };
     let default = OutputQuery::default();
     let query = OutputQuery {
@@ -94,7 +98,7 @@ async fn output(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer,
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
     }
-    let asked_for_more = matches!(query.part, Part::From(offset) if offset > 0);
+    let asked_for_more = matches!(query.part, OutputStart::From(offset) if offset > 0);
     let is_unchanged = asked_for_more && read.next_offset == read.offset;
     let match_count = |lines| bashd_keeper::counted::counted(lines, "line matches", "lines match");
     let line = match read.found {
@@ -113,10 +117,10 @@ async fn output(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer,
         ),
     };
     shown.push_str(&line);
-    Ok(Answer::new(shown, to_json(&read)))
+    Ok(JobAnswer::new(shown, to_json(&read)))
 }
 
-async fn wait(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<Answer, String> {
+async fn wait(jobs: &Jobs, arguments: &JobArguments, found: Vec<Job>) -> Result<JobAnswer, String> {
     let wait = arguments.wait()?;
     let is_single = found.len() == 1;
     let waited = jobs.wait(found, &wait).await;
@@ -138,7 +142,7 @@ async fn wait(jobs: &Jobs, arguments: &Arguments, found: Vec<Job>) -> Result<Ans
             lines.push(tail.text);
         }
     }
-    Ok(Answer::new(lines.join("\n"), json!({ "jobs": waited })))
+    Ok(JobAnswer::new(lines.join("\n"), json!({ "jobs": waited })))
 }
 
 fn waited_text(waited: &Waited) -> String {
@@ -152,7 +156,7 @@ fn waited_text(waited: &Waited) -> String {
     }
 }
 
-async fn send(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+async fn send(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAnswer, String> {
     let typing = Typing::text(arguments.text.clone().unwrap_or_default())
         .paste(arguments.paste.clone())
         .keys(arguments.keys.iter().map(String::as_str))?
@@ -168,26 +172,30 @@ async fn send(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, S
     let sent = sent.map_err(|error| error.to_string())?;
     let bytes = bashd_keeper::counted::counted(sent as u64, "byte", "bytes");
     let text = format!("Sent {bytes} to {}.", job.alias);
-    Ok(Answer::new(text, json!({ "sent_bytes": sent })))
+    Ok(JobAnswer::new(text, json!({ "sent_bytes": sent })))
 }
 
-async fn screen(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+async fn screen(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAnswer, String> {
     let shown = jobs.screen(job, &arguments.screen()?).await;
     let shown = shown.map_err(|error| error.to_string())?;
-    Ok(Answer::new(texts::screen(&shown), to_json(&shown)))
+    Ok(JobAnswer::new(texts::screen(&shown), to_json(&shown)))
 }
 
-async fn send_signal(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+async fn send_signal(
+    jobs: &Jobs,
+    arguments: &JobArguments,
+    job: &Job,
+) -> Result<JobAnswer, String> {
     let name = arguments.signal.as_deref().ok_or("`signal` is missing")?;
     let number = signal::number(name).ok_or_else(|| format!("there is no signal `{name}`"))?;
     jobs.signal(job, number)
         .await
         .map_err(|error| error.to_string())?;
     let text = format!("Sent {} to {}.", signal::name(number), job.alias);
-    Ok(Answer::new(text, json!({ "signal": number })))
+    Ok(JobAnswer::new(text, json!({ "signal": number })))
 }
 
-async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<Answer, String> {
+async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<JobAnswer, String> {
     let mut lines = Vec::new();
     let mut ended = Vec::new();
     for job in found {
@@ -201,14 +209,14 @@ async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<Answer, String> {
         });
         ended.push(job);
     }
-    Ok(Answer::new(lines.join("\n"), json!({ "jobs": ended })))
+    Ok(JobAnswer::new(lines.join("\n"), json!({ "jobs": ended })))
 }
 
-fn rename(jobs: &Jobs, arguments: &Arguments, job: &Job) -> Result<Answer, String> {
+fn rename(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAnswer, String> {
     let name = arguments.name.as_deref().ok_or("`name` is missing")?;
     jobs.rename(job, name).map_err(|error| error.to_string())?;
     let text = format!("{} is now called {name}.", job.alias);
-    Ok(Answer::new(text, json!({ "name": name })))
+    Ok(JobAnswer::new(text, json!({ "name": name })))
 }
 
 fn to_json(value: &impl serde::Serialize) -> Value {

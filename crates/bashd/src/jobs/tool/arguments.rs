@@ -15,7 +15,7 @@ const DEFAULT_WAIT: f64 = 30.0;
 /// One call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct JobArguments {
     pub(super) action: Action,
     #[serde(default)]
     pub(super) job: Option<String>,
@@ -71,7 +71,7 @@ pub(super) enum Action {
     Rename,
 }
 
-impl Arguments {
+impl JobArguments {
     pub(super) fn parse(input: &str) -> Result<Self, String> {
         serde_json::from_str(input).map_err(|error| error.to_string())
     }

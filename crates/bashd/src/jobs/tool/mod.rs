@@ -20,13 +20,13 @@ const DISABLED: &str = "Async execution is disabled; no background jobs are avai
 
 /// What a job tool answers.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct JobAnswer {
     pub(crate) text: String,
     pub(crate) is_error: bool,
     pub(crate) result: Value,
 }
 
-impl Answer {
+impl JobAnswer {
     fn new(text: impl Into<String>, result: Value) -> Self {
         Self {
             text: text.into(),
@@ -74,14 +74,19 @@ fn is_enabled(config: &Config) -> bool {
 }
 
 /// Answers one call of a profile's job tool; only this owner's jobs exist for it.
-pub(crate) async fn answer(profile: &Profile, config: &Config, owner: &str, input: &str) -> Answer {
+pub(crate) async fn answer(
+    profile: &Profile,
+    config: &Config,
+    owner: &str,
+    input: &str,
+) -> JobAnswer {
     let jobs = &Jobs::new(config);
     let Some(tool) = &profile.job_tool else {
-        return Answer::error(format!("profile `{}` has no job tool", profile.name));
+        return JobAnswer::error(format!("profile `{}` has no job tool", profile.name));
     };
     match tool.kind {
         JobToolKind::Actions => actions::answer(jobs, Whose::Owner(owner), input).await,
-        JobToolKind::Poll if !is_enabled(config) => Answer::error(DISABLED),
+        JobToolKind::Poll if !is_enabled(config) => JobAnswer::error(DISABLED),
         JobToolKind::Poll => poll::answer(profile, config, owner, input).await,
     }
 }

@@ -1,13 +1,13 @@
 //! The job tool of list, poll and cancel, in the words of its document.
 
-use super::Answer;
+use super::JobAnswer;
 use super::texts::label;
 use crate::config::Config;
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
-use crate::jobs::news::Watch;
-use crate::jobs::output::Reading;
-use crate::jobs::{Condition, Job, Jobs, State, WaitFor, Whose};
+use crate::jobs::news::JobWatch;
+use crate::jobs::output::OutputSource;
+use crate::jobs::{Condition, Job, JobState, Jobs, WaitFor, Whose};
 use crate::profile::Profile;
 use crate::profile::finished::of_job;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ const LISTED_FOR: Duration = Duration::from_mins(5);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct PollArguments {
     #[serde(default)]
     poll: Option<Vec<String>>,
     #[serde(default)]
@@ -43,20 +43,25 @@ pub(super) fn schema() -> Value {
 }
 
 /// Answers one call.
-pub(super) async fn answer(profile: &Profile, config: &Config, owner: &str, input: &str) -> Answer {
+pub(super) async fn answer(
+    profile: &Profile,
+    config: &Config,
+    owner: &str,
+    input: &str,
+) -> JobAnswer {
     let jobs = &Jobs::new(config);
-    let arguments: Arguments = match serde_json::from_str(input) {
+    let arguments: PollArguments = match serde_json::from_str(input) {
         Ok(arguments) => arguments,
-        Err(error) => return Answer::error(error.to_string()),
+        Err(error) => return JobAnswer::error(error.to_string()),
     };
-    let desk = Desk {
+    let desk = PollDesk {
         profile,
         jobs,
         whose: Whose::Owner(owner),
     };
     if arguments.list {
         if arguments.poll.is_some() || arguments.cancel.is_some() {
-            return Answer::error("`list` cannot be combined with `poll` or `cancel`.");
+            return JobAnswer::error("`list` cannot be combined with `poll` or `cancel`.");
         }
         return desk.report(Vec::new(), desk.listed()).await;
     }
@@ -72,11 +77,11 @@ pub(super) async fn answer(profile: &Profile, config: &Config, owner: &str, inpu
         None => desk.running(),
     };
     if watched.is_empty() {
-        return Answer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
+        return JobAnswer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
     }
     let wait = WaitFor::new(Condition::Exit, config.jobs.poll_wait).any();
     // Nobody else is told of an end meanwhile: it is told here.
-    let locks: Vec<_> = watched.iter().filter_map(Watch::begin).collect();
+    let locks: Vec<_> = watched.iter().filter_map(JobWatch::begin).collect();
     let waited = jobs.wait(watched, &wait).await;
     let seen: Vec<Job> = waited.into_iter().map(|one| one.job).collect();
     for job in seen.iter().filter(|job| job.has_ended()) {
@@ -101,13 +106,13 @@ struct Cancelled {
     details: Value,
 }
 
-struct Desk<'a> {
+struct PollDesk<'a> {
     profile: &'a Profile,
     jobs: &'a Jobs,
     whose: Whose<'a>,
 }
 
-impl Desk<'_> {
+impl PollDesk<'_> {
     fn find(&self, id: &str) -> Option<Job> {
         self.jobs.find(self.whose, id).ok()
     }
@@ -155,7 +160,7 @@ impl Desk<'_> {
         done
     }
 
-    async fn report(&self, cancelled: Vec<Cancelled>, jobs: Vec<Job>) -> Answer {
+    async fn report(&self, cancelled: Vec<Cancelled>, jobs: Vec<Job>) -> JobAnswer {
         let mut parts = Vec::new();
         if !cancelled.is_empty() {
             let bullets: Vec<_> = cancelled
@@ -199,13 +204,13 @@ impl Desk<'_> {
         } else {
             parts.join("\n\n")
         };
-        Answer::new(text, json!({ "jobs": details, "cancelled": cancelled }))
+        JobAnswer::new(text, json!({ "jobs": details, "cancelled": cancelled }))
     }
 }
 
 /// What the call would have answered if it had waited.
 pub(super) async fn result_text(profile: &Profile, jobs: &Jobs, job: &Job) -> String {
-    let reading = Reading::open(jobs, job, Stream::Out).await;
+    let reading = OutputSource::open(jobs, job, Stream::Out).await;
     let ran_for = Duration::from_millis(job.ran_ms());
     let text = match &reading {
         Ok(reading) => reading
@@ -232,7 +237,7 @@ fn status(job: &Job) -> &'static str {
     }
     match (job.state, job.ended_by, job.exit_code) {
         (_, Some(EndedBy::Cancel), _) => "cancelled",
-        (State::Exited | State::Survivors, None, Some(0)) => "completed",
+        (JobState::Exited | JobState::Survivors, None, Some(0)) => "completed",
         _ => FAILED,
     }
 }

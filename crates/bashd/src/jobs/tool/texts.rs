@@ -1,7 +1,7 @@
 //! Jobs in words: short ones, since a model pays for each.
 
 use crate::exec::EndedBy;
-use crate::jobs::{Asks, Job, JobScreen, Met, State};
+use crate::jobs::{Asks, Job, JobScreen, JobState, Met};
 use bashd_keeper::signal;
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ pub(crate) fn label(command: &str) -> String {
 pub(crate) fn state(job: &Job) -> String {
     let time = time(Duration::from_millis(job.ran_ms()));
     match job.state {
-        State::Running => format!("running for {time}"),
-        State::WaitingForInput => {
+        JobState::Running => format!("running for {time}"),
+        JobState::WaitingForInput => {
             let waiting = job.waiting.as_ref();
             let what = match waiting.map(|waiting| waiting.asks).unwrap_or_default() {
                 Asks::Input => "input",
@@ -39,7 +39,7 @@ pub(crate) fn state(job: &Job) -> String {
                 prompt.unwrap_or_default()
             )
         }
-        State::Survivors => {
+        JobState::Survivors => {
             let processes = bashd_keeper::counted::counted(
                 job.left_behind.len() as u64,
                 "process is still running",
@@ -47,8 +47,8 @@ pub(crate) fn state(job: &Job) -> String {
             );
             format!("its shell ended, {processes}")
         }
-        State::Exited | State::Killed => format!("{} after {time}", ending(job)),
-        State::Lost => format!(
+        JobState::Exited | JobState::Killed => format!("{} after {time}", ending(job)),
+        JobState::Lost => format!(
             "lost: {}",
             job.lost_because.unwrap_or("the reason is unknown")
         ),

@@ -12,8 +12,8 @@ fn left(source: &Fixed, limits: LineLimits) -> String {
     let limited = Limited::new(source, limits).unwrap();
     let pieces = limited.read(0..limited.len()).unwrap();
     let shown = pieces.into_iter().map(|piece| match piece {
-        Piece::Kept(bytes) => String::from_utf8(bytes).unwrap(),
-        Piece::Dropped(bytes) => format!("<{bytes}>"),
+        StreamPiece::Kept(bytes) => String::from_utf8(bytes).unwrap(),
+        StreamPiece::Dropped(bytes) => format!("<{bytes}>"),
     });
     shown.collect()
 }

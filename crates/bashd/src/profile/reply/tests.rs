@@ -42,7 +42,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         requested_timeout: None,
         hidden: crate::output::line_limits::Hidden::default(),
         captured: profile.output.cut(&out, err).unwrap().arrange(None),
-        written: Written::of(&out, err),
+        written: WrittenCounts::of(&out, err),
         dropped_bytes: 0,
         minimized_by: None,
         artifact: None,

@@ -1,6 +1,6 @@
 //! How a profile captures and shows output.
 
-use crate::artifact::Kept;
+use crate::artifact::KeptArtifact;
 use crate::output::joined::Joined;
 use crate::output::window::{self, TextReader, Window, Windowed};
 use crate::output::{Captured, Source};
@@ -16,7 +16,7 @@ pub struct OutputRules {
     /// One pipe or two.
     pub streams: Streams,
     /// One text or two.
-    pub show: Show,
+    pub show: StreamDisplay,
     /// What separates stdout and stderr when both are shown in one text.
     #[serde(default)]
     pub separator: String,
@@ -28,10 +28,10 @@ pub struct OutputRules {
     pub line_bytes: Option<usize>,
     /// When the whole output is stored.
     #[serde(default)]
-    pub artifacts: Artifacts,
+    pub artifacts: ArtifactsWhen,
     /// Whether the output of known tools is shown in fewer tokens.
     #[serde(default)]
-    pub minimize: Minimize,
+    pub minimize: MinimizeSwitch,
     /// The window that each shown text passes.
     pub window: Window,
 }
@@ -51,7 +51,7 @@ pub enum TextForm {
 /// When a run's output is stored as an artifact.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Artifacts {
+pub enum ArtifactsWhen {
     /// Never.
     #[default]
     Never,
@@ -62,7 +62,7 @@ pub enum Artifacts {
 /// Whether the output of known tools is shown in fewer tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Minimize {
+pub enum MinimizeSwitch {
     /// It is shown as it is.
     #[default]
     Off,
@@ -73,7 +73,7 @@ pub enum Minimize {
 /// Whether stdout and stderr are shown in one text or in two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Show {
+pub enum StreamDisplay {
     /// One text with one window: merged by the pipe, or stdout, the separator, stderr.
     Together,
     /// Two texts, each with its own window.
@@ -89,12 +89,12 @@ impl OutputRules {
     ) -> io::Result<CutOutput<'_>> {
         let cut = |source: &dyn Source| window::cut_text(source, &self.window, self.form());
         let streams = match (self.show, err) {
-            (Show::Together, Some(err)) => {
+            (StreamDisplay::Together, Some(err)) => {
                 let joined = Joined::new([out, err], &self.separator);
                 CutStreams::One(cut(&joined)?)
             }
-            (Show::Apart, Some(err)) => CutStreams::Apart(cut(out)?, cut(err)?),
-            (Show::Together | Show::Apart, None) => CutStreams::One(cut(out)?),
+            (StreamDisplay::Apart, Some(err)) => CutStreams::Apart(cut(out)?, cut(err)?),
+            (StreamDisplay::Together | StreamDisplay::Apart, None) => CutStreams::One(cut(out)?),
         };
         Ok(CutOutput {
             window: &self.window,
@@ -133,7 +133,7 @@ impl CutOutput<'_> {
     }
 
     /// Puts them into the window's words. `kept` is where the whole output is stored.
-    pub(crate) fn arrange(self, kept: Option<Kept>) -> Captured {
+    pub(crate) fn arrange(self, kept: Option<KeptArtifact>) -> Captured {
         match self.streams {
             CutStreams::One(both) => Captured::One(both.arrange(self.window, kept)),
             CutStreams::Apart(out, err) => Captured::Apart {

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub struct ShellRules {
     /// Whether the shell loads what the user's rc file sets up.
-    #[serde(default)]
-    pub snapshot: bool,
+    #[serde(default, rename = "snapshot")]
+    pub rc_script: bool,
     /// Whether already started shells may be used.
-    #[serde(default)]
-    pub warm: bool,
+    #[serde(default, rename = "warm")]
+    pub started: bool,
     /// Whether the configured `shell` may replace the candidates.
     pub choice: ShellChoice,
     /// Program and arguments before the script; the first that exists on this machine is used.

@@ -1,7 +1,7 @@
 //! Tests of inputs: what each profile accepts, and the words in which it refuses.
 
 use super::*;
-use crate::request::{Accepted, Ends};
+use crate::request::{Accepted, DeadlineKind};
 use std::ffi::OsString;
 
 fn profile(name: &str) -> Profile {
@@ -155,8 +155,8 @@ fn p_06_background_mode_has_24_hours() {
     let request = parsed("phoenix", r#"{"command":"ls","mode":"background"}"#);
     let accepted = validate(&phoenix, &request).unwrap();
     assert_eq!(accepted.timeout, Duration::from_hours(24));
-    assert_eq!(accepted.ends, Ends::AtTimeout);
-    let handover = accepted.handover.unwrap();
+    assert_eq!(accepted.ends, DeadlineKind::AtTimeout);
+    let handover = accepted.backgrounding.unwrap();
     assert_eq!((handover.after, handover.waits), (Duration::ZERO, false));
 }
 
@@ -165,37 +165,45 @@ fn how_long_a_call_waits_and_what_ends_its_command() {
     let second = Duration::from_secs(1);
     let settled = |input: &str| {
         let accepted = validate(&profile("default"), &parsed("default", input)).unwrap();
-        let after = accepted.handover.map(|handover| handover.after);
+        let after = accepted.backgrounding.map(|handover| handover.after);
         (accepted.timeout, accepted.ends, after)
     };
     for (input, expected) in [
         (
             r#"{"command":"a","timeout":9}"#,
-            (9 * second, Ends::AtTimeout, None),
+            (9 * second, DeadlineKind::AtTimeout, None),
         ),
         (
             r#"{"command":"a","timeout":9,"on_timeout":"background"}"#,
-            (9 * second, Ends::AtJobLimit, Some(9 * second)),
+            (9 * second, DeadlineKind::AtJobLimit, Some(9 * second)),
         ),
         (
             r#"{"command":"a","timeout":9,"on_timeout":"background","wait_max":4}"#,
-            (9 * second, Ends::AtJobLimit, Some(4 * second)),
+            (9 * second, DeadlineKind::AtJobLimit, Some(4 * second)),
         ),
         (
             r#"{"command":"a","timeout":9,"on_timeout":"kill","wait_max":4}"#,
-            (9 * second, Ends::AtTimeout, Some(4 * second)),
+            (9 * second, DeadlineKind::AtTimeout, Some(4 * second)),
         ),
         (
             r#"{"command":"a","timeout":9,"on_timeout":"kill","wait_max":10}"#,
-            (9 * second, Ends::AtTimeout, None),
+            (9 * second, DeadlineKind::AtTimeout, None),
         ),
         (
             r#"{"command":"a","background":true}"#,
-            (120 * second, Ends::AtJobLimit, Some(300 * second / 1000)),
+            (
+                120 * second,
+                DeadlineKind::AtJobLimit,
+                Some(300 * second / 1000),
+            ),
         ),
         (
             r#"{"command":"a","background":true,"timeout":9,"on_timeout":"kill"}"#,
-            (9 * second, Ends::AtTimeout, Some(300 * second / 1000)),
+            (
+                9 * second,
+                DeadlineKind::AtTimeout,
+                Some(300 * second / 1000),
+            ),
         ),
     ] {
         assert_eq!(settled(input), expected, "{input}");
@@ -249,7 +257,7 @@ fn the_default_profile_sets_everything() {
     let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
     assert_eq!(request.env, [pair("B", "2"), pair("A", "1")]);
     assert_eq!(request.timeout, Some(Duration::from_millis(1500)));
-    assert!(matches!(request.stdin, Stdin::Bytes(bytes) if bytes == b"in"));
+    assert!(matches!(request.stdin, StdinSource::Bytes(bytes) if bytes == b"in"));
     assert_eq!(request.mode, None);
 }
 
@@ -323,7 +331,7 @@ fn nul_bytes_are_refused_where_no_process_can_take_them() {
         assert_eq!(refused("default", input).0, RefusalKind::NulByte, "{input}");
     }
     let stdin = parsed("default", r#"{"command":"a","stdin":"\u0000"}"#).stdin;
-    assert!(matches!(stdin, Stdin::Bytes(bytes) if bytes == [0]));
+    assert!(matches!(stdin, StdinSource::Bytes(bytes) if bytes == [0]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whether a job waits for input: what the kernel tells, and where it can't.
 
 use super::workshop::Workshop;
-use bashd::jobs::{AfterInput, Condition, Job, State, Sure};
+use bashd::jobs::{AfterInput, Condition, Job, JobState, Sure};
 use bashd_testkit::unprivileged::is_second_run;
 use bashd_testkit::{SetId, as_each_user, loudly};
 use regex::Regex;
@@ -32,17 +32,17 @@ async fn stay_unknown(shop: &Workshop, commands: &[String]) -> Vec<Job> {
     }
     let control = start(shop, "echo ready; while read -r line; do echo $line; done").await;
     for _ in 0..3 {
-        shop.until_state(&control, State::WaitingForInput).await;
+        shop.until_state(&control, JobState::WaitingForInput).await;
         for job in &jobs {
             let now = shop.jobs.again(job).expect("the job");
-            assert_eq!(now.state, State::Running, "{now:?}");
+            assert_eq!(now.state, JobState::Running, "{now:?}");
             assert_eq!(now.waiting, None, "{now:?}");
         }
         let open = AfterInput::StayOpen;
         let sent = shop.jobs.send(&control, b"more\n", open).await;
         sent.expect("a line");
         // What was written is news: it does not wait any more, until it does again.
-        shop.until_state(&control, State::Running).await;
+        shop.until_state(&control, JobState::Running).await;
     }
     jobs
 }
@@ -71,7 +71,7 @@ async fn who_polls_stdin_and_nothing_else_probably_waits() {
         ("sys.stdin.readline()", Sure::Yes),
     ] {
         let job = start(&shop, &python(wait)).await;
-        let job = shop.until_state(&job, State::WaitingForInput).await;
+        let job = shop.until_state(&job, JobState::WaitingForInput).await;
         let waiting = job.waiting.expect("a question");
         assert_eq!(waiting.sure, sure, "{wait}");
     }

@@ -1,7 +1,7 @@
 //! Many jobs, and hostile ones: none is lost, none survives its end, and what that costs.
 
 use super::workshop::{OWNER, PATIENCE, Workshop};
-use bashd::jobs::{Condition, Job, Met, State, WaitFor, Whose};
+use bashd::jobs::{Condition, Job, JobState, Met, WaitFor, Whose};
 use bashd_testkit::repeat::is_soak;
 use bashd_testkit::{loudly, repetitions};
 use regex::Regex;
@@ -45,11 +45,11 @@ async fn hostile_trees_end_whole() {
         }
         while let Some(ended) = ends.join_next().await {
             let ended = ended.expect("no panic").expect("an end");
-            assert_eq!(ended.state, State::Killed, "{ended:?}");
+            assert_eq!(ended.state, JobState::Killed, "{ended:?}");
             assert!(ended.left_behind.is_empty(), "{ended:?}");
         }
     }
-    assert_eq!(shop.find(&bystander.id).state, State::Running);
+    assert_eq!(shop.find(&bystander.id).state, JobState::Running);
     shop.close().await;
     // The leak check finds what survived, wherever it went.
 }
@@ -131,7 +131,7 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
         let jobs = shop.jobs.list(Whose::Owner(OWNER));
         best = best.min(begun.elapsed());
         assert_eq!(jobs.len(), count);
-        assert!(jobs.iter().all(|job| job.state == State::Running));
+        assert!(jobs.iter().all(|job| job.state == JobState::Running));
     }
     // 50 ms for 1,000; an unoptimised build on a busy machine gets ten times that.
     assert!(best < Duration::from_millis(500), "{best:?} for {count}");
@@ -150,7 +150,7 @@ async fn many_jobs_at_once_are_listed_quickly_and_none_is_lost() {
     assert!(
         waited
             .iter()
-            .all(|one| one.met == Met::Yes && one.job.state == State::Exited)
+            .all(|one| one.met == Met::Yes && one.job.state == JobState::Exited)
     );
     let mut codes: Vec<i32> = waited.iter().filter_map(|one| one.job.exit_code).collect();
     codes.sort_unstable();

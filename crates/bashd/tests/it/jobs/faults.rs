@@ -1,7 +1,7 @@
 //! What goes wrong around jobs: the state is clear, and nothing hangs.
 
 use super::workshop::{OWNER, PATIENCE, Workshop};
-use bashd::jobs::{Condition, State, WaitFor, Whose};
+use bashd::jobs::{Condition, JobState, WaitFor, Whose};
 use bashd_testkit::loudly;
 use regex::Regex;
 use std::fs;
@@ -69,7 +69,7 @@ async fn a_job_that_several_end_at_once_has_ended_for_all_of_them() {
     }
     while let Some(ended) = ends.join_next().await {
         let ended = ended.expect("no panic").expect("an end");
-        assert_eq!(ended.state, State::Killed, "{ended:?}");
+        assert_eq!(ended.state, JobState::Killed, "{ended:?}");
     }
 }
 
@@ -84,9 +84,9 @@ async fn a_clock_that_was_set_back_makes_no_age_negative() {
     spec["started_ms"] = serde_json::json!(started + 3_600_000);
     fs::write(&path, spec.to_string()).expect("a spec");
     let later = shop.find(&job.id);
-    assert_eq!((later.state, later.age_ms), (State::Running, 0));
+    assert_eq!((later.state, later.age_ms), (JobState::Running, 0));
     let ended = shop.jobs.kill(&later).await.expect("an end");
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, JobState::Killed);
     assert!(ended.ran_ms() < 3_600_000, "{ended:?}");
 }
 
@@ -102,7 +102,7 @@ async fn a_reboot_is_told_by_the_boot_id() {
     fs::write(&path, other).expect("a spec");
     fs::remove_file(job.output_file.with_file_name("status.json")).expect("a removal");
     let lost = shop.find(&job.id);
-    assert_eq!(lost.state, State::Lost);
+    assert_eq!(lost.state, JobState::Lost);
     assert_eq!(lost.lost_because, Some("the machine was restarted"));
 }
 
@@ -143,5 +143,5 @@ async fn a_host_without_descriptors_still_answers() {
     assert!(shop.jobs.kill(&job).await.is_err());
     drop(hogs);
     let ended = shop.jobs.kill(&shop.find(&job.id)).await.expect("an end");
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, JobState::Killed);
 }

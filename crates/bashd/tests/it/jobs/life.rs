@@ -3,7 +3,7 @@
 use super::workshop::{OWNER, PATIENCE, Workshop, engine};
 use crate::profile_under_test::running;
 use bashd::config::Config;
-use bashd::jobs::{Asks, Condition, Job, Jobs, OutputQuery, State, Whose};
+use bashd::jobs::{Asks, Condition, Job, JobState, Jobs, OutputQuery, Whose};
 use bashd::request::OnTimeout;
 use bashd_testkit::as_each_user;
 use regex::Regex;
@@ -22,7 +22,7 @@ async fn a_background_call_returns_at_once_and_the_job_goes_on() {
         )
         .await;
     let job = shop.job_of(&reply);
-    assert_eq!((job.state, job.alias.as_str()), (State::Running, "bg_1"));
+    assert_eq!((job.state, job.alias.as_str()), (JobState::Running, "bg_1"));
     assert_eq!(reply.exit_code, None);
     assert!(!reply.is_error, "{reply:?}");
     assert!(reply.text.contains("[started as job bg_1: "), "{reply:?}");
@@ -30,7 +30,7 @@ async fn a_background_call_returns_at_once_and_the_job_goes_on() {
     shop.wait(&job, line).await;
     fs::write(shop.home.workspace().join("gate"), "through\n").expect("a word");
     let job = shop.ended(&job).await;
-    assert_eq!((job.state, job.exit_code), (State::Exited, Some(7)));
+    assert_eq!((job.state, job.exit_code), (JobState::Exited, Some(7)));
     assert_eq!(shop.output(&job).await, "begun\nthrough\n");
     assert_eq!((job.output_bytes, job.last_line.as_str()), (14, "through"));
 }
@@ -72,9 +72,9 @@ async fn at_the_end_of_the_wait_the_command_goes_on_as_a_job() {
         "{reply:?}"
     );
     assert_eq!(reply.output, "so far\n");
-    assert_eq!(job.state, State::Running);
+    assert_eq!(job.state, JobState::Running);
     let ended = shop.jobs.kill(&job).await.expect("an end");
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, JobState::Killed);
 }
 
 #[tokio::test]
@@ -87,13 +87,13 @@ async fn a_longest_wait_leaves_the_deadline_where_it_was() {
     let reply = shop.engine.run(request).await;
     let job = shop.job_of(&reply);
     let ended = shop.ended(&job).await;
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, JobState::Killed);
     assert_eq!(ended.ended_by, Some(bashd::exec::EndedBy::Timeout));
 }
 
 #[tokio::test]
 async fn what_runs_in_a_started_shell_can_become_a_job() {
-    let shop = Workshop::with(|config| config.warm_shells = 1);
+    let shop = Workshop::with(|config| config.started_shells = 1);
     shop.engine.run(shop.request("true")).await;
     let begun = std::time::Instant::now();
     let shell = loop {
@@ -110,7 +110,7 @@ async fn what_runs_in_a_started_shell_can_become_a_job() {
     let job = shop.job_of(&reply);
     assert_eq!(job.pid, shell, "{job:?}");
     let ended = shop.jobs.kill(&job).await.expect("an end");
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, JobState::Killed);
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ fn a_job_is_ended_with_everything_it_started() {
             shop.wait(&job, Condition::matches(Regex::new("ready").expect("a pattern")))
                 .await;
             let ended = shop.jobs.kill(&job).await.expect("an end");
-            assert_eq!(ended.state, State::Killed);
+            assert_eq!(ended.state, JobState::Killed);
             assert!(ended.left_behind.is_empty(), "{ended:?}");
         });
     });
@@ -165,7 +165,7 @@ async fn another_process_finds_follows_and_ends_what_this_one_started() {
             .is_err()
     );
     let ended = other.jobs().kill(&seen).await.expect("an end");
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, JobState::Killed);
     assert_eq!(shop.output(&ended).await, "one\n");
     shop.jobs.remove(&ended).expect("a removal");
     assert!(shop.jobs.list(Whose::Everybody(OWNER)).is_empty());
@@ -193,10 +193,10 @@ async fn survivors_are_a_job_that_can_be_ended_later() {
     assert_eq!((reply.exit_code, reply.job.as_deref()), (Some(0), None));
     let id = reply.left_behind.first().and_then(|left| left.job.clone());
     let job = shop.find(&id.expect("a job of survivors"));
-    assert_eq!(job.state, State::Survivors);
+    assert_eq!(job.state, JobState::Survivors);
     assert_eq!(job.left_behind.len(), 1);
     let ended = shop.jobs.kill(&job).await.expect("an end");
-    assert_eq!(ended.state, State::Killed);
+    assert_eq!(ended.state, JobState::Killed);
 }
 
 #[tokio::test]
@@ -204,9 +204,9 @@ async fn a_job_whose_shell_left_something_behind_is_in_that_state_until_it_is_go
     let shop = Workshop::new();
     let job = shop.start("sleep 0.5; sleep 300 & echo started").await;
     let job = shop.ended(&job).await;
-    assert_eq!((job.state, job.exit_code), (State::Survivors, Some(0)));
+    assert_eq!((job.state, job.exit_code), (JobState::Survivors, Some(0)));
     let ended = shop.jobs.kill(&job).await.expect("an end");
-    assert_eq!((ended.state, ended.exit_code), (State::Exited, Some(0)));
+    assert_eq!((ended.state, ended.exit_code), (JobState::Exited, Some(0)));
     assert_eq!(shop.output(&ended).await, "started\n");
 }
 
@@ -301,7 +301,7 @@ async fn input_is_sent_and_a_job_that_waits_for_it_says_so() {
     let command = "printf 'Name? '; read name; echo \"Hello $name\"; cat; echo end";
     let request = shop.request(command).background().stdin_open();
     let job = shop.start_request(request).await;
-    let job = shop.until_state(&job, State::WaitingForInput).await;
+    let job = shop.until_state(&job, JobState::WaitingForInput).await;
     assert_eq!(
         job.waiting.as_ref().map(|waiting| waiting.prompt.as_str()),
         Some("Name? ")
@@ -320,7 +320,7 @@ async fn input_is_sent_and_a_job_that_waits_for_it_says_so() {
         .expect("the end");
     let job = shop.ended(&job).await;
     assert_eq!(shop.output(&job).await, "Name? Hello Ann\nmore\nend\n");
-    assert_eq!(job.state, State::Exited);
+    assert_eq!(job.state, JobState::Exited);
     assert!(shop.jobs.send(&job, b"late", open).await.is_err());
 }
 
@@ -344,7 +344,7 @@ async fn a_terminal_that_hides_what_is_typed_wants_a_password() {
         let begun = std::time::Instant::now();
         let waiting = loop {
             let now = shop.jobs.again(&job).expect("the job");
-            if now.state == State::WaitingForInput && is_asked(&now) {
+            if now.state == JobState::WaitingForInput && is_asked(&now) {
                 break now;
             }
             assert!(begun.elapsed() < PATIENCE, "{now:?}");
@@ -372,7 +372,7 @@ async fn a_killed_keeper_leaves_a_job_that_is_lost() {
     let keeper = spec["keeper"].as_i64().expect("a keeper") as i32;
     let keeper = rustix::process::Pid::from_raw(keeper).expect("a pid");
     rustix::process::kill_process(keeper, rustix::process::Signal::KILL).expect("a kill");
-    let lost = shop.until_state(&job, State::Lost).await;
+    let lost = shop.until_state(&job, JobState::Lost).await;
     assert_eq!((lost.exit_code, lost.signal), (None, None));
     assert!(lost.lost_because.is_some());
     assert_eq!(shop.output(&lost).await, "begun\n");

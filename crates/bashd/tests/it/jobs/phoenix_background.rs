@@ -2,7 +2,7 @@
 
 use super::workshop::{OWNER, PATIENCE, Workshop};
 use crate::profile_under_test::{copy_profile, process, profiles_dir, running};
-use bashd::jobs::{Job, State};
+use bashd::jobs::{Job, JobState};
 use bashd::{Call, CancellationToken, Reply};
 use regex::Regex;
 use std::fs;
@@ -65,7 +65,7 @@ async fn p_06_background_returns_at_once_and_ends_at_its_limit() {
     let reply = shop.engine.run(call).await;
     let job = shop.job_of(&reply);
     assert!(
-        begun.elapsed() < PATIENCE && job.state == State::Running,
+        begun.elapsed() < PATIENCE && job.state == JobState::Running,
         "{job:?}"
     );
     let text = until_ends_with(&job.output_file, "timed out after 2s]\n").await;
@@ -146,7 +146,7 @@ async fn p_20_it_survives_its_call_and_the_cancellation_of_it() {
     let job = shop.job_of(&reply);
     assert!(process(job.pid).is_some());
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(shop.find(&job.id).state, State::Running);
+    assert_eq!(shop.find(&job.id).state, JobState::Running);
     assert_eq!(job.owner, OWNER);
     shop.close().await;
 }

@@ -2,7 +2,7 @@
 
 use super::workshop::{OWNER, PATIENCE, Workshop};
 use bashd::Call;
-use bashd::jobs::{JobNews, State, Tell};
+use bashd::jobs::{JobNews, JobState, Tell};
 use serde_json::json;
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ async fn a_long_call_becomes_a_job_by_itself_and_its_timeout_holds() {
         cancelled.text,
         "## Cancelled (2)\n\n- Cancelled background job bg_1.\n- Background job not found: bg_7"
     );
-    assert_eq!(shop.find("bg_1").state, State::Killed);
+    assert_eq!(shop.find("bg_1").state, JobState::Killed);
     let again = tool(&shop, r#"{"cancel":["bg_1"]}"#).await;
     assert!(
         again

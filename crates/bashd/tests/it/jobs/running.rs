@@ -2,7 +2,7 @@
 
 use super::workshop::{PATIENCE, Workshop};
 use bashd::Event;
-use bashd::jobs::{Job, JobKind, Jobs, OutputQuery, ScreenQuery, State, Typing, Whose};
+use bashd::jobs::{Job, JobKind, JobState, Jobs, OutputQuery, ScreenQuery, Typing, Whose};
 use std::time::{Duration, Instant};
 
 /// Waits until something of a foreground run is so.
@@ -35,7 +35,7 @@ async fn a_run_that_takes_long_is_seen_read_and_ended_by_others() {
     let seen = until(&shop.jobs, "seen", |job| job.last_line == "one").await;
     assert_eq!(
         (seen.kind, seen.state, seen.output_bytes),
-        (JobKind::Foreground, State::Running, 4)
+        (JobKind::Foreground, JobState::Running, 4)
     );
     assert_eq!(seen.command, "echo one; sleep 300");
     assert!(seen.age_ms >= 1000, "{}", seen.age_ms);
@@ -68,7 +68,7 @@ async fn its_terminal_is_followed_typed_at_and_resized() {
         }
     });
     let seen = until(&shop.jobs, "asking", |job| {
-        job.last_line == "Name:" && job.state == State::WaitingForInput
+        job.last_line == "Name:" && job.state == JobState::WaitingForInput
     })
     .await;
     assert_eq!(seen.waiting.as_ref().expect("a question").prompt, "Name: ");
@@ -99,7 +99,7 @@ async fn a_run_that_becomes_a_job_is_seen_as_one_only() {
     let engine = shop.engine.clone();
     let call = tokio::spawn(async move { engine.run(request).await });
     let seen = until(&shop.jobs, "seen", |job| {
-        job.state == State::WaitingForInput
+        job.state == JobState::WaitingForInput
     })
     .await;
     let reply = call.await.expect("no panic");

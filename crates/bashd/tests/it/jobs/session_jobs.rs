@@ -1,7 +1,7 @@
 //! A call of a session that goes to the background takes the session's shell along.
 
 use super::workshop::{OWNER, Workshop};
-use bashd::jobs::{Condition, State, Whose};
+use bashd::jobs::{Condition, JobState, Whose};
 use bashd::request::OnTimeout;
 use bashd::{Reply, Request};
 use regex::Regex;
@@ -61,7 +61,7 @@ async fn a_job_has_the_sessions_shell_and_the_next_call_begins_where_it_was() {
     );
     open_gate(&shop);
     let job = shop.ended(&job).await;
-    assert_eq!((job.state, job.exit_code), (State::Exited, Some(7)));
+    assert_eq!((job.state, job.exit_code), (JobState::Exited, Some(7)));
     assert_eq!(shop.output(&job).await, "kept\nf done\n");
 }
 
@@ -95,7 +95,7 @@ async fn killing_it_ends_the_shell_and_spares_what_earlier_calls_left() {
     let ready = Condition::matches(Regex::new("ready").expect("a pattern"));
     let job = shop.wait(&job, ready).await;
     let ended = shop.jobs.kill(&job).await.expect("an end");
-    assert_eq!(ended.state, State::Killed, "{ended:?}");
+    assert_eq!(ended.state, JobState::Killed, "{ended:?}");
     assert!(ended.left_behind.is_empty(), "{ended:?}");
     let server = rustix::process::Pid::from_raw(pid).expect("a pid");
     rustix::process::kill_process(server, rustix::process::Signal::KILL).expect("it lives");
@@ -110,9 +110,9 @@ async fn what_it_leaves_running_is_the_job_until_it_is_gone() {
     let job = shop.job_of(&reply);
     open_gate(&shop);
     let job = shop.ended(&job).await;
-    assert_eq!((job.state, job.exit_code), (State::Survivors, Some(0)));
+    assert_eq!((job.state, job.exit_code), (JobState::Survivors, Some(0)));
     let ended = shop.jobs.kill(&job).await.expect("an end");
-    assert_eq!((ended.state, ended.exit_code), (State::Exited, Some(0)));
+    assert_eq!((ended.state, ended.exit_code), (JobState::Exited, Some(0)));
     assert_eq!(shop.output(&ended).await, "left\n");
 }
 
@@ -164,8 +164,8 @@ async fn a_job_of_a_session_outlives_its_engine() {
     let job = shop.job_of(&reply);
     let config = bashd::config::Config::new(shop.home.state());
     shop.engine = super::workshop::engine(&shop.home, config);
-    assert_eq!(shop.find(&job.id).state, State::Running);
+    assert_eq!(shop.find(&job.id).state, JobState::Running);
     open_gate(&shop);
     let job = shop.ended(&job).await;
-    assert_eq!((job.state, job.exit_code), (State::Exited, Some(9)));
+    assert_eq!((job.state, job.exit_code), (JobState::Exited, Some(9)));
 }

@@ -1,7 +1,7 @@
 //! The job tool of the default profile: what a model asks, and what it reads.
 
 use super::workshop::Workshop;
-use bashd::jobs::State;
+use bashd::jobs::JobState;
 
 #[tokio::test]
 async fn a_job_from_its_first_list_to_its_end() {
@@ -65,7 +65,7 @@ async fn a_job_from_its_first_list_to_its_end() {
             .starts_with("bg_1: ended on request (killed by signal 15"),
         "{killed:?}"
     );
-    assert_eq!(shop.find("server").state, State::Killed);
+    assert_eq!(shop.find("server").state, JobState::Killed);
     let late = shop
         .tool(r#"{"action":"signal","job":"server","signal":"HUP"}"#)
         .await;

@@ -1,7 +1,7 @@
 //! Waiting, each with a real server or a real process.
 
 use super::workshop::{PATIENCE, Workshop};
-use bashd::jobs::{Condition, Met, State, WaitFor};
+use bashd::jobs::{Condition, JobState, Met, WaitFor};
 use regex::Regex;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -27,7 +27,7 @@ async fn until_a_port_listens_or_an_address_answers() {
     shop.wait(&job, Condition::Port(port)).await;
     let line = Regex::new(r#""GET / HTTP/1.1" 200"#).expect("a pattern");
     let job = shop.wait(&job, Condition::matches(line)).await;
-    assert_eq!(job.state, State::Running);
+    assert_eq!(job.state, JobState::Running);
     shop.close().await;
 }
 
@@ -40,7 +40,7 @@ async fn a_job_that_ends_first_ends_the_wait() {
         let wait = WaitFor::new(condition, PATIENCE);
         let waited = shop.jobs.wait(vec![job.clone()], &wait).await;
         assert_eq!(waited[0].met, Met::Ended, "{waited:?}");
-        assert_eq!(waited[0].job.state, State::Exited);
+        assert_eq!(waited[0].job.state, JobState::Exited);
     }
 }
 
@@ -57,7 +57,7 @@ async fn until_one_of_several_or_until_all() {
     let all = WaitFor::new(Condition::Exit, Duration::from_millis(100));
     let waited = shop.jobs.wait(both.clone(), &all).await;
     assert_eq!(waited[0].met, Met::NotYet);
-    assert_eq!(waited[0].job.state, State::Running);
+    assert_eq!(waited[0].job.state, JobState::Running);
     shop.jobs.kill(&slow).await.expect("an end");
     let all = WaitFor::new(Condition::Exit, PATIENCE);
     let waited = shop.jobs.wait(both, &all).await;

@@ -2,7 +2,7 @@
 //! here.
 
 use bashd::config::{Config, Surroundings};
-use bashd::jobs::{Condition, Job, Jobs, OutputQuery, State, WaitFor, Whose};
+use bashd::jobs::{Condition, Job, JobState, Jobs, OutputQuery, WaitFor, Whose};
 use bashd::{Engine, KeeperSource, Reply, Request};
 use bashd_testkit::Home;
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ impl Workshop {
     }
 
     /// Waits until a job is in this state.
-    pub(super) async fn until_state(&self, job: &Job, state: State) -> Job {
+    pub(super) async fn until_state(&self, job: &Job, state: JobState) -> Job {
         let begun = Instant::now();
         loop {
             let now = self.jobs.again(job).expect("the job");

@@ -15,7 +15,7 @@ fn lines(count: usize) -> String {
 }
 
 fn stored(mut run: Ran, dropped: u64) -> Ran {
-    run.finished.artifact = Some(crate::artifact::Kept { id: 7, dropped });
+    run.finished.artifact = Some(crate::artifact::KeptArtifact { id: 7, dropped });
     run
 }
 
@@ -33,7 +33,7 @@ fn windowed(out: &str, max: usize, head: usize) -> Ran {
         .cut(&source, None)
         .map(|cut| cut.arrange(None));
     run.finished.captured = capture.unwrap();
-    run.finished.written = Written::of(&source, None);
+    run.finished.written = WrittenCounts::of(&source, None);
     run
 }
 

@@ -3,7 +3,7 @@
 //! A viewer gets the newest snapshot and no older one, so nothing waits for it and nothing piles
 //! up.
 
-use crate::event::Snapshot;
+use crate::event::Excerpt;
 use crate::output::Source;
 use crate::output::rendered;
 use crate::output::view::View;
@@ -22,25 +22,25 @@ const MOST_TEXT: usize = 50 * 1024;
 
 /// The newest snapshot that nobody has seen yet.
 #[derive(Debug, Default)]
-pub(crate) struct Slot {
-    newest: Mutex<Option<Snapshot>>,
+pub(crate) struct NewestExcerpt {
+    newest: Mutex<Option<Excerpt>>,
     arrived: Notify,
 }
 
-impl Slot {
-    fn put(&self, snapshot: Snapshot) {
+impl NewestExcerpt {
+    fn put(&self, snapshot: Excerpt) {
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
         self.arrived.notify_one();
     }
 
     /// Takes the newest, if it was not taken yet.
-    pub(crate) fn take(&self) -> Option<Snapshot> {
+    pub(crate) fn take(&self) -> Option<Excerpt> {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.take()
     }
 
     /// Waits for the next.
-    pub(crate) async fn next(&self) -> Snapshot {
+    pub(crate) async fn next(&self) -> Excerpt {
         loop {
             self.arrived.notified().await;
             if let Some(snapshot) = self.take() {
@@ -51,8 +51,8 @@ impl Slot {
 }
 
 /// Makes the snapshots of one run.
-pub(super) struct Snapshots {
-    slot: Arc<Slot>,
+pub(super) struct ExcerptMaker {
+    newest: Arc<NewestExcerpt>,
     /// Whether something new came too soon after the last snapshot.
     is_held_back: bool,
     /// When the last one was shown.
@@ -61,10 +61,10 @@ pub(super) struct Snapshots {
     told: u64,
 }
 
-impl Snapshots {
-    pub(super) fn new(slot: Arc<Slot>) -> Self {
+impl ExcerptMaker {
+    pub(super) fn new(slot: Arc<NewestExcerpt>) -> Self {
         Self {
-            slot,
+            newest: slot,
             is_held_back: false,
             shown: None,
             told: 0,
@@ -94,12 +94,12 @@ impl Snapshots {
 
     fn show(&mut self, spools: &[SpoolReader], ends: &[u64]) {
         self.is_held_back = false;
-        let Ok(snapshot) = snapshot(spools, ends) else {
+        let Ok(snapshot) = excerpt(spools, ends) else {
             return; // what can't be read now is in the reply, or the reason is
         };
         self.told = snapshot.bytes;
         self.shown = Some(Instant::now());
-        self.slot.put(snapshot);
+        self.newest.put(snapshot);
     }
 }
 
@@ -109,8 +109,8 @@ pub(super) fn ends_of(spools: &[SpoolReader]) -> Vec<u64> {
 }
 
 /// The end of the streams, the second behind the first.
-fn snapshot(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Snapshot> {
-    let mut snapshot = Snapshot::default();
+fn excerpt(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Excerpt> {
+    let mut snapshot = Excerpt::default();
     let mut texts = Vec::new();
     let mut room = MOST_TEXT;
     for (spool, end) in spools.iter().zip(ends).rev() {

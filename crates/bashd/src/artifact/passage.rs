@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 /// Text of an artifact, and whether it is everything that was selected.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Excerpt {
+pub struct Passage {
     /// Decoded as replies are. Lines of a search are prefixed with their number, as by `grep -n`.
     pub text: String,
     /// Whether the limit cut it short.
@@ -17,7 +17,7 @@ pub struct Excerpt {
 
 impl Artifact {
     /// What is selected, as a text of at most `limit` bytes.
-    pub fn excerpt(&self, selection: &Selection, limit: usize) -> io::Result<Excerpt> {
+    pub fn passage(&self, selection: &Selection, limit: usize) -> io::Result<Passage> {
         let mut bytes = Vec::new();
         // One byte more shows whether there is more.
         let enough = limit.saturating_add(1);
@@ -30,7 +30,7 @@ impl Artifact {
             }
         })?;
         let cut = text::prefix(&bytes, limit);
-        Ok(Excerpt {
+        Ok(Passage {
             truncated: cut.raw < bytes.len(),
             text: cut.text,
         })

@@ -6,9 +6,9 @@
 //! `bash -c SCRIPT` would have been: same `$0`, `$-`, parameters, descriptors, line numbers. A
 //! failed read ends the shell rather than run half.
 
-use super::protocol::{Failed, Start, Warm};
+use super::protocol::{FailedMessage, StartMessage, StartedShellMessage};
 use super::pump::Pump;
-use super::start::{self, OpenedSpool, Shell, failed, missing, open_null};
+use super::start::{self, LaunchedShell, OpenedSpool, failed, missing, open_null};
 use crate::os::launch::{Controls, Launch, launch};
 use crate::quote::quote;
 use crate::variables::RUN_VARIABLE;
@@ -41,26 +41,26 @@ const BECOME: &str = "[[ $BASHD_RUN ]]||builtin unset -v BASHD_RUN;exec 3<&- 4<&
     SECONDS=0;builtin eval \"$BASH_EXECUTION_STRING\"";
 
 /// A shell that waits for its script.
-pub(super) struct WarmShell {
+pub(super) struct StartedShell {
     pid: Pid,
     pumps: Vec<Pump>,
     /// What it reads.
     texts: OwnedFd,
     /// Where it waits.
     trigger: OwnedFd,
-    message: Warm,
+    message: StartedShellMessage,
     /// The directory that it is in.
     directory: (u64, u64),
 }
 
-impl WarmShell {
+impl StartedShell {
     /// Starts a shell that waits.
     pub(super) fn launch(
-        message: Warm,
+        message: StartedShellMessage,
         fds: &[OwnedFd],
         runs: &Path,
         prepared: Option<OpenedSpool>,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, FailedMessage> {
         let cwd = fds
             .first()
             .ok_or_else(|| missing("the working directory"))?;
@@ -108,12 +108,19 @@ impl WarmShell {
 
     /// Gives the shell its script. `None` if this is not the shell that the call needs; it is gone
     /// then.
-    pub(super) fn use_for(self, start: &Start, cwd: Option<&OwnedFd>) -> Option<Shell> {
-        let given = start.warm.as_ref().filter(|_| self.suits(start, cwd));
+    pub(super) fn use_for(
+        self,
+        start: &StartMessage,
+        cwd: Option<&OwnedFd>,
+    ) -> Option<LaunchedShell> {
+        let given = start
+            .for_started_shell
+            .as_ref()
+            .filter(|_| self.suits(start, cwd));
         let sent = given.and_then(|script| self.send(start, script).ok());
         if sent.is_some() {
             let Self { pid, pumps, .. } = self;
-            return Some(Shell {
+            return Some(LaunchedShell {
                 pid,
                 pumps,
                 terminal: None,
@@ -126,7 +133,7 @@ impl WarmShell {
         None
     }
 
-    fn suits(&self, start: &Start, cwd: Option<&OwnedFd>) -> bool {
+    fn suits(&self, start: &StartMessage, cwd: Option<&OwnedFd>) -> bool {
         let message = &self.message;
         !start.stdin
             && !start.stdin_open
@@ -137,7 +144,7 @@ impl WarmShell {
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
     }
 
-    fn send(&self, start: &Start, script: &ByteBuf) -> io::Result<()> {
+    fn send(&self, start: &StartMessage, script: &ByteBuf) -> io::Result<()> {
         let run = start.env.get(RUN_VARIABLE).unwrap_or_default();
         let text = [run.as_bytes(), &[0], script.as_slice(), &[0]].concat();
         write_text(&self.texts, &text, REHEARSAL.len())?;
@@ -163,9 +170,9 @@ fn write_text(texts: &OwnedFd, text: &[u8], at: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn loader(message: &Warm) -> Vec<u8> {
+fn loader(message: &StartedShellMessage) -> Vec<u8> {
     let mut loader = Vec::new();
-    if let Some(snapshot) = &message.snapshot {
+    if let Some(snapshot) = &message.rc_script {
         loader.extend(b". ");
         quote(&mut loader, snapshot.as_os_str().as_bytes());
         loader.extend(b" </dev/null >/dev/null 2>&1;");

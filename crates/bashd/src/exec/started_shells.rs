@@ -7,7 +7,7 @@
 //! anything differs.
 
 use crate::plan::{Plan, Quota, Streams, Variables};
-use bashd_keeper::keeper::protocol::{self, Warm as WarmMessage};
+use bashd_keeper::keeper::protocol::{self, StartedShellMessage};
 use bashd_keeper::variables::RUN_VARIABLE;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 /// The pool.
 #[derive(Default)]
-pub(super) struct WarmShells {
+pub(super) struct StartedShells {
     /// How many wait at a time.
     size: usize,
     /// What all of them have in common.
@@ -39,7 +39,7 @@ struct Like {
     env: Variables,
 }
 
-impl WarmShells {
+impl StartedShells {
     pub(super) fn new(size: usize) -> Self {
         Self {
             size,
@@ -107,14 +107,14 @@ impl Like {
         Ok(socket)
     }
 
-    fn message(&self) -> WarmMessage {
-        WarmMessage {
+    fn message(&self) -> StartedShellMessage {
+        StartedShellMessage {
             program: self.program.clone().into_os_string().into_vec(),
             name: self.name.clone().into_vec(),
             env: self.env.clone(),
             streams: self.streams,
             quota: self.quota,
-            snapshot: self.rc_script.clone(),
+            rc_script: self.rc_script.clone(),
         }
     }
 }

@@ -3,13 +3,13 @@
 //! The engine claims a short name, asks the keeper to become a job, and answers with the job only
 //! when the keeper has said that it is one. What ends meanwhile is an ordinary ending.
 
-use super::{Call, EndedBy, Heard, Reset};
+use super::{Conversation, EndedBy, Heard, Reset};
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::claim;
 use crate::plan::{LimitsInForce, Otherwise, Plan, Streams};
 use bashd_keeper::job::directory::{self, JobKind, Spec};
-use bashd_keeper::keeper::job_messages::{Announce, Detach, Detached};
-use bashd_keeper::keeper::protocol::End;
+use bashd_keeper::keeper::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
+use bashd_keeper::keeper::protocol::EndMessage;
 use bashd_keeper::left_behind::{LeftBehind, LeftReason};
 use bashd_keeper::spool::SpoolReader;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const SURVIVORS_BOUND: Duration = Duration::from_secs(2);
 /// A run that continues as a job.
 #[derive(Debug)]
 #[non_exhaustive]
-pub(crate) struct HandedOver {
+pub(crate) struct BackgroundedRun {
     /// The job's id.
     pub(crate) id: String,
     /// Its short name, among its owner's jobs.
@@ -49,7 +49,7 @@ pub(crate) struct HandedOver {
 }
 
 /// When a run is to be handed over, and how far that has come.
-pub(super) struct Turn {
+pub(super) struct BackgroundTimer {
     after: Option<Duration>,
     started: Option<Instant>,
     /// The short name, once the keeper was asked.
@@ -58,10 +58,10 @@ pub(super) struct Turn {
     announces: bool,
 }
 
-impl Turn {
+impl BackgroundTimer {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
-            after: plan.handover.map(|handover| handover.after),
+            after: plan.backgrounding.map(|handover| handover.after),
             started: None,
             alias: None,
             announces: true,
@@ -106,11 +106,11 @@ impl Turn {
     }
 }
 
-impl Call<'_> {
+impl Conversation<'_> {
     /// Asks the keeper to become a job.
-    pub(super) async fn ask_for_handover(&mut self) -> Result<()> {
-        match self.detach(JobKind::Background).await {
-            Ok(alias) => self.turn.alias = Some(alias),
+    pub(super) async fn ask_for_backgrounding(&mut self) -> Result<()> {
+        match self.send_to_background(JobKind::Background).await {
+            Ok(alias) => self.background.alias = Some(alias),
             Err(reason) => self.go_on_without(&reason).await?,
         }
         Ok(())
@@ -118,8 +118,8 @@ impl Call<'_> {
 
     /// Has the keeper make the run visible to others, since it takes a while.
     pub(super) async fn announce(&mut self) {
-        self.turn.announces = false;
-        let announce = Announce {
+        self.background.announces = false;
+        let announce = AnnounceMessage {
             directory: live_directory(&self.plan.directory),
             spec: self.spec(JobKind::Foreground),
         };
@@ -128,7 +128,7 @@ impl Call<'_> {
 
     /// Removes the visible traces of a lost keeper.
     pub(super) fn withdraw_announcement(&self) {
-        if !self.turn.announces {
+        if !self.background.announces {
             let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
         }
     }
@@ -143,13 +143,13 @@ impl Call<'_> {
     }
 
     /// Claims a short name and sends the message.
-    async fn detach(&self, kind: JobKind) -> Result<String, String> {
+    async fn send_to_background(&self, kind: JobKind) -> Result<String, String> {
         let job = &self.plan.job;
         let alias = claim::claim(&self.plan.directory, &job.spec.owner, job.limits)
             .map_err(|error| error.to_string())?;
         let mut spec = self.spec(kind);
         spec.alias.clone_from(&alias);
-        let detach = Detach {
+        let detach = BackgroundMessage {
             directory: self.plan.directory.clone(),
             spec,
             // Survivors keep the limits of the call: nobody asked for more.
@@ -172,9 +172,12 @@ impl Call<'_> {
     }
 
     /// The keeper's answer: it is a job, or why it is not.
-    pub(super) async fn hear_detached(&mut self, detached: Detached) -> Result<Option<Heard>> {
+    pub(super) async fn hear_backgrounded(
+        &mut self,
+        detached: BackgroundedMessage,
+    ) -> Result<Option<Heard>> {
         match detached.error {
-            None => Ok(Some(Heard::Detached(detached.directory))),
+            None => Ok(Some(Heard::Backgrounded(detached.directory))),
             Some(reason) => {
                 claim::withdraw(&self.plan.directory);
                 self.go_on_without(&reason).await?;
@@ -184,8 +187,8 @@ impl Call<'_> {
     }
 
     async fn go_on_without(&mut self, reason: &str) -> Result<()> {
-        self.turn.give_up();
-        match self.plan.handover.map(|handover| handover.otherwise) {
+        self.background.give_up();
+        match self.plan.backgrounding.map(|handover| handover.otherwise) {
             // Dropping the connection ends the tree.
             None | Some(Otherwise::Fail) => {
                 let text = format!("the job could not be created: {reason}");
@@ -193,7 +196,7 @@ impl Call<'_> {
             }
             Some(Otherwise::End) => {
                 let by = EndedBy::Timeout;
-                let _ = self.connection.send(&End { by }, &[]).await;
+                let _ = self.connection.send(&EndMessage { by }, &[]).await;
                 Ok(())
             }
             Some(Otherwise::Wait) => Ok(()),
@@ -201,7 +204,7 @@ impl Call<'_> {
     }
 
     /// What the call returns about a run that continues.
-    pub(super) async fn handed_over(mut self) -> Result<HandedOver> {
+    pub(super) async fn backgrounded(mut self) -> Result<BackgroundedRun> {
         if let Some(watch) = &mut self.watch {
             watch.pass_on(&self.spools).await;
         }
@@ -214,13 +217,16 @@ impl Call<'_> {
                 "a run that was never started became a job",
             )
         })?;
-        Ok(HandedOver {
+        Ok(BackgroundedRun {
             id: self.plan.job.spec.id.clone(),
-            alias: self.turn.alias.unwrap_or_default(),
+            alias: self.background.alias.unwrap_or_default(),
             pid: self.pid,
             out,
             err,
-            ran_for: self.turn.started.map_or(Duration::ZERO, |at| at.elapsed()),
+            ran_for: self
+                .background
+                .started
+                .map_or(Duration::ZERO, |at| at.elapsed()),
             output_file: self.plan.directory.join(directory::OUTPUT),
             session_reset: None,
             notes: Vec::new(),
@@ -230,7 +236,7 @@ impl Call<'_> {
 
     /// Gives up the name that was claimed for a job that was never made.
     pub(super) fn forget_claim(&self) {
-        if self.turn.is_asked() {
+        if self.background.is_asked() {
             claim::withdraw(&self.plan.directory);
         }
     }
@@ -239,11 +245,11 @@ impl Call<'_> {
     /// the keeper's report is read. Returns whether there was one; if not, nothing is known about
     /// the run.
     pub(super) async fn ended_first(&self) -> bool {
-        if !self.turn.is_asked() {
+        if !self.background.is_asked() {
             return true;
         }
         self.forget_claim();
-        let answer = tokio::time::timeout(SURVIVORS_BOUND, self.until_detached()).await;
+        let answer = tokio::time::timeout(SURVIVORS_BOUND, self.until_backgrounded()).await;
         matches!(answer, Ok(Some(_)))
     }
 
@@ -254,11 +260,11 @@ impl Call<'_> {
         if !left_behind.iter_mut().any(|process| is_survivor(&process)) {
             return false;
         }
-        if self.detach(JobKind::Survivors).await.is_err() {
+        if self.send_to_background(JobKind::Survivors).await.is_err() {
             return false;
         }
-        let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_detached()).await;
-        if !matches!(kept, Ok(Some(Detached { error: None, .. }))) {
+        let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_backgrounded()).await;
+        if !matches!(kept, Ok(Some(BackgroundedMessage { error: None, .. }))) {
             claim::withdraw(&self.plan.directory);
             return false;
         }
@@ -268,7 +274,7 @@ impl Call<'_> {
         true
     }
 
-    async fn until_detached(&self) -> Option<Detached> {
+    async fn until_backgrounded(&self) -> Option<BackgroundedMessage> {
         loop {
             let frame = self.connection.receive().await.ok()??;
             if let Ok(detached) = frame.body_if() {

@@ -109,6 +109,8 @@ pub struct StartedShellMessage {
     pub quota: Quota,
     /// A script that is sourced first.
     pub rc_script: Option<PathBuf>,
+    /// What it may use up, where that is limited.
+    pub restraint: Option<Restraint>,
 }
 
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.

@@ -8,8 +8,9 @@
 
 use super::protocol::{FailedMessage, StartMessage, StartedShellMessage};
 use super::pump::Pump;
+use super::restraint::{Restrained, launch_held};
 use super::start::{self, LaunchedShell, OpenedSpool, failed, missing, open_null};
-use crate::os::launch::{Controls, Launch, launch};
+use crate::os::launch::{Controls, Launch};
 use crate::quote::quote;
 use crate::variables::RUN_VARIABLE;
 use rustix::fs::MemfdFlags;
@@ -21,6 +22,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::rc::Rc;
 
 /// The initial content of the file: no id, and a script that does nothing.
 const REHEARSAL: &[u8] = b"\0:\0";
@@ -51,6 +53,8 @@ pub(super) struct StartedShell {
     message: StartedShellMessage,
     /// The directory that it is in.
     directory: (u64, u64),
+    /// What it may use up, where that is limited.
+    restrained: Option<Rc<Restrained>>,
 }
 
 impl StartedShell {
@@ -83,7 +87,7 @@ impl StartedShell {
         ];
         let mut env = message.env.clone();
         env.set(RUN_VARIABLE, "");
-        let pid = launch(&Launch {
+        let what = Launch {
             program: &program,
             argv: &argv,
             env: &env,
@@ -91,10 +95,9 @@ impl StartedShell {
             stdio: [null.as_fd(), out.as_fd(), err.as_fd()],
             extra: &[texts.as_fd(), read.as_fd()],
             controls: Controls::Nothing,
-            group: None,
-            limits: &[],
-        })
-        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        };
+        let (pid, restrained) = launch_held(&what, message.restraint.as_ref())
+            .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
         start::hold(&mut pumps, writers);
         Ok(Self {
             pid,
@@ -103,6 +106,7 @@ impl StartedShell {
             trigger,
             message,
             directory,
+            restrained,
         })
     }
 
@@ -119,13 +123,18 @@ impl StartedShell {
             .filter(|_| self.suits(start, cwd));
         let sent = given.and_then(|script| self.send(start, script).ok());
         if sent.is_some() {
-            let Self { pid, pumps, .. } = self;
+            let Self {
+                pid,
+                pumps,
+                restrained,
+                ..
+            } = self;
             return Some(LaunchedShell {
                 pid,
                 pumps,
                 terminal: None,
                 input: None,
-                restrained: None,
+                restrained,
             });
         }
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);
@@ -137,11 +146,20 @@ impl StartedShell {
         let message = &self.message;
         !start.stdin
             && !start.stdin_open
-            && start.restraint.is_none()
+            && start.restraint == message.restraint
+            && self.is_waiting()
             && start.program == message.program
             && (start.streams, start.quota) == (message.streams, message.quota)
             && start.env.equals_but_for(RUN_VARIABLE, &message.env)
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
+    }
+
+    /// Whether it is still there: limits may have ended it before it had anything to do.
+    fn is_waiting(&self) -> bool {
+        matches!(
+            rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG),
+            Ok(None)
+        )
     }
 
     fn send(&self, start: &StartMessage, script: &ByteBuf) -> io::Result<()> {

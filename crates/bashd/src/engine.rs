@@ -133,7 +133,7 @@ impl Engine {
     }
 
     /// Like `stream`, but reports only the end of the output, at most every 50 ms: a viewer gets
-    /// the newest [`Event::Snapshot`], and the last one always comes.
+    /// the newest [`Event::Excerpt`], and the last one always comes.
     pub fn follow(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let slot = Arc::new(NewestExcerpt::default());
@@ -473,8 +473,8 @@ impl EngineCore {
     }
 
     /// Refuses a call that wants a job when the limit is reached.
-    fn check_room(&self, owner: &str, handover: Option<Backgrounding>) -> Result<(), Ending> {
-        let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
+    fn check_room(&self, owner: &str, backgrounding: Option<Backgrounding>) -> Result<(), Ending> {
+        let wants_job = backgrounding.is_some_and(|when| when.otherwise == Otherwise::Fail);
         if !wants_job {
             return Ok(());
         }

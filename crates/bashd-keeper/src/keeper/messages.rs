@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 messages! {
     HelloMessage = "hello", WelcomeMessage = "welcome", ForkMessage = "fork",
-    StartMessage = "start", StartedShellMessage = "warm", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
+    StartMessage = "start", StartedShellMessage = "start_shell", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
     ResizeMessage = "resize", TypedMessage = "typed",
     ReadyMessage = "ready", PreparedMessage = "prepared", StartedMessage = "started", SpilledMessage = "spilled", GrownMessage = "grown", ExitedMessage = "exited",
     GoneMessage = "gone", FailedMessage = "failed", RefusedMessage = "refused",
@@ -74,7 +74,7 @@ pub struct StartMessage {
     /// Whether stdin stays open for `input`; a descriptor for it is read first.
     #[serde(default)]
     pub stdin_open: bool,
-    /// Whether a `detach` follows at once; no end is reported before it.
+    /// Whether a `background` follows at once; no end is reported before it.
     #[serde(default)]
     pub goes_to_background: bool,
     /// The command's resource limits.

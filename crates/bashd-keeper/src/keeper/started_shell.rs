@@ -1,4 +1,4 @@
-//! A warm shell: started ahead, it waits for the one script that it will run.
+//! A shell that was started ahead, it waits for the one script that it will run.
 //!
 //! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first
 //! text, which does nothing, so the work that every script needs is done before anybody waits for
@@ -190,9 +190,9 @@ fn write_text(texts: &OwnedFd, text: &[u8], at: usize) -> io::Result<()> {
 
 fn loader(message: &StartedShellMessage) -> Vec<u8> {
     let mut loader = Vec::new();
-    if let Some(snapshot) = &message.rc_script {
+    if let Some(rc_script) = &message.rc_script {
         loader.extend(b". ");
-        quote(&mut loader, snapshot.as_os_str().as_bytes());
+        quote(&mut loader, rc_script.as_os_str().as_bytes());
         loader.extend(b" </dev/null >/dev/null 2>&1;");
     }
     // On one line: the evaluated script then begins at line 1.

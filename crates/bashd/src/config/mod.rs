@@ -161,7 +161,7 @@ impl Surroundings {
 
 impl Config {
     /// The defaults, with everything that is stored below `state_dir`, and without
-    /// [`warm_shells`](Self::warm_shells): a host that makes a few calls should not pay for
+    /// [`started_shells`](Self::started_shells): a host that makes a few calls should not pay for
     /// processes that wait for more.
     ///
     /// # Panics
@@ -192,7 +192,7 @@ impl Config {
         }
     }
 
-    /// Where shells find what they start with: their name, and snapshots of the user's rc file.
+    /// Where shells find what they start with: their name, and what was left by the user's rc file.
     pub fn shells_dir(&self) -> PathBuf {
         self.state_dir.join("shells")
     }

@@ -1,8 +1,8 @@
-//! Warm shells: shells that have already started, and wait for the next call that needs one like
+//! Started shells: shells that have already started, and wait for the next call that needs one like
 //! them.
 //!
 //! Each is used once and replaced after the call. The pool follows the last use: a call in another
-//! directory, with another environment or another snapshot gets a cold shell, and the pool is
+//! directory, with another environment or another rc script gets a new shell, and the pool is
 //! refilled with shells like that. The keeper compares again before it uses one, and steps aside if
 //! anything differs.
 

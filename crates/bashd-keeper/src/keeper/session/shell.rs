@@ -179,14 +179,14 @@ fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
 }
 
 /// What the shell does before its first call: it closes the descriptor that it inherited, changes
-/// to the session's directory, and loads the snapshot.
-fn opening(directory: &[u8], snapshot: Option<&Path>) -> Vec<u8> {
+/// to the session's directory, and loads the rc script.
+fn opening(directory: &[u8], rc_script: Option<&Path>) -> Vec<u8> {
     let mut line = b"exec 3<&-;cd -- ".to_vec();
     quote(&mut line, directory);
     line.extend(b"||exit 125;unset -v OLDPWD;shopt -s expand_aliases");
-    if let Some(snapshot) = snapshot {
+    if let Some(rc_script) = rc_script {
         line.extend(b";. ");
-        quote(&mut line, snapshot.as_os_str().as_bytes());
+        quote(&mut line, rc_script.as_os_str().as_bytes());
     }
     line.push(b'\n');
     line

@@ -14,6 +14,8 @@
 //!
 //! Where the raw text is stored and how the reader gets it is up to the engine.
 
+#![deny(missing_docs)]
+
 mod braces;
 mod digest;
 mod families;

@@ -17,6 +17,8 @@
 //! Used by `bashd-minimize` (which tool wrote an output), by `bashd` (every call) and by the binary
 //! (`bashd check`). It depends on none of them.
 
+#![deny(missing_docs)]
+
 pub mod addresses;
 pub mod guard;
 pub mod rewrite;

@@ -28,3 +28,7 @@ pub mod spool;
 pub mod template;
 pub mod text;
 pub mod variables;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

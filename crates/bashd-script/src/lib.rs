@@ -10,7 +10,7 @@
 //! use bashd_script::script::Script;
 //!
 //! let text = "cd /tmp && git push --force";
-//! let guard = Guard::of(["no-force-push"]);
+//! let guard = Guard::new(["no_force_push"], &[]);
 //! assert!(matches!(guard.check(&Script::parse(text), text), Verdict::Deny(_)));
 //! ```
 //!
@@ -23,3 +23,7 @@ pub mod addresses;
 pub mod guard;
 pub mod rewrite;
 pub mod script;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

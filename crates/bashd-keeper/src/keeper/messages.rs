@@ -55,7 +55,7 @@ pub struct StartMessage {
     /// The program that is executed: the shell, by its path.
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
-    /// argv[0] and the arguments before the script.
+    /// `argv[0]` and the arguments before the script.
     pub argv: Vec<serde_bytes::ByteBuf>,
     /// The last argument; missing if a program is started without a shell.
     pub script: Option<serde_bytes::ByteBuf>,
@@ -115,7 +115,7 @@ pub struct StartedShellMessage {
     /// The shell's path.
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
-    /// argv[0].
+    /// `argv[0]`.
     #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,
     /// `NAME=VALUE` entries, without the id of the run.

@@ -2,7 +2,7 @@
 //! defaults.
 //!
 //! Nothing here reads the environment, the home directory or a file: front ends hand the texts
-//! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`Report`] of where
+//! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`ConfigReport`] of where
 //! each value came from. Programs that embed the library and read no configuration start from
 //! [`Config::new`].
 
@@ -161,7 +161,7 @@ impl Surroundings {
 
 impl Config {
     /// The defaults, with everything that is stored below `state_dir`, and without
-    /// [`warm_shells`](Self::warm_shells): a host that makes a few calls should not pay for
+    /// [`started_shells`](Self::started_shells): a host that makes a few calls should not pay for
     /// processes that wait for more.
     ///
     /// # Panics

@@ -9,6 +9,8 @@
 //! Used by `bashd`, which decides what runs and speaks to keepers. It depends on no other crate of
 //! ours.
 
+#![deny(missing_docs)]
+
 pub mod capture;
 pub mod counted;
 pub mod exit;
@@ -26,3 +28,7 @@ pub mod spool;
 pub mod template;
 pub mod text;
 pub mod variables;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

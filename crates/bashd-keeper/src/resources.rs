@@ -121,6 +121,7 @@ pub struct LimitsInForce {
 }
 
 impl LimitsInForce {
+    /// Those of `resources` that can be enforced by these means.
     pub fn new(kind: LimitKind, resources: Resources) -> Self {
         let is_group = kind == LimitKind::Cgroup;
         // The kernel does not count root's processes.
@@ -139,7 +140,9 @@ impl LimitsInForce {
 /// What is limited, and where a control group for it may be created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restraint {
+    /// The limits.
     pub resources: Resources,
+    /// Below this control group; `None` if each process is limited by itself.
     pub parent: Option<PathBuf>,
 }
 

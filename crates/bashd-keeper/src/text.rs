@@ -89,7 +89,9 @@ pub fn is_continuation(byte: u8) -> bool {
 /// A part of a byte slice as text, and how many raw bytes it came from.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DecodedPart {
+    /// The text.
     pub text: String,
+    /// How many bytes of the slice became it.
     pub raw: usize,
 }
 

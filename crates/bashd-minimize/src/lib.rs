@@ -13,6 +13,11 @@
 //!   before.
 //!
 //! Where the raw text is stored and how the reader gets it is up to the engine.
+//!
+//! Used by `bashd` and, through it, by the binary (`bashd minimize`). It depends on `bashd-script`
+//! alone.
+
+#![deny(missing_docs)]
 
 mod braces;
 mod digest;
@@ -36,6 +41,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use user::UserFilters;
 
 pub use title::command_name;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;
 
 /// Shorter texts (in characters) are never touched: there is nothing to save.
 pub const SHORTEST: usize = 1000;

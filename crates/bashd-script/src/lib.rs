@@ -10,14 +10,20 @@
 //! use bashd_script::script::Script;
 //!
 //! let text = "cd /tmp && git push --force";
-//! let guard = Guard::of(["no-force-push"]);
+//! let guard = Guard::new(["no_force_push"], &[]);
 //! assert!(matches!(guard.check(&Script::parse(text), text), Verdict::Deny(_)));
 //! ```
 //!
 //! Used by `bashd-minimize` (which tool wrote an output), by `bashd` (every call) and by the binary
 //! (`bashd check`). It depends on none of them.
 
+#![deny(missing_docs)]
+
 pub mod addresses;
 pub mod guard;
 pub mod rewrite;
 pub mod script;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

@@ -17,6 +17,9 @@
 //! # }
 //! ```
 //!
+//! Used by the binary (`bashd-cli`) and by programs that embed it. It depends on `bashd-script`,
+//! `bashd-minimize` and `bashd-keeper`.
+//!
 //! Read next: `engine` has the pipeline in order, and each stage has its own module. The library
 //! never prints, exits, installs signal handlers or reads the environment, except in the keeper
 //! processes that it starts.
@@ -69,3 +72,7 @@ pub use request::Request;
 pub use run_id::RunId;
 pub use running::Running;
 pub use tokio_util::sync::CancellationToken;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExample;

@@ -52,22 +52,32 @@ pub const TOLD: &str = "told";
 /// What a job is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spec {
+    /// [`VERSION`] of who wrote it.
     pub version: u16,
+    /// The run's id, which is also the directory's name.
     pub id: String,
+    /// Whose job it is, as the front end said.
     pub owner: String,
+    /// Its short name among its owner's, `bg_1`.
     pub alias: String,
+    /// How it became a job.
     pub kind: JobKind,
+    /// Name of the profile that its call had.
     pub profile: String,
+    /// The command as its caller gave it.
     pub command: String,
+    /// The working directory in which it began.
     pub cwd: String,
     /// Milliseconds since 1970 at which the call began.
     pub started_ms: u64,
     /// Its time limit, in milliseconds after its start.
     pub limit_ms: u64,
+    /// Whether its stdin takes more input while it runs.
     pub stdin_open: bool,
     /// The size of its terminal, if it has one.
     #[serde(default)]
     pub terminal: Option<Size>,
+    /// One pipe for both streams, or two.
     pub streams: Streams,
     /// Filled in by the keeper: its resource limits, if any.
     #[serde(default)]
@@ -102,11 +112,15 @@ pub fn live(runs: &Path) -> PathBuf {
 /// How a job ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobStatus {
+    /// [`VERSION`] of who wrote it.
     pub version: u16,
+    /// How its shell ended.
     pub exit: Exit,
+    /// What ended it, if it did not end by itself.
     pub ended_by: Option<EndedBy>,
     /// Milliseconds since 1970.
     pub ended_ms: u64,
+    /// Microseconds from the shell's start to its end.
     pub ran_for_us: u64,
     /// For each stream, its size and where its bytes are in the file.
     pub streams: Vec<StoredStream>,
@@ -123,8 +137,11 @@ pub struct JobStatus {
 /// A stream whose keeper is gone, or soon will be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredStream {
+    /// Bytes that were written to it.
     pub bytes: u64,
+    /// Newlines among them.
     pub lines: u64,
+    /// Bytes that are not in the file.
     pub dropped: u64,
     /// Where its kept bytes are in the file.
     pub segments: Vec<SpoolSegment>,
@@ -175,7 +192,9 @@ pub enum Sure {
 /// Who has which short name, before there is a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Claim {
+    /// Whose job it will be.
     pub owner: String,
+    /// The short name that is taken.
     pub alias: String,
 }
 

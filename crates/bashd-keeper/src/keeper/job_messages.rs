@@ -16,14 +16,18 @@ messages! {
 /// Engine to keeper: make this run visible in this directory for as long as its call waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnnounceMessage {
+    /// Where it is visible.
     pub directory: PathBuf,
+    /// What runs.
     pub spec: Spec,
 }
 
 /// Engine to keeper: become a job in this directory, then say `backgrounded`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BackgroundMessage {
+    /// The job's directory, which the keeper makes.
     pub directory: PathBuf,
+    /// What the job is; the keeper fills in the rest.
     pub spec: Spec,
     /// Bytes of output that go to the job's file before the ring begins.
     pub head_bytes: u64,
@@ -34,6 +38,7 @@ pub struct BackgroundMessage {
 /// Keeper to engine: the run is a job now, or why it is not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BackgroundedMessage {
+    /// Why it is no job; `None` if it is one.
     pub error: Option<String>,
     /// Where the session's shell was that went along, so that the next one can begin there.
     #[serde(default)]
@@ -59,19 +64,23 @@ pub struct AttachedMessage {
 /// Anybody to keeper: bytes for the command's stdin, then perhaps its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InputMessage {
+    /// What the command reads next.
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
+    /// Whether that was all: stdin is closed behind them.
     pub close: bool,
 }
 
 /// Anybody to keeper: send this signal to every process of the tree.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SignalMessage {
+    /// Its number.
     pub signal: i32,
 }
 
 /// Keeper to the sender of a request: done, or why not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DoneMessage {
+    /// Why it was not done; `None` if it was.
     pub error: Option<String>,
 }

@@ -25,15 +25,20 @@ messages! {
 /// Engine to fork server, once: who is asking, and where runs are stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HelloMessage {
+    /// Major version of the protocol; both sides must have the same.
     pub major: u16,
+    /// Minor version: raised by additions.
     pub minor: u16,
+    /// Where runs are stored, and for how long.
     pub storage: Storage,
 }
 
 /// Fork server to engine: the version that it speaks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WelcomeMessage {
+    /// Major version of the protocol; both sides must have the same.
     pub major: u16,
+    /// Minor version: raised by additions.
     pub minor: u16,
 }
 
@@ -47,9 +52,10 @@ pub struct ForkMessage {
 /// Engine to keeper, with the working directory and, if `stdin` says so, the command's input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartMessage {
+    /// The program that is executed: the shell, by its path.
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
-    /// argv[0] and the arguments before the script.
+    /// `argv[0]` and the arguments before the script.
     pub argv: Vec<serde_bytes::ByteBuf>,
     /// The last argument; missing if a program is started without a shell.
     pub script: Option<serde_bytes::ByteBuf>,
@@ -61,12 +67,19 @@ pub struct StartMessage {
     pub env: Variables,
     /// Whether a descriptor for stdin follows the working directory's.
     pub stdin: bool,
+    /// One pipe for both streams, or two.
     pub streams: Streams,
+    /// How much of its output is kept.
     pub quota: Quota,
+    /// Microseconds from the shell's start to the deadline.
     pub timeout_us: u64,
+    /// Microseconds from TERM to KILL.
     pub grace_us: u64,
+    /// After the shell has exited: microseconds of silence that end the drain.
     pub drain_silence_us: u64,
+    /// The longest drain, in microseconds.
     pub drain_total_us: u64,
+    /// What happens to processes that the shell leaves running.
     pub survivors: Survivors,
     /// The size of the terminal that the command gets instead of pipes.
     #[serde(default)]
@@ -80,6 +93,7 @@ pub struct StartMessage {
     /// The command's resource limits.
     #[serde(default)]
     pub restraint: Option<Restraint>,
+    /// Whether a `started` is wanted.
     #[serde(default)]
     pub beginning: Beginning,
 }
@@ -98,14 +112,17 @@ pub enum Beginning {
 /// Engine to keeper, with the working directory: start a shell that waits for the `start` to come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartedShellMessage {
+    /// The shell's path.
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
-    /// argv[0].
+    /// `argv[0]`.
     #[serde(with = "serde_bytes")]
     pub name: Vec<u8>,
     /// `NAME=VALUE` entries, without the id of the run.
     pub env: Variables,
+    /// One pipe for both streams, or two.
     pub streams: Streams,
+    /// How much of its output is kept.
     pub quota: Quota,
     /// A script that is sourced first.
     pub rc_script: Option<PathBuf>,
@@ -116,6 +133,7 @@ pub struct StartedShellMessage {
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OpenMessage {
+    /// The shell's path.
     #[serde(with = "serde_bytes")]
     pub program: Vec<u8>,
     /// `NAME=VALUE` entries.
@@ -135,12 +153,15 @@ pub struct OpenMessage {
 /// What can be prepared for a call before it comes depends on this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallForm {
+    /// Which call of the session it is, counted from its first.
     pub number: u64,
     /// Whether there is a descriptor for stdin.
     pub stdin: bool,
     /// Where the shell is after the call.
     pub directory: DirectoryAfter,
+    /// One pipe for both streams, or two.
     pub streams: Streams,
+    /// How much of its output is kept.
     pub quota: Quota,
 }
 
@@ -157,6 +178,7 @@ impl CallForm {
 /// shell.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallMessage {
+    /// What could be prepared before it came.
     pub form: CallForm,
     /// Whether somebody watches: then its beginning is reported when it comes, and not before.
     pub is_watched: bool,
@@ -165,17 +187,24 @@ pub struct CallMessage {
     /// What the shell evaluates.
     #[serde(with = "serde_bytes")]
     pub text: Vec<u8>,
+    /// Microseconds from its start to its deadline.
     pub timeout_us: u64,
+    /// Microseconds from TERM to KILL.
     pub grace_us: u64,
+    /// After the shell has exited: microseconds of silence that end the drain.
     pub drain_silence_us: u64,
+    /// The longest drain, in microseconds.
     pub drain_total_us: u64,
+    /// What happens to processes that the shell leaves running.
     pub survivors: Survivors,
 }
 
 /// Engine to keeper: say `grown` once a stream is longer than this. One answer per request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct QueryMessage {
+    /// Bytes of stdout, or of both streams, that the engine knows.
     pub out: u64,
+    /// Bytes of stderr that it knows.
     pub err: u64,
 }
 
@@ -201,12 +230,14 @@ fn cancelled() -> EndedBy {
 /// Engine to keeper: the terminal has another size now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResizeMessage {
+    /// Its columns and rows.
     pub size: Size,
 }
 
 /// Engine to keeper: this was typed at the terminal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TypedMessage {
+    /// As the keyboard of a terminal sends them.
     #[serde(with = "serde_bytes")]
     pub bytes: Vec<u8>,
 }
@@ -214,6 +245,7 @@ pub struct TypedMessage {
 /// Engine to keeper: the reply is out; survivors may stay, and log into this directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReleaseMessage {
+    /// That of the run; it is made if something stays.
     pub directory: PathBuf,
 }
 
@@ -222,7 +254,9 @@ pub struct ReleaseMessage {
 /// stream of this quota whose beginning is assumed has begun when it is sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadyMessage {
+    /// That of the opened spool.
     pub quota: Quota,
+    /// Whether the spool has a head file.
     pub has_head: bool,
 }
 
@@ -230,7 +264,9 @@ pub struct ReadyMessage {
 /// when it is sent, and this is then its `started`, with the same descriptors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PreparedMessage {
+    /// The form of the call that is prepared.
     pub form: CallForm,
+    /// What its beginning would say.
     pub started: StartedMessage,
 }
 
@@ -238,6 +274,7 @@ pub struct PreparedMessage {
 /// latter where `heads` says so), and at the end a pidfd of the keeper.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartedMessage {
+    /// The shell's process id; 0 if it was not told.
     pub pid: i32,
     /// For each stream: whether there is a head file.
     pub heads: Vec<bool>,
@@ -264,6 +301,7 @@ impl StartedMessage {
 /// Keeper to engine, with the ring's descriptor: a stream is longer than its head file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SpilledMessage {
+    /// Which one: 0 is stdout or both, 1 is stderr.
     pub stream: usize,
 }
 
@@ -274,11 +312,15 @@ pub struct GrownMessage {}
 /// Keeper to engine: the run is over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ExitedMessage {
+    /// How the shell ended.
     pub exit: Exit,
+    /// What ended it, if it did not end by itself.
     pub ended_by: Option<EndedBy>,
+    /// Microseconds from the shell's start to its end.
     pub ran_for_us: u64,
     /// Bytes and newlines of each stream.
     pub counts: Vec<(u64, u64)>,
+    /// Processes that live on.
     pub left_behind: Vec<LeftBehind>,
     /// Whether every writer of every stream is gone.
     #[serde(default)]
@@ -294,6 +336,7 @@ pub struct ExitedMessage {
 /// Keeper to engine: the session's shell is gone, and no later call will run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GoneMessage {
+    /// Why it is gone.
     pub reset: Reset,
 }
 
@@ -302,12 +345,15 @@ pub struct GoneMessage {
 pub struct FailedMessage {
     /// What was being done.
     pub doing: String,
+    /// The error number of the operating system.
     pub errno: i32,
 }
 
 /// The answer to an unknown message, from any side.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RefusedMessage {
+    /// Name of the message that was not understood.
     pub name: String,
+    /// Why it was refused.
     pub reason: String,
 }

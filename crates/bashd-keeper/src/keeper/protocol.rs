@@ -61,8 +61,10 @@ pub(super) use messages;
 /// A message as it arrived.
 #[derive(Debug)]
 pub struct MessageFrame {
+    /// Its name on the wire.
     pub name: String,
     body: Vec<u8>,
+    /// The descriptors that came beside it, without that of the body.
     pub fds: Vec<OwnedFd>,
 }
 

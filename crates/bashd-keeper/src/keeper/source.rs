@@ -151,7 +151,9 @@ pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// A keeper that was forked from this process itself.
 #[derive(Debug)]
 pub struct ForkedKeeper {
+    /// Our end of the socket to it.
     pub link: OwnedFd,
+    /// Its process id.
     pub pid: Pid,
 }
 

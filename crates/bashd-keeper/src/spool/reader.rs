@@ -33,11 +33,13 @@ pub struct SpoolLayout<'a> {
 
 /// A ring file and what it holds.
 pub struct Ring<'a> {
+    /// The file, open for reading.
     pub fd: BorrowedFd<'a>,
     /// The part of the stream.
     pub holds: Range<u64>,
     /// The stream offset that was first written at the file's start.
     pub begins: u64,
+    /// Bytes that it has room for.
     pub capacity: u64,
 }
 

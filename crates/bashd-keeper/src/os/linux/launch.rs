@@ -22,7 +22,7 @@ const FIRST_PRIVATE_FD: RawFd = 3;
 pub struct Launch<'a> {
     /// Absolute path of the program.
     pub program: &'a CStr,
-    /// Arguments, argv[0] first.
+    /// Arguments, `argv[0]` first.
     pub argv: &'a [CString],
     /// The whole environment.
     pub env: &'a Variables,

@@ -6,7 +6,7 @@
 //! that runs is rebuilt from what was judged, so the shell reads nothing that the guard has not
 //! read.
 //!
-//! Pure: the answer is the [`Form`] in which the command may run; `plan` carries it out.
+//! Pure: the answer is the [`RunForm`] in which the command may run; `plan` carries it out.
 
 mod compat;
 pub mod environment;

@@ -327,3 +327,14 @@ fn the_docs_name_every_field_of_the_result_and_no_other() {
     let named: BTreeSet<String> = named.map(str::to_owned).collect();
     assert_eq!(named, words);
 }
+
+#[test]
+fn a_missing_job_manager_has_the_documents_words() {
+    let refusal = Refusal::new(RefusalKind::BackgroundUnavailable, "async");
+    let reply = reply(&profile("pi"), &Ending::Refused(refusal), Duration::ZERO);
+    assert!(reply.is_error);
+    assert_eq!(
+        reply.text,
+        "Async job manager unavailable for this session."
+    );
+}

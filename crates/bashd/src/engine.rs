@@ -1,7 +1,8 @@
 //! The engine: the pipeline from a call to its reply.
 //!
-//! [`Shared::stages`] lists the pipeline in order and contains no stage's logic. Every future of an
-//! engine may be dropped at any time: the command that it waits for is then ended by its keeper.
+//! [`EngineCore::stages`] and [`EngineCore::show`] list the pipeline in order and contain no stage's
+//! logic. Every future of an engine may be dropped at any time: the command that it waits for is then
+//! ended by its keeper.
 
 use crate::activity::Activity;
 use crate::approval::{Approval, ApprovalAnswer, Approver};
@@ -133,7 +134,7 @@ impl Engine {
     }
 
     /// Like `stream`, but reports only the end of the output, at most every 50 ms: a viewer gets
-    /// the newest [`Event::Excerpt`], and the last one always comes.
+    /// the newest [`Event::Excerpt`](crate::Event::Excerpt), and the last one always comes.
     pub fn follow(&self, call: impl Into<Call>) -> Running {
         let (sender, events) = mpsc::channel(EVENTS_AHEAD);
         let slot = Arc::new(NewestExcerpt::default());

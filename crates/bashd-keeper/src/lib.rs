@@ -31,4 +31,4 @@ pub mod variables;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct ReadmeExample;
+struct KeeperReadme;

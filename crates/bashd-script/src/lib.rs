@@ -26,4 +26,4 @@ pub mod script;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct ReadmeExample;
+struct ScriptReadme;

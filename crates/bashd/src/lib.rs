@@ -75,4 +75,4 @@ pub use tokio_util::sync::CancellationToken;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct ReadmeExample;
+struct LibraryReadme;

@@ -1,6 +1,7 @@
 //! The detailed shape in `pi`'s words: order of the parts, every notice, every field.
 
 use super::*;
+use crate::request::RefusalKind;
 use std::collections::BTreeSet;
 
 fn seconds(run: Ran) -> Ran {

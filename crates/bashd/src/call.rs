@@ -3,12 +3,10 @@
 use crate::approval::Approver;
 use crate::exec::terminal::{ClientTerminal, TerminalHost};
 use crate::profile::Profile;
-use crate::profile::parameters::Sets;
-use crate::request::{self, OnTimeout, Refusal, RefusalKind, Request};
+use crate::request::{self, Refusal, RefusalKind, Request};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What an engine is asked to do, and how to stop it.
@@ -140,39 +138,7 @@ impl Call {
                 Err(Refusal::new(RefusalKind::InvalidJson, &input.problem))
             }
             CallInput::Json { text, defaults } => {
-                let said = request::parse(profile, text)?;
-                let session = said.session.or_else(|| defaults.session.clone());
-                let wait_max = wait_max_default(profile, defaults);
-                Ok(Request {
-                    profile: said.profile,
-                    command: said.command,
-                    cwd: said.cwd.or_else(|| defaults.cwd.clone()),
-                    env: defaults.env.iter().cloned().chain(said.env).collect(),
-                    timeout: said.timeout.or(defaults.timeout),
-                    timeout_as_given: said.timeout_as_given,
-                    stdin: if said.stdin.is_null() {
-                        defaults.stdin.clone()
-                    } else {
-                        said.stdin
-                    },
-                    mode: said.mode.or_else(|| defaults.mode.clone()),
-                    safe_mode: defaults.safe_mode,
-                    interceptor: defaults.interceptor,
-                    tools: defaults.tools.clone(),
-                    session,
-                    background: said.background || defaults.background,
-                    on_timeout: said.on_timeout.or(on_timeout_default(profile, defaults)),
-                    wait_max: said.wait_max.or(wait_max),
-                    stdin_open: said.stdin_open || defaults.stdin_open,
-                    owner: defaults.owner.clone(),
-                    pty: said.pty || defaults.pty,
-                    terminal_size: defaults.terminal_size,
-                    ui: defaults.ui,
-                    by: defaults.by,
-                    head: said.head.or(defaults.head),
-                    tail: said.tail.or(defaults.tail),
-                    resources: defaults.resources,
-                })
+                request::parse_over(profile, text, defaults.clone())
             }
         }
     }
@@ -185,17 +151,6 @@ impl Call {
             CallInput::NotText(input) => &input.shown,
         }
     }
-}
-
-/// What a front end wants to happen at the timeout: only for profiles that offer the choice, since
-/// in others the timeout is part of their contract.
-fn on_timeout_default(profile: &Profile, defaults: &Request) -> Option<OnTimeout> {
-    defaults.on_timeout.filter(|_| profile.has(Sets::OnTimeout))
-}
-
-/// How long a front end would wait, under the same condition.
-fn wait_max_default(profile: &Profile, defaults: &Request) -> Option<Duration> {
-    defaults.wait_max.filter(|_| profile.has(Sets::WaitMax))
 }
 
 impl From<Request> for Call {

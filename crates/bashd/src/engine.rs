@@ -474,8 +474,8 @@ impl EngineCore {
     }
 
     /// Refuses a call that wants a job when the limit is reached.
-    fn check_room(&self, owner: &str, handover: Option<Backgrounding>) -> Result<(), Ending> {
-        let wants_job = handover.is_some_and(|handover| handover.otherwise == Otherwise::Fail);
+    fn check_room(&self, owner: &str, backgrounding: Option<Backgrounding>) -> Result<(), Ending> {
+        let wants_job = backgrounding.is_some_and(|when| when.otherwise == Otherwise::Fail);
         if !wants_job {
             return Ok(());
         }

@@ -6,6 +6,7 @@ mod parse;
 mod validate;
 
 pub use parse::parse;
+pub(crate) use parse::parse_over;
 pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 

@@ -27,13 +27,13 @@ impl Running {
         reply: impl Future<Output = Reply> + Send + 'static,
         keyboard: Keyboard,
         events: mpsc::Receiver<Event>,
-        snapshots: Option<Arc<NewestExcerpt>>,
+        excerpts: Option<Arc<NewestExcerpt>>,
     ) -> Self {
         Self {
             state: RunningState::Running(Box::pin(reply)),
             keyboard,
             events,
-            excerpts: snapshots,
+            excerpts,
         }
     }
 
@@ -49,8 +49,8 @@ impl Running {
                 RunningState::Running(reply) => tokio::select! {
                     biased;
                     Some(event) = self.events.recv() => return Some(event),
-                    snapshot = next_excerpt(self.excerpts.as_deref()) => {
-                        return Some(Event::Excerpt(snapshot));
+                    excerpt = next_excerpt(self.excerpts.as_deref()) => {
+                        return Some(Event::Excerpt(excerpt));
                     }
                     reply = reply => self.state = RunningState::Finished(Some(Box::new(reply))),
                 },
@@ -64,7 +64,7 @@ impl Running {
     }
 }
 
-/// The next snapshot, if there are any.
+/// The next excerpt, if there are any.
 async fn next_excerpt(slot: Option<&NewestExcerpt>) -> Excerpt {
     match slot {
         Some(slot) => slot.next().await,

@@ -275,7 +275,7 @@ impl App {
         match (wish, &self.watched) {
             (OverlayAction::Nothing, _) => {}
             (OverlayAction::End, Some(watched)) => {
-                self.deed = Some(Deed::Kill(watched.job.id.clone()))
+                self.deed = Some(Deed::Kill(watched.job.id.clone()));
             }
             (OverlayAction::End, None) => self.end_command(),
             (OverlayAction::Hide, Some(_)) => self.watched = None,

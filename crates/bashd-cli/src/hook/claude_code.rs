@@ -24,7 +24,7 @@ const SHELL_TOOL: &str = "Bash";
 
 /// The part of an event that we read.
 #[derive(Deserialize)]
-struct HookEvent {
+struct HookInput {
     hook_event_name: Option<String>,
     tool_name: String,
     #[serde(default)]
@@ -59,7 +59,7 @@ pub(crate) fn answer_event(
 }
 
 fn answer(event: &str, judge: &dyn Fn(&str) -> Result<Judgement, Failure>) -> HookAnswer {
-    let event: HookEvent = match serde_json::from_str(event) {
+    let event: HookInput = match serde_json::from_str(event) {
         Ok(event) => event,
         Err(error) => return HookAnswer::Ask(format!("bashd could not read the event: {error}")),
     };

@@ -45,9 +45,9 @@ impl McpProgress {
 
     /// Takes in an event of the command.
     pub(super) fn take(&mut self, event: &Event) {
-        if let Event::Excerpt(snapshot) = event {
-            self.bytes = snapshot.bytes;
-            end_of(&snapshot.text).clone_into(&mut self.tail);
+        if let Event::Excerpt(excerpt) = event {
+            self.bytes = excerpt.bytes;
+            end_of(&excerpt.text).clone_into(&mut self.tail);
         }
     }
 
@@ -88,9 +88,9 @@ mod tests {
     use rmcp::model::NumberOrString;
 
     fn output(text: &str) -> Event {
-        let mut snapshot = bashd::Excerpt::default();
-        (snapshot.bytes, snapshot.text) = (text.len() as u64, text.to_owned());
-        Event::Excerpt(snapshot)
+        let mut excerpt = bashd::Excerpt::default();
+        (excerpt.bytes, excerpt.text) = (text.len() as u64, text.to_owned());
+        Event::Excerpt(excerpt)
     }
 
     #[test]

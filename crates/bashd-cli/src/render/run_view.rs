@@ -87,9 +87,9 @@ impl RunView {
         match event {
             Event::Started { .. } | Event::Terminal { .. } => self.state = RunState::Running,
             Event::Output { text, .. } => self.live.push(text),
-            Event::Excerpt(snapshot) => {
+            Event::Excerpt(excerpt) => {
                 self.live = LineStore::keeping(MOST_LIVE_LINES);
-                self.live.push(&snapshot.text);
+                self.live.push(&excerpt.text);
             }
             Event::Finished(reply) => {
                 let outcome = RunSummary::of(reply);

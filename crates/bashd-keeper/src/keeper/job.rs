@@ -1,7 +1,7 @@
 //! A run that is a job: the keeper holds it, and its directory is the source of truth.
 //!
-//! *Promotion* (`detach`): the keeper creates the directory, takes its lock, names the spool,
-//! listens on the control socket, writes the spec, and only then says `detached`; from then on the
+//! *Going to the background* (`background`): the keeper creates the directory, takes its lock, names the spool,
+//! listens on the control socket, writes the spec, and only then says `backgrounded`; from then on the
 //! engine's death does not matter. *The end*: the status is on disk before anybody hears of it. In
 //! between, anyone who finds the directory may connect (`clients`).
 
@@ -59,12 +59,12 @@ impl KeeperRun {
     ) {
         self.conceal();
         self.goes_to_background = false;
-        let done = frame.body::<BackgroundMessage>().and_then(|detach| {
-            let is_late = self.phase == Phase::Reported && detach.spec.kind == JobKind::Background;
+        let done = frame.body::<BackgroundMessage>().and_then(|message| {
+            let is_late = self.phase == Phase::Reported && message.spec.kind == JobKind::Background;
             if is_late || matches!(self.phase, Phase::Ending { .. }) || self.job.is_some() {
                 return Err(io::Error::other("the command is ending"));
             }
-            self.become_job(detach)
+            self.become_job(message)
         });
         if done.is_ok() {
             self.custody = Custody::Background;
@@ -74,15 +74,15 @@ impl KeeperRun {
         let _ = protocol::send(link, &BackgroundedMessage { error, directory }, &[]);
     }
 
-    fn become_job(&mut self, detach: BackgroundMessage) -> io::Result<()> {
+    fn become_job(&mut self, message: BackgroundMessage) -> io::Result<()> {
         let BackgroundMessage {
             directory,
             mut spec,
             head_bytes,
             end_lines,
-        } = detach;
-        let promoted = self.write_job(&directory, &mut spec, head_bytes);
-        match promoted {
+        } = message;
+        let written = self.write_job(&directory, &mut spec, head_bytes);
+        match written {
             Ok((lock, listener)) => {
                 let mut job = KeeperJob {
                     directory,

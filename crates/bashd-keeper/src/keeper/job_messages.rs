@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 messages! {
-    AnnounceMessage = "announce", BackgroundMessage = "detach", BackgroundedMessage = "detached", AttachMessage = "attach", AttachedMessage = "attached",
+    AnnounceMessage = "announce", BackgroundMessage = "background", BackgroundedMessage = "backgrounded", AttachMessage = "attach", AttachedMessage = "attached",
     InputMessage = "input", SignalMessage = "signal", DoneMessage = "done",
 }
 
@@ -22,7 +22,7 @@ pub struct AnnounceMessage {
     pub spec: Spec,
 }
 
-/// Engine to keeper: become a job in this directory, then say `detached`.
+/// Engine to keeper: become a job in this directory, then say `backgrounded`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BackgroundMessage {
     /// The job's directory, which the keeper makes.

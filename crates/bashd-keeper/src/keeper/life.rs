@@ -10,7 +10,7 @@
 //!   follows.
 //! - `Reported`: the engine was told. What remains is custody of survivors.
 //!
-//! Its *custody* says who may end it. In `Detached` the run is a job (`job`): the engine's death
+//! Its *custody* says who may end it. In `Background` the run is a job (`job`): the engine's death
 //! means nothing, and anyone who finds the job's directory may follow or end it. In `Foreground`
 //! the engine's death (seen on the socket, and on a pidfd, since a fork of the engine may hold the
 //! socket open) ends the tree. In `Released` the reply is out and survivors stay until they end by

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 messages! {
     HelloMessage = "hello", WelcomeMessage = "welcome", ForkMessage = "fork",
-    StartMessage = "start", StartedShellMessage = "warm", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
+    StartMessage = "start", StartedShellMessage = "start_shell", OpenMessage = "open", CallMessage = "call", QueryMessage = "query", EndMessage = "end", ReleaseMessage = "release",
     ResizeMessage = "resize", TypedMessage = "typed",
     ReadyMessage = "ready", PreparedMessage = "prepared", StartedMessage = "started", SpilledMessage = "spilled", GrownMessage = "grown", ExitedMessage = "exited",
     GoneMessage = "gone", FailedMessage = "failed", RefusedMessage = "refused",
@@ -87,7 +87,7 @@ pub struct StartMessage {
     /// Whether stdin stays open for `input`; a descriptor for it is read first.
     #[serde(default)]
     pub stdin_open: bool,
-    /// Whether a `detach` follows at once; no end is reported before it.
+    /// Whether a `background` follows at once; no end is reported before it.
     #[serde(default)]
     pub goes_to_background: bool,
     /// The command's resource limits.
@@ -126,6 +126,8 @@ pub struct StartedShellMessage {
     pub quota: Quota,
     /// A script that is sourced first.
     pub rc_script: Option<PathBuf>,
+    /// What it may use up, where that is limited.
+    pub restraint: Option<Restraint>,
 }
 
 /// Engine to keeper, with the working directory: start a session's shell, which waits for calls.

@@ -24,7 +24,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Raised by a change that an older side cannot follow.
-pub const MAJOR: u16 = 3;
+pub const MAJOR: u16 = 1;
 
 /// Raised by an addition.
 pub const MINOR: u16 = 0;

@@ -1,14 +1,32 @@
 //! Enforcing what a command may use: by a control group, or by the limits of each of its processes.
 
+use crate::os::launch::{Hold, Launch, launch};
 use crate::resources::{LimitKind, LimitsInForce, Resources, Restraint};
 use rustix::fs::{Mode, OFlags};
+use rustix::process::Pid;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Prefix of the directories of our groups; the keeper's pid follows.
 const PREFIX: &str = "bashd-";
+
+/// Starts a shell, held by what was asked for: the one launch of every kind of shell.
+pub(super) fn launch_held(
+    what: &Launch<'_>,
+    restraint: Option<&Restraint>,
+) -> io::Result<(Pid, Option<Rc<Restrained>>)> {
+    let restrained = restraint.map(Restrained::new);
+    let limits = restrained.as_ref().map(Restrained::of_each_process);
+    let held = Hold {
+        group: restrained.as_ref().and_then(Restrained::group),
+        limits: limits.as_deref().unwrap_or_default(),
+    };
+    let pid = launch(what, &held)?;
+    Ok((pid, restrained.map(Rc::new)))
+}
 
 /// The limits of one shell.
 pub(super) struct Restrained {
@@ -149,7 +167,7 @@ fn sweep(parent: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::launch::{Controls, Launch, launch};
+    use crate::os::launch::Controls;
 
     #[test]
     fn kills_are_counted_by_the_kernels_word() {
@@ -206,7 +224,7 @@ mod tests {
         let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         // The launcher wants descriptors above 2.
         let null = rustix::io::fcntl_dupfd_cloexec(null.unwrap(), 3).unwrap();
-        launch(&Launch {
+        let what = Launch {
             program: c"/bin/sleep",
             argv: &[c"sleep".to_owned(), c"300".to_owned()],
             env: &crate::variables::Variables::default(),
@@ -214,9 +232,11 @@ mod tests {
             stdio: [null.as_fd(); 3],
             extra: &[],
             controls: Controls::Nothing,
+        };
+        let held = Hold {
             group: Some(group.processes.as_fd()),
             limits: &[],
-        })
-        .unwrap()
+        };
+        launch(&what, &held).unwrap()
     }
 }

@@ -4,10 +4,10 @@ use super::input::StdinWriter;
 use super::protocol::{self, Beginning, ExitedMessage, FailedMessage, StartMessage};
 use super::pty::RunTerminal;
 use super::pump::Pump;
-use super::restraint::Restrained;
+use super::restraint::{Restrained, launch_held};
 use crate::capture::{Quota, Streams, Survivors};
 use crate::exit::Exit;
-use crate::os::launch::{Controls, Launch, launch};
+use crate::os::launch::{Controls, Launch};
 use crate::spool::SpoolWriter;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
@@ -103,23 +103,21 @@ pub(super) fn start(
     let err = writers.last().unwrap_or(out);
     let (argv, script) = arguments(message).map_err(failed("prepare the script"))?;
     let program = CString::new(message.program.clone()).map_err(|_| missing("a program name"))?;
-    let restrained = message.restraint.as_ref().map(Restrained::new);
-    let limits = restrained.as_ref().map(Restrained::of_each_process);
-    let pid = launch(&Launch {
+    let extra = script.as_ref().map(AsFd::as_fd);
+    let what = Launch {
         program: &program,
         argv: &argv,
         env: &message.env,
         cwd: cwd.as_fd(),
         stdio: [stdin, out.as_fd(), err.as_fd()],
-        extra: script.as_ref().map(AsFd::as_fd).as_slice(),
+        extra: extra.as_slice(),
         controls: match terminal {
             Some(_) => Controls::Stdout,
             None => Controls::Nothing,
         },
-        group: restrained.as_ref().and_then(Restrained::group),
-        limits: &limits.unwrap_or_default(),
-    })
-    .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+    };
+    let (pid, restrained) = launch_held(&what, message.restraint.as_ref())
+        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
     if terminal.is_none() {
         hold(&mut pumps, writers);
     }
@@ -128,7 +126,7 @@ pub(super) fn start(
         pumps,
         terminal,
         input,
-        restrained: restrained.map(Rc::new),
+        restrained,
     })
 }
 

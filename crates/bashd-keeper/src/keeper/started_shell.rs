@@ -1,4 +1,4 @@
-//! A warm shell: started ahead, it waits for the one script that it will run.
+//! A shell that was started ahead, it waits for the one script that it will run.
 //!
 //! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first
 //! text, which does nothing, so the work that every script needs is done before anybody waits for
@@ -8,8 +8,9 @@
 
 use super::protocol::{FailedMessage, StartMessage, StartedShellMessage};
 use super::pump::Pump;
+use super::restraint::{Restrained, launch_held};
 use super::start::{self, LaunchedShell, OpenedSpool, failed, missing, open_null};
-use crate::os::launch::{Controls, Launch, launch};
+use crate::os::launch::{Controls, Launch};
 use crate::quote::quote;
 use crate::variables::RUN_VARIABLE;
 use rustix::fs::MemfdFlags;
@@ -21,6 +22,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::rc::Rc;
 
 /// The initial content of the file: no id, and a script that does nothing.
 const REHEARSAL: &[u8] = b"\0:\0";
@@ -51,6 +53,8 @@ pub(super) struct StartedShell {
     message: StartedShellMessage,
     /// The directory that it is in.
     directory: (u64, u64),
+    /// What it may use up, where that is limited.
+    restrained: Option<Rc<Restrained>>,
 }
 
 impl StartedShell {
@@ -83,7 +87,7 @@ impl StartedShell {
         ];
         let mut env = message.env.clone();
         env.set(RUN_VARIABLE, "");
-        let pid = launch(&Launch {
+        let what = Launch {
             program: &program,
             argv: &argv,
             env: &env,
@@ -91,10 +95,9 @@ impl StartedShell {
             stdio: [null.as_fd(), out.as_fd(), err.as_fd()],
             extra: &[texts.as_fd(), read.as_fd()],
             controls: Controls::Nothing,
-            group: None,
-            limits: &[],
-        })
-        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        };
+        let (pid, restrained) = launch_held(&what, message.restraint.as_ref())
+            .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
         start::hold(&mut pumps, writers);
         Ok(Self {
             pid,
@@ -103,6 +106,7 @@ impl StartedShell {
             trigger,
             message,
             directory,
+            restrained,
         })
     }
 
@@ -119,13 +123,18 @@ impl StartedShell {
             .filter(|_| self.suits(start, cwd));
         let sent = given.and_then(|script| self.send(start, script).ok());
         if sent.is_some() {
-            let Self { pid, pumps, .. } = self;
+            let Self {
+                pid,
+                pumps,
+                restrained,
+                ..
+            } = self;
             return Some(LaunchedShell {
                 pid,
                 pumps,
                 terminal: None,
                 input: None,
-                restrained: None,
+                restrained,
             });
         }
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);
@@ -137,11 +146,20 @@ impl StartedShell {
         let message = &self.message;
         !start.stdin
             && !start.stdin_open
-            && start.restraint.is_none()
+            && start.restraint == message.restraint
+            && self.is_waiting()
             && start.program == message.program
             && (start.streams, start.quota) == (message.streams, message.quota)
             && start.env.equals_but_for(RUN_VARIABLE, &message.env)
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
+    }
+
+    /// Whether it is still there: limits may have ended it before it had anything to do.
+    fn is_waiting(&self) -> bool {
+        matches!(
+            rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG),
+            Ok(None)
+        )
     }
 
     fn send(&self, start: &StartMessage, script: &ByteBuf) -> io::Result<()> {
@@ -172,9 +190,9 @@ fn write_text(texts: &OwnedFd, text: &[u8], at: usize) -> io::Result<()> {
 
 fn loader(message: &StartedShellMessage) -> Vec<u8> {
     let mut loader = Vec::new();
-    if let Some(snapshot) = &message.rc_script {
+    if let Some(rc_script) = &message.rc_script {
         loader.extend(b". ");
-        quote(&mut loader, snapshot.as_os_str().as_bytes());
+        quote(&mut loader, rc_script.as_os_str().as_bytes());
         loader.extend(b" </dev/null >/dev/null 2>&1;");
     }
     // On one line: the evaluated script then begins at line 1.

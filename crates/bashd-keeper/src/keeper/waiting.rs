@@ -220,8 +220,9 @@ impl Keeper {
         frame: &MessageFrame,
         storage: &Storage,
     ) -> Result<LaunchedShell, FailedMessage> {
-        let warm = self.started_shell.take();
-        if let Some(shell) = warm.and_then(|warm| warm.use_for(message, frame.fds.first())) {
+        let started = self.started_shell.take();
+        if let Some(shell) = started.and_then(|started| started.use_for(message, frame.fds.first()))
+        {
             return Ok(shell);
         }
         let (prepared, ahead) = (self.prepared.take(), mem::take(&mut self.ahead));

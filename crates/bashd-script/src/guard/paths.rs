@@ -107,7 +107,7 @@ fn flat(parts: &[WordPart]) -> String {
                 text.extend([UNKNOWN, 'U', 'S', 'E', 'R', UNKNOWN]);
             }
             WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. } => {
-                text.push(UNKNOWN)
+                text.push(UNKNOWN);
             }
         }
     }

@@ -192,7 +192,7 @@ impl Config {
         }
     }
 
-    /// Where shells find what they start with: their name, and snapshots of the user's rc file.
+    /// Where shells find what they start with: their name, and what was left by the user's rc file.
     pub fn shells_dir(&self) -> PathBuf {
         self.state_dir.join("shells")
     }

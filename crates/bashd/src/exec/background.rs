@@ -48,7 +48,7 @@ pub(crate) struct BackgroundedRun {
     pub(crate) limits: Option<LimitsInForce>,
 }
 
-/// When a run is to be handed over, and how far that has come.
+/// When a run goes to the background, and how far that has come.
 pub(super) struct BackgroundTimer {
     after: Option<Duration>,
     started: Option<Instant>,
@@ -61,7 +61,7 @@ pub(super) struct BackgroundTimer {
 impl BackgroundTimer {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
-            after: plan.backgrounding.map(|handover| handover.after),
+            after: plan.backgrounding.map(|when| when.after),
             started: None,
             alias: None,
             announces: true,
@@ -149,7 +149,7 @@ impl Conversation<'_> {
             .map_err(|error| error.to_string())?;
         let mut spec = self.spec(kind);
         spec.alias.clone_from(&alias);
-        let detach = BackgroundMessage {
+        let message = BackgroundMessage {
             directory: self.plan.directory.clone(),
             spec,
             // Survivors keep the limits of the call: nobody asked for more.
@@ -162,7 +162,7 @@ impl Conversation<'_> {
                 .clone()
                 .filter(|_| kind == JobKind::Background),
         };
-        match self.connection.send(&detach, &[]).await {
+        match self.connection.send(&message, &[]).await {
             Ok(()) => Ok(alias),
             Err(error) => {
                 claim::withdraw(&self.plan.directory);
@@ -174,10 +174,10 @@ impl Conversation<'_> {
     /// The keeper's answer: it is a job, or why it is not.
     pub(super) async fn hear_backgrounded(
         &mut self,
-        detached: BackgroundedMessage,
+        backgrounded: BackgroundedMessage,
     ) -> Result<Option<Heard>> {
-        match detached.error {
-            None => Ok(Some(Heard::Backgrounded(detached.directory))),
+        match backgrounded.error {
+            None => Ok(Some(Heard::Backgrounded(backgrounded.directory))),
             Some(reason) => {
                 claim::withdraw(&self.plan.directory);
                 self.go_on_without(&reason).await?;
@@ -188,7 +188,7 @@ impl Conversation<'_> {
 
     async fn go_on_without(&mut self, reason: &str) -> Result<()> {
         self.background.give_up();
-        match self.plan.backgrounding.map(|handover| handover.otherwise) {
+        match self.plan.backgrounding.map(|when| when.otherwise) {
             // Dropping the connection ends the tree.
             None | Some(Otherwise::Fail) => {
                 let text = format!("the job could not be created: {reason}");
@@ -277,8 +277,8 @@ impl Conversation<'_> {
     async fn until_backgrounded(&self) -> Option<BackgroundedMessage> {
         loop {
             let frame = self.connection.receive().await.ok()??;
-            if let Ok(detached) = frame.body_if() {
-                return Some(detached);
+            if let Ok(backgrounded) = frame.body_if() {
+                return Some(backgrounded);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One call's conversation with its keeper: from `started` to `exited`, or until it is handed over.
+//! One call's conversation with its keeper: from `started` to `exited`, or until it goes to the background.
 
 use super::background::BackgroundTimer;
 use super::connection::KeeperConnection;
@@ -39,7 +39,7 @@ pub(super) struct Conversation<'a> {
     pub(super) keeper: Option<OwnedFd>,
     pub(super) watch: Option<&'a mut OutputWatch>,
     pub(super) plan: &'a Plan,
-    /// When the run is to be handed over, and how far that has come.
+    /// When the run goes to the background, and how far that has come.
     pub(super) background: BackgroundTimer,
     /// The shell, once it runs.
     pub(super) pid: i32,
@@ -144,8 +144,8 @@ impl<'a> Conversation<'a> {
             let exited = frame.body().map_err(broken)?;
             return Ok(Some(Heard::Exited(Box::new(exited))));
         } else if frame.is::<BackgroundedMessage>() {
-            let detached: BackgroundedMessage = frame.body().map_err(broken)?;
-            return self.hear_backgrounded(detached).await;
+            let backgrounded: BackgroundedMessage = frame.body().map_err(broken)?;
+            return self.hear_backgrounded(backgrounded).await;
         } else if frame.is::<PreparedMessage>() {
             let PreparedMessage { form, started } = frame.body().map_err(broken)?;
             // Nobody watches, so the time counts from when the call was sent.

@@ -1,6 +1,6 @@
-//! The end of a run's output while it grows: a snapshot now and then, and always the last one.
+//! The end of a run's output while it grows: an excerpt now and then, and always the last one.
 //!
-//! A viewer gets the newest snapshot and no older one, so nothing waits for it and nothing piles
+//! A viewer gets the newest excerpt and no older one, so nothing waits for it and nothing piles
 //! up.
 
 use crate::event::Excerpt;
@@ -14,13 +14,13 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Shortest time between two snapshots.
+/// Shortest time between two excerpts.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Bytes of text of a snapshot.
+/// Bytes of text of an excerpt.
 const MOST_TEXT: usize = 50 * 1024;
 
-/// The newest snapshot that nobody has seen yet.
+/// The newest excerpt that nobody has seen yet.
 #[derive(Debug, Default)]
 pub(crate) struct NewestExcerpt {
     newest: Mutex<Option<Excerpt>>,
@@ -28,8 +28,8 @@ pub(crate) struct NewestExcerpt {
 }
 
 impl NewestExcerpt {
-    fn put(&self, snapshot: Excerpt) {
-        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+    fn put(&self, excerpt: Excerpt) {
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(excerpt);
         self.arrived.notify_one();
     }
 
@@ -43,17 +43,17 @@ impl NewestExcerpt {
     pub(crate) async fn next(&self) -> Excerpt {
         loop {
             self.arrived.notified().await;
-            if let Some(snapshot) = self.take() {
-                return snapshot;
+            if let Some(excerpt) = self.take() {
+                return excerpt;
             }
         }
     }
 }
 
-/// Makes the snapshots of one run.
+/// Makes the excerpts of one run.
 pub(super) struct ExcerptMaker {
     newest: Arc<NewestExcerpt>,
-    /// Whether something new came too soon after the last snapshot.
+    /// Whether something new came too soon after the last excerpt.
     is_held_back: bool,
     /// When the last one was shown.
     shown: Option<Instant>,
@@ -94,12 +94,12 @@ impl ExcerptMaker {
 
     fn show(&mut self, spools: &[SpoolReader], ends: &[u64]) {
         self.is_held_back = false;
-        let Ok(snapshot) = excerpt(spools, ends) else {
+        let Ok(newest) = excerpt(spools, ends) else {
             return; // what can't be read now is in the reply, or the reason is
         };
-        self.told = snapshot.bytes;
+        self.told = newest.bytes;
         self.shown = Some(Instant::now());
-        self.newest.put(snapshot);
+        self.newest.put(newest);
     }
 }
 
@@ -110,12 +110,12 @@ pub(super) fn ends_of(spools: &[SpoolReader]) -> Vec<u64> {
 
 /// The end of the streams, the second behind the first.
 fn excerpt(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Excerpt> {
-    let mut snapshot = Excerpt::default();
+    let mut excerpt = Excerpt::default();
     let mut texts = Vec::new();
     let mut room = MOST_TEXT;
     for (spool, end) in spools.iter().zip(ends).rev() {
-        snapshot.bytes += end;
-        snapshot.lines += spool.lines();
+        excerpt.bytes += end;
+        excerpt.lines += spool.lines();
         // If both streams have something to show, neither may take all the room.
         let limit = room.min(MOST_TEXT / spools.len());
         let text = rendered::tail(View::of(spool).source(), *end, limit)?;
@@ -123,6 +123,6 @@ fn excerpt(spools: &[SpoolReader], ends: &[u64]) -> io::Result<Excerpt> {
         texts.push(text);
     }
     texts.reverse();
-    snapshot.text = texts.concat();
-    Ok(snapshot)
+    excerpt.text = texts.concat();
+    Ok(excerpt)
 }

@@ -202,9 +202,9 @@ async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<K
         .flatten()
         .collect();
     // A started shell first, then the spare; one that died while waiting is skipped.
-    let mut warm = keepers.take_started_shell(plan);
+    let mut started = keepers.take_started_shell(plan);
     for _ in 0..2 {
-        let connection = match warm.take() {
+        let connection = match started.take() {
             Some(connection) => connection,
             None => keepers.take().await?,
         };

@@ -1,12 +1,12 @@
-//! Warm shells: shells that have already started, and wait for the next call that needs one like
+//! Started shells: shells that have already started, and wait for the next call that needs one like
 //! them.
 //!
 //! Each is used once and replaced after the call. The pool follows the last use: a call in another
-//! directory, with another environment or another snapshot gets a cold shell, and the pool is
+//! directory, with another environment or another rc script gets a new shell, and the pool is
 //! refilled with shells like that. The keeper compares again before it uses one, and steps aside if
 //! anything differs.
 
-use crate::plan::{Plan, Quota, Streams, Variables};
+use crate::plan::{Plan, Quota, Restraint, Streams, Variables};
 use bashd_keeper::keeper::protocol::{self, StartedShellMessage};
 use bashd_keeper::variables::RUN_VARIABLE;
 use rustix::fs::{Mode, OFlags};
@@ -37,6 +37,7 @@ struct Like {
     quota: Quota,
     /// Without the id of the run.
     env: Variables,
+    restraint: Option<Restraint>,
 }
 
 impl StartedShells {
@@ -87,6 +88,7 @@ impl Like {
             streams: plan.streams,
             quota: plan.quota,
             env: plan.env_of_shell(),
+            restraint: plan.restraint.clone(),
         }
     }
 
@@ -95,6 +97,7 @@ impl Like {
             && self.cwd == plan.cwd.path
             && self.rc_script == plan.rc_script
             && (self.streams, self.quota) == (plan.streams, plan.quota)
+            && self.restraint == plan.restraint
             && plan.env.equals_but_for(RUN_VARIABLE, &self.env)
     }
 
@@ -115,6 +118,7 @@ impl Like {
             streams: self.streams,
             quota: self.quota,
             rc_script: self.rc_script.clone(),
+            restraint: self.restraint.clone(),
         }
     }
 }

@@ -153,9 +153,9 @@ impl Stock {
             self.spare = self.ask_for_fork(asked).ok();
         }
         if self.shell_due.take_if(|due| *due <= now).is_some() {
-            let mut warm = std::mem::take(&mut self.started_shells);
-            warm.fill(|| self.ask_for_fork(asked));
-            self.started_shells = warm;
+            let mut shells = std::mem::take(&mut self.started_shells);
+            shells.fill(|| self.ask_for_fork(asked));
+            self.started_shells = shells;
         }
     }
 

@@ -79,9 +79,9 @@ impl OutputWatch {
     /// What is written meanwhile waits for the next turn: a flood must not keep the caller from the
     /// keeper, nor one stream from the other.
     pub(super) async fn pass_on(&mut self, spools: &[SpoolReader]) -> QueryMessage {
-        if let Some(snapshots) = &mut self.excerpts {
+        if let Some(excerpts) = &mut self.excerpts {
             let ends = ends_of(spools);
-            snapshots.look(spools, &ends);
+            excerpts.look(spools, &ends);
             let end = |stream: usize| ends.get(stream).copied().unwrap_or_default();
             return QueryMessage {
                 out: end(0),
@@ -123,8 +123,8 @@ impl OutputWatch {
 
     /// Shows what was held back until its time.
     pub(super) fn show_held(&mut self, spools: &[SpoolReader]) {
-        if let Some(snapshots) = &mut self.excerpts {
-            snapshots.show_held(spools);
+        if let Some(excerpts) = &mut self.excerpts {
+            excerpts.show_held(spools);
         }
     }
 

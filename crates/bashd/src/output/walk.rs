@@ -150,7 +150,7 @@ fn joined(mut segments: Vec<WalkSegment>, next: Vec<WalkSegment>) -> Vec<WalkSeg
             (_, WalkSegment::Lost(0)) => {}
             (Some(WalkSegment::Lost(before)), WalkSegment::Lost(more)) => *before += more,
             (Some(WalkSegment::Kept(before)), WalkSegment::Kept(more)) => {
-                before.extend_from_slice(&more)
+                before.extend_from_slice(&more);
             }
             (_, WalkSegment::Kept(bytes)) if bytes.is_empty() => {}
             (_, other) => segments.push(other),

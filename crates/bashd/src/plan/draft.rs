@@ -85,8 +85,7 @@ pub(crate) fn resolve(draft: Draft, rc: Option<RcScript>) -> Plan {
         StartedShellUse::WithRcScript => plan.rc_script.is_some(),
         StartedShellUse::Always => true,
     };
-    let may_be_started =
-        by_kind && plan.stdin.is_null() && !plan.stdin_open && plan.restraint.is_none();
+    let may_be_started = by_kind && plan.stdin.is_null() && !plan.stdin_open;
     match &mut plan.vessel {
         vessel @ Vessel::OwnShell if may_be_started => *vessel = Vessel::StartedShell,
         Vessel::Session(session) => session.may_be_started = may_be_started,

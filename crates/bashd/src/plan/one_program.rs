@@ -103,15 +103,15 @@ mod tests {
 
     #[test]
     fn a_snapshot_that_names_a_program_has_a_say_in_it() {
-        for (snapshot, is_alone) in [
+        for (rc_script, is_alone) in [
             ("alias ll='ls -l'\n", true),
             ("/bin/true () \n{ \n    echo mine\n}\n", false),
             ("set -o pipefail\n", true),
             ("set -o xtrace\n", false),
             ("set -o verbose\n", false),
         ] {
-            let found = leaves_alone(snapshot.as_bytes(), "/bin/true");
-            assert_eq!(found, is_alone, "{snapshot}");
+            let found = leaves_alone(rc_script.as_bytes(), "/bin/true");
+            assert_eq!(found, is_alone, "{rc_script}");
         }
     }
 

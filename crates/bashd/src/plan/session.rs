@@ -63,9 +63,7 @@ impl SessionPlan {
     /// The session in which a call runs after all, whose text begins with this `cd`. A call that is
     /// a job from its beginning has its own shell.
     pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
-        let is_job = accepted
-            .backgrounding
-            .is_some_and(|handover| !handover.waits);
+        let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
         (!is_job).then_some(Self {
             runs_where_it_is: self.runs_where_it_is && lifted.is_empty(),
             ..self

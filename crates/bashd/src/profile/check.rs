@@ -39,22 +39,9 @@ fn check_parameters(profile: &Profile) -> Result<(), String> {
             .filter(|parameter| parameter.sets == sets)
             .count()
     };
-    for sets in [
-        Sets::Cwd,
-        Sets::Env,
-        Sets::Timeout,
-        Sets::Stdin,
-        Sets::Session,
-        Sets::Mode,
-        Sets::Background,
-        Sets::OnTimeout,
-        Sets::WaitMax,
-        Sets::StdinOpen,
-        Sets::Pty,
-        Sets::Head,
-        Sets::Tail,
-    ] {
-        if count(sets) > 1 {
+    for parameter in &profile.parameters {
+        let sets = parameter.sets;
+        if sets != Sets::Command && count(sets) > 1 {
             return Err(format!("more than one parameter sets {sets:?}"));
         }
     }

@@ -104,7 +104,7 @@ pub(crate) fn backgrounded(
     run.notes = job.notes;
     run.limits = job.limits;
     let command = plan.job.spec.command.clone();
-    let waits = plan.backgrounding.is_some_and(|handover| handover.waits);
+    let waits = plan.backgrounding.is_some_and(|when| when.waits);
     let handed = move |so_far| BackgroundedCall {
         so_far,
         id: job.id,

@@ -4,7 +4,7 @@
 //! An rc file takes up to half a second and may ask questions. So it is read once, by a separate
 //! bash with no input and little time, and what it set up is written to a script that other shells
 //! source. The script's name depends on the state of the rc files: another state is another
-//! snapshot. A failure is remembered for a while, and means that there is none; `bashd doctor`
+//! rc script. A failure is remembered for a while, and means that there is none; `bashd doctor`
 //! reports it.
 
 use crate::exec::{self, Exit, Keepers, PlanOutcome};
@@ -26,10 +26,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What reads the rc, and writes the snapshot.
+/// What reads the rc, and writes the rc script.
 const SCRIPT: &str = include_str!("script.sh");
 
-/// How a whole snapshot ends.
+/// How a whole rc script ends.
 const END: &[u8] = b"# end\n";
 
 /// How long an rc may take.
@@ -38,19 +38,19 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// How long a failure is remembered: the machine may have been busy.
 const FAILURE_HOLDS: Duration = Duration::from_mins(5);
 
-/// The largest snapshot that is kept; every new shell reads it.
+/// The largest rc script that is kept; every new shell reads it.
 const LARGEST: u64 = 4 << 20;
 
 /// Variables that would make the shell that reads the rc read or write more than that.
 const PRIVATE: [&str; 3] = ["BASH_ENV", "ENV", "HISTFILE"];
 
-/// Files in the home directory that a snapshot depends on.
+/// Files in the home directory that an rc script depends on.
 const RC_FILES: [&str; 2] = [".bashrc", ".bash_aliases"];
 
 /// What identifies a file and its state: inode, size, and modification time.
 type FileState = (u64, u64, i64, i64);
 
-/// The state of the snapshot for a shell.
+/// The state of the rc script for a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
@@ -80,14 +80,14 @@ pub(crate) struct RcScripts {
     read: Mutex<Option<(FileState, Arc<[u8]>)>>,
 }
 
-/// What a snapshot is made from.
+/// What an rc script is made from.
 struct RcSource<'a> {
     program: &'a Path,
     env: &'a Variables,
     home: PathBuf,
 }
 
-/// Finds the state of the snapshot for a shell with this environment. Starts nothing.
+/// Finds the state of the rc script for a shell with this environment. Starts nothing.
 pub fn standing(directory: &Path, program: &Path, env: &Variables) -> Standing {
     let origin = RcSource::new(program, env);
     let Some(origin) = origin.filter(RcSource::has_rc) else {
@@ -150,7 +150,7 @@ impl RcScripts {
         Some(path)
     }
 
-    /// What a snapshot says.
+    /// What an rc script says.
     fn text(&self, path: &Path) -> io::Result<Arc<[u8]>> {
         let state = state_of(path)?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,19 +162,19 @@ impl RcScripts {
         Ok(text)
     }
 
-    /// Removes snapshots of other states that are old enough for nobody to be starting with them.
+    /// Removes rc scripts of other states that are old enough for nobody to be starting with them.
     fn remove_others(&self, current: &Path) {
         for entry in fs::read_dir(&self.directory)
             .into_iter()
             .flatten()
             .flatten()
         {
-            let is_snapshot = entry
+            let is_rc_script = entry
                 .file_name()
                 .as_encoded_bytes()
                 .starts_with(b"snapshot-");
             let is_old = age(&entry.path()).is_some_and(|age| age > Duration::from_hours(24));
-            if is_snapshot && is_old && entry.path() != current {
+            if is_rc_script && is_old && entry.path() != current {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -209,7 +209,7 @@ impl<'a> RcSource<'a> {
         }
     }
 
-    /// The snapshot's path: another state of the rc files gets another name.
+    /// The rc script's path: another state of the rc files gets another name.
     fn path(&self, directory: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         (self.program, &self.home, self.env.get("PATH"), SCRIPT).hash(&mut hasher);

@@ -11,11 +11,27 @@ use std::time::Duration;
 ///
 /// The result has also passed [`validate`]. `null` counts as not given.
 pub fn parse(profile: &Profile, input: &str) -> Result<Request, Refusal> {
+    parse_over(profile, input, Request::default())
+}
+
+/// Reads the JSON input of a call over what its front end fills in.
+///
+/// What a front end would do at the timeout, and how long it would wait, count only in profiles that
+/// know the choice: in others the limit is part of their contract.
+pub(crate) fn parse_over(
+    profile: &Profile,
+    input: &str,
+    defaults: Request,
+) -> Result<Request, Refusal> {
     let value: Value = serde_json::from_str(input)
         .map_err(|error| Refusal::new(RefusalKind::InvalidJson, error.to_string()))?;
     let mut request = Request {
         profile: profile.name.clone(),
-        ..Request::default()
+        command: String::new(),
+        timeout_as_given: None,
+        on_timeout: defaults.on_timeout.filter(|_| profile.has(Sets::OnTimeout)),
+        wait_max: defaults.wait_max.filter(|_| profile.has(Sets::WaitMax)),
+        ..defaults
     };
     match (value, profile.input.bare_string) {
         (Value::Object(values), _) => read_object(profile, &values, &mut request)?,
@@ -89,7 +105,10 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
     };
     match sets {
         Sets::Command => request.command = text()?,
-        Sets::Cwd => request.cwd = Some(text()?).filter(|cwd| !cwd.is_empty()).map(Into::into),
+        Sets::Cwd => {
+            let given = Some(text()?).filter(|cwd| !cwd.is_empty());
+            request.cwd = given.map(Into::into).or_else(|| request.cwd.take());
+        }
         Sets::Stdin => request.stdin = StdinSource::Bytes(text()?.into_bytes()),
         Sets::Mode => request.mode = Some(text()?),
         Sets::Session => request.session = Some(text()?),
@@ -98,9 +117,9 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
             request.timeout_as_given = value.as_f64().filter(|seconds| *seconds < 0.0);
         }
         Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
-        Sets::Background => request.background = truth(name, value)?,
-        Sets::StdinOpen => request.stdin_open = truth(name, value)?,
-        Sets::Pty => request.pty = truth(name, value)?,
+        Sets::Background => request.background |= truth(name, value)?,
+        Sets::StdinOpen => request.stdin_open |= truth(name, value)?,
+        Sets::Pty => request.pty |= truth(name, value)?,
         Sets::Head => request.head = Some(lines(name, value)?),
         Sets::Tail => request.tail = Some(lines(name, value)?),
         Sets::OnTimeout => {

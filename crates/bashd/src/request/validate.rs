@@ -147,7 +147,7 @@ fn settle_backgrounding(
         return;
     }
     let wait_max = request.wait_max.unwrap_or(Duration::MAX);
-    let handover = |after, otherwise| Backgrounding {
+    let backgrounding = |after, otherwise| Backgrounding {
         after,
         waits: true,
         otherwise,
@@ -156,10 +156,10 @@ fn settle_backgrounding(
         Some(OnTimeout::Background) => {
             accepted.ends = DeadlineKind::AtJobLimit;
             let after = accepted.timeout.min(wait_max);
-            accepted.backgrounding = Some(handover(after, Otherwise::End));
+            accepted.backgrounding = Some(backgrounding(after, Otherwise::End));
         }
         Some(OnTimeout::Kill) | None if wait_max < accepted.timeout => {
-            accepted.backgrounding = Some(handover(wait_max, Otherwise::Wait));
+            accepted.backgrounding = Some(backgrounding(wait_max, Otherwise::Wait));
         }
         Some(OnTimeout::Kill) | None => {}
     }

@@ -148,7 +148,7 @@ async fn a_real_flood_shows_its_ends_and_exact_counts() {
     let head: String = (1..=1024).map(line).collect();
     let tail: String = (1_000_000 - 3071..=1_000_000).map(line).collect();
     let (bytes, lines) = (8_000_000 - 32_768, 1_000_000 - 4096);
-    let omission = "\n[bashd: 7967232 bytes (995,904 lines) left out here; \
+    let omission = "\n[bashd: 7967232 bytes (995904 lines) left out here; \
          the output is stored as artifact://0]\n";
     assert!(reply.text == head + omission + &tail);
     assert_eq!(

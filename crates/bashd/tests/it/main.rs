@@ -29,12 +29,12 @@
 //! | `safe_mode` | safe mode: the document's cases, what strict denies and allows |
 //! | `screens` | recorded programs against the screen of another emulator |
 //! | `sessions` | shells that live from call to call: state, hostile commands, deadlines, overlap |
-//! | `snapshot` | what the user's rc file sets up is there in shells that never read it; bad rc files |
+//! | `rc_script` | what the user's rc file sets up is there in shells that never read it; bad rc files |
 //! | `stopping` | cancelling at every stage, and dropping the future: the tree ends |
 //! | `streaming` | events while a command runs: their order, their text, slow receivers |
 //! | `tidy` | the house rules that a machine can check |
 //! | `voice` | `voice`'s document on the real engine, with each shell of its order |
-//! | `warm` | shells started ahead: same as new ones, used once, skipped if unsuitable |
+//! | `started_shells` | shells started ahead: same as new ones, used once, skipped if unsuitable |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(
@@ -68,14 +68,14 @@ mod pi_output;
 mod pi_urls;
 mod profile_under_test;
 mod pty;
+mod rc_script;
 mod refusals;
 mod rewriting;
 mod safe_mode;
 mod screens;
 mod sessions;
-mod snapshot;
+mod started_shells;
 mod stopping;
 mod streaming;
 mod tidy;
 mod voice;
-mod warm;

@@ -215,7 +215,7 @@ async fn streaming_output_a_head_is_a_setting_with_a_marker_between_the_ends() {
     assert!(
         reply
             .output
-            .starts_with("[bashd: 87232 bytes (14,538 lines) left out"),
+            .starts_with("[bashd: 87232 bytes (14538 lines) left out"),
         "{}",
         reply.output
     );

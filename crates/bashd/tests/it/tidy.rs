@@ -2,7 +2,7 @@
 //! them.
 
 use bashd_testkit::sources::{self, Source};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Code lines (neither blank nor comment) that a file may have.
@@ -159,7 +159,7 @@ fn processes_are_made_in_exec_only() {
     let offenders = lines_where(&rust_files(), |path, line| {
         let is_ours =
             path.starts_with("crates/") && path.contains("/src/") && !path.contains("testkit");
-        let may_make = path == "crates/bashd-keeper/src/keeper/source.rs";
+        let may_make = path.starts_with("crates/bashd-keeper/src/");
         is_ours && !may_make && line.contains("Command::new")
             // clap's builder has the same name.
             && !line.contains("clap::Command::new")
@@ -202,6 +202,96 @@ fn every_file_of_tests_is_on_its_map() {
     none(
         &offenders,
         "add a `mod` line and a row of the map in main.rs",
+    );
+}
+
+/// Lines of a file that fits on a screen, where the reader sees which of two types is meant.
+const ONE_SCREEN: usize = 60;
+
+#[test]
+fn a_name_means_one_thing() {
+    let mut types: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut count = 0;
+    for source in rust_files()
+        .iter()
+        .filter(|source| is_product(&source.path))
+    {
+        let text = source.text.split("\n#[cfg(test)]\nmod tests {").next();
+        let text = text.unwrap_or_default();
+        let fits_a_screen = text.lines().count() <= ONE_SCREEN;
+        for line in text.lines().filter(|line| !line.starts_with(' ')) {
+            let Some((is_private, name)) = type_named_in(line) else {
+                continue;
+            };
+            count += 1;
+            if !(is_private && fits_a_screen) {
+                types.entry(name).or_default().push(source.path.clone());
+            }
+        }
+    }
+    assert!(count > 600, "only {count} types were recognised");
+    let shared = types.iter().filter(|(_, paths)| paths.len() > 1);
+    let shared: Vec<String> = shared
+        .map(|(name, paths)| format!("{name}: {}", paths.join(", ")))
+        .collect();
+    none(
+        &shared,
+        "give each type a name of its own (docs/glossary.md has the nouns)",
+    );
+}
+
+/// Whether a file is part of the product, and not of its tests.
+fn is_product(path: &str) -> bool {
+    let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
+    path.starts_with("crates/") && path.contains("/src/") && !is_test && !path.contains("testkit")
+}
+
+/// The type that a line defines, and whether it is private.
+fn type_named_in(line: &str) -> Option<(bool, String)> {
+    let mut words = line.split_whitespace().peekable();
+    let is_public = words.next_if(|word| word.starts_with("pub")).is_some();
+    // The rest of `pub(in some::path)`.
+    if line.starts_with("pub(in ") {
+        words.next();
+    }
+    let keyword = words.next()?;
+    if !["struct", "enum", "trait", "type", "union"].contains(&keyword) {
+        return None;
+    }
+    let rest = words.next()?;
+    let name: String = rest
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect();
+    (!name.is_empty()).then_some((!is_public, name))
+}
+
+#[test]
+fn definitions_of_types_are_found() {
+    let found = type_named_in;
+    assert_eq!(
+        found("pub(crate) struct One<'a> {"),
+        Some((false, "One".into()))
+    );
+    assert_eq!(
+        found("pub(in crate::a) enum Two {"),
+        Some((false, "Two".into()))
+    );
+    assert_eq!(found("trait Three: Send {"), Some((true, "Three".into())));
+    assert_eq!(found("pub type Four = u8;"), Some((false, "Four".into())));
+    assert_eq!(found("impl Five {"), None);
+    assert_eq!(found("pub fn six() {}"), None);
+}
+
+#[test]
+fn a_plan_is_final() {
+    let offenders = lines_where(&rust_files(), |path, line| {
+        let is_elsewhere = is_product(path) && !path.starts_with("crates/bashd/src/plan");
+        is_elsewhere && (line.contains("&mut Plan") || line.contains("let mut plan"))
+    });
+    none(
+        &offenders,
+        "decide it in `plan::draft` or `plan::resolve`: no later stage changes a plan",
     );
 }
 

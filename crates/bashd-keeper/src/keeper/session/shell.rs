@@ -1,9 +1,9 @@
 //! The shell of a session: started once, with a private pipe as its script.
 
 use crate::keeper::protocol::{FailedMessage, OpenMessage};
-use crate::keeper::restraint::Restrained;
+use crate::keeper::restraint::{Restrained, launch_held};
 use crate::keeper::start::{failed, missing};
-use crate::os::launch::{Controls, Launch, launch};
+use crate::os::launch::{Controls, Launch};
 use crate::os::tree::ChildList;
 use crate::quote::quote;
 use crate::spool::prepare_runs_directory;
@@ -64,9 +64,7 @@ impl SessionShell {
             c"/dev/fd/3"
         };
         let argv = [c"bash", c"--norc", c"--noprofile", script].map(CStr::to_owned);
-        let restrained = message.restraint.as_ref().map(Restrained::new);
-        let limits = restrained.as_ref().map(Restrained::of_each_process);
-        let pid = launch(&Launch {
+        let what = Launch {
             program: &program,
             argv: &argv,
             env: &message.env,
@@ -74,15 +72,14 @@ impl SessionShell {
             stdio: [null.as_fd(); 3],
             extra: &[read.as_fd()],
             controls: Controls::Nothing,
-            group: restrained.as_ref().and_then(Restrained::group),
-            limits: &limits.unwrap_or_default(),
-        })
-        .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
+        };
+        let (pid, restrained) = launch_held(&what, message.restraint.as_ref())
+            .map_err(failed(&String::from_utf8_lossy(&message.program)))?;
         Ok(Self {
             pid,
             script: Some(write),
             link: format!("pipe:[{inode}]"),
-            restrained: restrained.map(Rc::new),
+            restrained,
             home: message.directory.clone(),
             opening: Some(opening(&message.directory, message.rc_script.as_deref())),
             children: ChildList::open(rustix::process::getpid()).zip(ChildList::open(pid)),
@@ -182,14 +179,14 @@ fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
 }
 
 /// What the shell does before its first call: it closes the descriptor that it inherited, changes
-/// to the session's directory, and loads the snapshot.
-fn opening(directory: &[u8], snapshot: Option<&Path>) -> Vec<u8> {
+/// to the session's directory, and loads the rc script.
+fn opening(directory: &[u8], rc_script: Option<&Path>) -> Vec<u8> {
     let mut line = b"exec 3<&-;cd -- ".to_vec();
     quote(&mut line, directory);
     line.extend(b"||exit 125;unset -v OLDPWD;shopt -s expand_aliases");
-    if let Some(snapshot) = snapshot {
+    if let Some(rc_script) = rc_script {
         line.extend(b";. ");
-        quote(&mut line, snapshot.as_os_str().as_bytes());
+        quote(&mut line, rc_script.as_os_str().as_bytes());
     }
     line.push(b'\n');
     line

@@ -35,6 +35,11 @@ pub struct Launch<'a> {
     pub extra: &'a [BorrowedFd<'a>],
     /// The controlling terminal of the program's session.
     pub controls: Controls,
+}
+
+/// What holds for the program and everything that it starts, from before its first instruction.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hold<'a> {
     /// `cgroup.procs` of the control group that it enters.
     pub group: Option<BorrowedFd<'a>>,
     /// Limits of each process: which one, soft, hard. They never raise a limit.
@@ -67,7 +72,7 @@ struct Child {
 }
 
 /// Starts the program in its own session and returns its pid; the error is the child's own.
-pub fn launch(what: &Launch<'_>) -> io::Result<Pid> {
+pub fn launch(what: &Launch<'_>, held: &Hold<'_>) -> io::Result<Pid> {
     let argv = pointers(what.argv.iter().map(CString::as_c_str));
     let env = pointers(what.env.c_strings());
     let mut extra: Vec<RawFd> = what.extra.iter().map(AsRawFd::as_raw_fd).collect();
@@ -80,9 +85,9 @@ pub fn launch(what: &Launch<'_>) -> io::Result<Pid> {
         extra: extra.as_mut_ptr(),
         extra_count: extra.len(),
         controls: what.controls,
-        group: what.group.map(|fd| fd.as_raw_fd()),
-        limits: what.limits.as_ptr(),
-        limit_count: what.limits.len(),
+        group: held.group.map(|fd| fd.as_raw_fd()),
+        limits: held.limits.as_ptr(),
+        limit_count: held.limits.len(),
         errno: 0,
     };
     // Not zeroed: the child touches only a page or two of it.

@@ -156,8 +156,11 @@ fn p_06_background_mode_has_24_hours() {
     let accepted = validate(&phoenix, &request).unwrap();
     assert_eq!(accepted.timeout, Duration::from_hours(24));
     assert_eq!(accepted.ends, DeadlineKind::AtTimeout);
-    let handover = accepted.backgrounding.unwrap();
-    assert_eq!((handover.after, handover.waits), (Duration::ZERO, false));
+    let backgrounding = accepted.backgrounding.unwrap();
+    assert_eq!(
+        (backgrounding.after, backgrounding.waits),
+        (Duration::ZERO, false)
+    );
 }
 
 #[test]
@@ -165,7 +168,9 @@ fn how_long_a_call_waits_and_what_ends_its_command() {
     let second = Duration::from_secs(1);
     let settled = |input: &str| {
         let accepted = validate(&profile("default"), &parsed("default", input)).unwrap();
-        let after = accepted.backgrounding.map(|handover| handover.after);
+        let after = accepted
+            .backgrounding
+            .map(|backgrounding| backgrounding.after);
         (accepted.timeout, accepted.ends, after)
     };
     for (input, expected) in [

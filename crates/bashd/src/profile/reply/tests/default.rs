@@ -52,7 +52,7 @@ fn the_default_window_counts_exactly_what_it_leaves_out() {
     let flood = "0123456\n".repeat(10_000);
     let reply = ran("default", flood.as_str(), "").reply();
     let expected = format!(
-        "{}\n[bashd: 47232 bytes (5,904 lines) left out here]\n{}",
+        "{}\n[bashd: 47232 bytes (5904 lines) left out here]\n{}",
         "0123456\n".repeat(1024),
         "0123456\n".repeat(3072)
     );

@@ -10,6 +10,8 @@
 //! ours.
 
 #![deny(missing_docs)]
+// The example of the README is run.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod capture;
 pub mod counted;
@@ -28,7 +30,3 @@ pub mod spool;
 pub mod template;
 pub mod text;
 pub mod variables;
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct KeeperReadme;

@@ -18,6 +18,8 @@
 //! alone.
 
 #![deny(missing_docs)]
+// The example of the README is run.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod braces;
 mod digest;
@@ -41,10 +43,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use user::UserFilters;
 
 pub use title::command_name;
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct MinimizeReadme;
 
 /// Shorter texts (in characters) are never touched: there is nothing to save.
 pub const SHORTEST: usize = 1000;

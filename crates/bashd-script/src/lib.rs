@@ -18,12 +18,10 @@
 //! (`bashd check`). It depends on none of them.
 
 #![deny(missing_docs)]
+// The example of the README is run.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod addresses;
 pub mod guard;
 pub mod rewrite;
 pub mod script;
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct ScriptReadme;

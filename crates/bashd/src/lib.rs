@@ -25,6 +25,8 @@
 //! processes that it starts.
 
 #![deny(missing_docs)]
+// The example of the README is run.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod activity;
 pub mod approval;
@@ -72,7 +74,3 @@ pub use request::Request;
 pub use run_id::RunId;
 pub use running::Running;
 pub use tokio_util::sync::CancellationToken;
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct LibraryReadme;

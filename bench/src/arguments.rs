@@ -39,7 +39,7 @@ impl Arguments {
 
     /// The command that repeats this.
     pub(crate) fn command(&self) -> String {
-        let mut words = "cargo run --release -p bashd-bench --".to_owned();
+        let mut words = "cargo run --profile dist -p bashd-bench --".to_owned();
         for name in &self.only {
             words = words + " --only " + name;
         }

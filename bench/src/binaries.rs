@@ -25,16 +25,28 @@ pub(crate) fn build(package: &str, name: &str) -> Result<PathBuf> {
         eprintln!("*** not run by cargo: {name} IS NOT BUILT AGAIN, and may be old");
     }
     let program = directory.join(name);
-    let profile = if cfg!(debug_assertions) {
-        ""
-    } else {
-        " --release"
-    };
     ensure!(
         program.is_file(),
-        "{name} is missing: cargo build{profile} -p {package} --bin {name}"
+        "{name} is missing: cargo build --profile {} -p {package} --bin {name}",
+        profile_of(directory)?
     );
     install(&program, &directory.join(INSTALLED).join(name))
+}
+
+/// The profile whose programs are in this directory: cargo names one after the other.
+fn profile_of(directory: &Path) -> Result<&str> {
+    let name = directory.file_name().and_then(|name| name.to_str());
+    Ok(match name.context("cargo's directory has no name")? {
+        "debug" => "dev",
+        name => name,
+    })
+}
+
+/// Whether this program was built as what is shipped is: only such figures count.
+pub(crate) fn is_dist() -> bool {
+    let own = std::env::current_exe().ok();
+    let profile = own.as_deref().and_then(Path::parent).map(profile_of);
+    matches!(profile, Some(Ok("dist")))
 }
 
 fn install(program: &Path, copy: &Path) -> Result<PathBuf> {
@@ -53,9 +65,7 @@ fn run_cargo(cargo: &Path, package: &str, name: &str, directory: &Path) -> Resul
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--package", package, "--bin", name]);
     command.arg("--target-dir").arg(target);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
+    command.args(["--profile", profile_of(directory)?]);
     let status = command.current_dir(manifest).status()?;
     ensure!(status.success(), "{name} could not be built ({status})");
     Ok(())

@@ -1,7 +1,7 @@
 //! bashd's benchmarks: every figure stands beside its physical limit, measured in turn with it.
 //!
-//! `cargo run --release -p bashd-bench` prints one table. A workload is one file in `workload/` and
-//! one line of its table. Nothing here fails because a bar is missed: machines differ, and whoever
+//! `cargo run --profile dist -p bashd-bench` prints one table. A workload is one file in `workload/`
+//! and one line of its table. Nothing here fails because a bar is missed: machines differ, and whoever
 //! reads the table judges. A wrong reply does fail.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
@@ -38,7 +38,13 @@ fn main() -> Result<ExitCode> {
 
 fn measure_all(arguments: &Arguments) -> Result<ExitCode> {
     if cfg!(debug_assertions) {
-        eprintln!("*** built without optimisation: these figures mean nothing (use --release)");
+        eprintln!(
+            "*** built without optimisation: these figures mean nothing (use --profile dist)"
+        );
+    } else if !binaries::is_dist() {
+        eprintln!(
+            "*** not what is shipped: compare these figures with no others (use --profile dist)"
+        );
     }
     let facts = machine::Facts::gather()?;
     let bench = Bench::new(arguments.effort)?;

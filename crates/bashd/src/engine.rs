@@ -341,7 +341,7 @@ impl EngineCore {
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let accepted = accepted.with_auto_background(profile, &request, &self.config);
         let command = rewrite::apply(&profile.rewrite, &request);
-        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.places());
+        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.url_targets());
         Ok((accepted, Box::new(expanded)))
     }
 
@@ -371,9 +371,9 @@ impl EngineCore {
                 Err(error) => unreadable(error),
             },
             Ok(PlanOutcome::Backgrounded(job)) => {
-                let (run, handed) = finished::backgrounded(plan, job);
+                let (run, backgrounded) = finished::backgrounded(plan, job);
                 match shown(&run, Storing::Needless) {
-                    Ok(so_far) => Ending::Backgrounded(Box::new(handed(so_far))),
+                    Ok(so_far) => Ending::Backgrounded(Box::new(backgrounded(so_far))),
                     Err(error) => unreadable(error),
                 }
             }
@@ -466,7 +466,7 @@ impl EngineCore {
     }
 
     /// Where internal URLs lead.
-    fn places(&self) -> UrlTargets<'_> {
+    fn url_targets(&self) -> UrlTargets<'_> {
         UrlTargets {
             directories: &self.config.urls,
             artifacts: Some(&self.artifacts),

@@ -105,7 +105,7 @@ pub(crate) fn backgrounded(
     run.limits = job.limits;
     let command = plan.job.spec.command.clone();
     let waits = plan.backgrounding.is_some_and(|when| when.waits);
-    let handed = move |so_far| BackgroundedCall {
+    let backgrounded = move |so_far| BackgroundedCall {
         so_far,
         id: job.id,
         alias: job.alias,
@@ -114,7 +114,7 @@ pub(crate) fn backgrounded(
         command,
         waits,
     };
-    (run, handed)
+    (run, backgrounded)
 }
 
 /// Whether the document wants this failure in the output.

@@ -4,7 +4,8 @@
 //! can't ask for a name that the table lacks; the filter that spares most commands every question is made
 //! of the same table.
 
-use super::{RULES, Rule, RuleJudge, git};
+use super::git::{self, GitCall};
+use super::{RULES, Rule, RuleJudge};
 use crate::script::{Beginnings, Script, SimpleCommand, Word};
 
 /// Something that a rule is about, and when that offends.
@@ -28,16 +29,17 @@ pub(super) enum Concern {
 
 impl Concern {
     /// Whether a command is what the rule is about, and offends.
-    pub(super) fn offends(&self, command: &SimpleCommand) -> bool {
+    pub(super) fn offends(&self, suspect: &Suspect<'_>) -> bool {
+        let Suspect { command, name, git } = suspect;
         match self {
             Self::Programs { names, offends } => {
                 let is_named = |name: &str| names.iter().any(|known| is_called(name, known));
-                command.name().is_some_and(is_named) && offends(command.arguments())
+                name.is_some_and(is_named) && offends(command.arguments())
             }
             Self::Git {
                 subcommands,
                 offends,
-            } => git::call(command).is_some_and(|call| {
+            } => git.as_ref().is_some_and(|call| {
                 subcommands.contains(&call.subcommand) && offends(call.arguments)
             }),
             Self::Written(offends) => {
@@ -68,15 +70,29 @@ fn is_called(name: &str, known: &str) -> bool {
 /// How the names begin that any compiled-in rule is about.
 static NAMES: Beginnings = names_of(RULES);
 
-/// The commands that a rule may have something against, in their order: most have a name that no rule is about.
-pub(super) fn suspects(script: &Script) -> impl Iterator<Item = &SimpleCommand> {
-    script.commands.iter().filter(|command| is_suspect(command))
+/// A command that a rule may have something against, with what every rule asks of it.
+pub(super) struct Suspect<'a> {
+    pub(super) command: &'a SimpleCommand,
+    name: Option<&'a str>,
+    /// The call that it is, if it is one of git.
+    git: Option<GitCall<'a>>,
 }
 
-fn is_suspect(command: &SimpleCommand) -> bool {
+/// The commands that a rule may have something against, in their order: most have a name that no rule is about.
+pub(super) fn suspects(script: &Script) -> impl Iterator<Item = Suspect<'_>> {
+    script.commands.iter().filter_map(suspect)
+}
+
+fn suspect(command: &SimpleCommand) -> Option<Suspect<'_>> {
+    let name = command.name();
     let mut redirects = command.redirects.iter();
-    command.name().is_some_and(|name| NAMES.may_have(name))
-        || redirects.any(|redirect| redirect.operator.writes())
+    let is_suspect = name.is_some_and(|name| NAMES.may_have(name))
+        || redirects.any(|redirect| redirect.operator.writes());
+    is_suspect.then(|| Suspect {
+        command,
+        name,
+        git: git::call(command),
+    })
 }
 
 const fn names_of(rules: &[Rule]) -> Beginnings {
@@ -145,21 +161,26 @@ mod tests {
     /// seen by the rule's own cases: nothing else could make them come out right.
     #[test]
     fn a_name_that_the_list_lacks_is_judged_by_nobody() {
-        let parse = |text: &str| Script::parse(text).commands.into_iter().next().unwrap();
+        let offends_by = |about: &Concern, text: &str| {
+            let script = Script::parse(text);
+            let command = script.commands.first().unwrap();
+            let (name, git) = (command.name(), git::call(command));
+            about.offends(&Suspect { command, name, git })
+        };
         let offends = |_: &[Word]| true;
         let about = |names| Concern::Programs { names, offends };
-        assert!(about(&["rm", "mkfs.*"]).offends(&parse("/sbin/mkfs.ext4 x")));
-        assert!(about(&["rm", "mkfs.*"]).offends(&parse("rm")));
+        assert!(offends_by(&about(&["rm", "mkfs.*"]), "/sbin/mkfs.ext4 x"));
+        assert!(offends_by(&about(&["rm", "mkfs.*"]), "rm"));
         for other in ["rmdir x", "mkfs x", "xrm", "$rm x"] {
-            assert!(!about(&["rm", "mkfs.*"]).offends(&parse(other)), "{other}");
+            assert!(!offends_by(&about(&["rm", "mkfs.*"]), other), "{other}");
         }
         let subcommands = &["push"];
         let git = Concern::Git {
             subcommands,
             offends,
         };
-        assert!(git.offends(&parse("git -C x push")) && git.offends(&parse("git-push")));
-        assert!(!git.offends(&parse("git pull")) && !git.offends(&parse("push")));
+        assert!(offends_by(&git, "git -C x push") && offends_by(&git, "git-push"));
+        assert!(!offends_by(&git, "git pull") && !offends_by(&git, "push"));
     }
 
     #[test]

@@ -30,8 +30,8 @@ mod user_rule;
 pub use gate::{Gate, Judgement};
 pub use user_rule::{Decision, UserRule};
 
-use crate::script::{Bound, Script, SimpleCommand, Span};
-use concern::Concern;
+use crate::script::{Bound, Script, Span};
+use concern::{Concern, Suspect};
 
 /// What the rules say about a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Guard {
         if !self.is_on() {
             return Verdict::Allow;
         }
-        let suspects: Vec<&SimpleCommand> = concern::suspects(script).collect();
+        let suspects: Vec<Suspect<'_>> = concern::suspects(script).collect();
         let rules = self.rules.iter();
         let verdicts = rules.filter_map(|rule| rule.verdict(script, &suspects));
         let own = self
@@ -172,13 +172,13 @@ impl Guard {
 }
 
 impl Rule {
-    fn verdict(&self, script: &Script, suspects: &[&SimpleCommand]) -> Option<Verdict> {
+    fn verdict(&self, script: &Script, suspects: &[Suspect<'_>]) -> Option<Verdict> {
         let span = match self.judge {
             RuleJudge::Each(concerns) => {
                 let offends =
-                    |command: &SimpleCommand| concerns.iter().any(|about| about.offends(command));
+                    |suspect: &Suspect<'_>| concerns.iter().any(|about| about.offends(suspect));
                 let mut suspects = suspects.iter();
-                suspects.find(|command| offends(command))?.span
+                suspects.find(|suspect| offends(suspect))?.command.span
             }
             RuleJudge::Whole(judge) => judge(script)?,
         };

@@ -15,7 +15,7 @@ use crate::quote::quote;
 use crate::variables::RUN_VARIABLE;
 use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
 use std::io;
@@ -154,10 +154,12 @@ impl StartedShell {
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
     }
 
-    /// Whether it is still there: limits may have ended it before it had anything to do.
+    /// Whether it is still there: limits may have ended it before it had anything to do. It is not
+    /// collected here, so that its pid stays its own until it is.
     fn is_waiting(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(
-            rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG),
+            rustix::process::waitid(WaitId::Pid(self.pid), look),
             Ok(None)
         )
     }

@@ -141,6 +141,39 @@ async fn umask_and_limits_are_those_of_the_engines_start_in_every_shell() {
 }
 
 #[tokio::test]
+async fn limits_hold_in_a_started_shell_and_only_for_calls_that_have_them() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let limited = |script| request(script).resources(Resources::default().cpu_seconds(77));
+    let script = "echo $$; ulimit -t; true";
+    engine.run(limited("true")).await;
+    let shell = waiting(&home).expect("a shell that waits");
+    let reply = engine.run(limited(script)).await;
+    assert_eq!(reply.output, format!("{shell}\n77\n"), "{reply:?}");
+    assert_eq!(reply.limits.expect("its limits").cpu_seconds, Some(77));
+    let limited_shell = waiting(&home).expect("a shell that waits");
+    let free = engine.run(request(script)).await;
+    assert!(!free.output.contains("77"), "{free:?}");
+    assert!(!free.output.starts_with(&format!("{limited_shell}\n")));
+    assert_eq!(free.limits, None);
+}
+
+#[tokio::test]
+async fn a_shell_that_its_limits_end_before_its_use_changes_no_reply() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let starved = || request("echo works; true").resources(Resources::default().memory_bytes(4096));
+    let of = |reply: bashd::Reply| (reply.exit_code, reply.signal, reply.output, reply.error);
+    // The first has a new shell, for lack of another.
+    let first = of(engine.run(starved()).await);
+    for _ in 0..3 {
+        assert_eq!(of(engine.run(starved()).await), first);
+    }
+    let free = engine.run(request("echo works; true")).await;
+    assert_eq!(free.output, "works\n", "{free:?}");
+}
+
+#[tokio::test]
 async fn a_started_shell_that_was_killed_is_passed_over() {
     let home = Home::new();
     let engine = engine(&home);

@@ -15,7 +15,7 @@ use crate::quote::quote;
 use crate::variables::RUN_VARIABLE;
 use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
+use rustix::process::{Pid, Signal, WaitOptions};
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
 use std::io;
@@ -147,21 +147,10 @@ impl StartedShell {
         !start.stdin
             && !start.stdin_open
             && start.restraint == message.restraint
-            && self.is_waiting()
             && start.program == message.program
             && (start.streams, start.quota) == (message.streams, message.quota)
             && start.env.equals_but_for(RUN_VARIABLE, &message.env)
             && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
-    }
-
-    /// Whether it is still there: limits may have ended it before it had anything to do. It is not
-    /// collected here, so that its pid stays its own until it is.
-    fn is_waiting(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        matches!(
-            rustix::process::waitid(WaitId::Pid(self.pid), look),
-            Ok(None)
-        )
     }
 
     fn send(&self, start: &StartMessage, script: &ByteBuf) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::options::{has_short, is_long, operands};
 use super::paths::Path;
-use super::pipelines::{feeds, holds, is_substituted, may_run, near, runs_input};
+use super::pipelines::{feeds, has_unknown, holds, is_substituted, may_run, near, runs_input};
 use super::{Decision, Rule, RuleJudge, trees};
 use crate::script::{CommandOrigin, Construct, Script, SimpleCommand, Span, Word, WordPart};
 
@@ -35,7 +35,7 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
 /// Whether a command runs, or removes, what others near it decode.
 fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
     if may_run(command) {
-        let reads = runs_input(command);
+        let reads = command.place.reads_pipe && runs_input(command);
         let is_fed = |source: &&SimpleCommand| {
             reads && feeds(source, command) || is_substituted(source, command)
         };
@@ -50,7 +50,7 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
     }
     let is_inside = |word: &Word, of: fn(&SimpleCommand) -> bool| {
         let mut near = near.iter();
-        near.any(|inner| of(inner) && holds(word, inner))
+        has_unknown(word) && near.any(|inner| of(inner) && holds(word, inner))
     };
     let name_is_hidden = command.words.first().is_some_and(|word| {
         word.known().is_none()

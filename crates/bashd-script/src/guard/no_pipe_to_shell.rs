@@ -24,15 +24,17 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
     };
     let mut commands = script.commands.iter().enumerate();
     let runs = commands.find(|(at, command)| {
+        if fetches_by_code(command) && runs_code(command) {
+            return true;
+        }
         if !may_run(command) {
             return false;
         }
-        let is_run_code = fetches_by_code(command) && runs_code(command);
-        let reads = runs_input(command);
+        let reads = command.place.reads_pipe && runs_input(command);
         let is_fed = |fetch: &SimpleCommand| {
             reads && feeds(fetch, command) || is_substituted(fetch, command)
         };
-        is_run_code || near(script, *at).iter().filter(fetches).any(is_fed)
+        near(script, *at).iter().filter(fetches).any(is_fed)
     });
     runs.map(|(_, command)| (Decision::Ask, command.span))
 }

@@ -79,9 +79,16 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
         };
         let is_joined =
             |speaker: &SimpleCommand| feeds(speaker, command) || feeds(command, speaker);
-        is_shell(command) && is_bare() && near(script, *at).iter().filter(speaks).any(is_joined)
+        let is_in_pipeline = command.place.reads_pipe || is_before_pipe(script, *at);
+        is_shell(command) && is_in_pipeline && is_bare() && near(script, *at).iter().filter(speaks).any(is_joined)
     });
     shell.map(|(_, command)| (Decision::Deny, command.span))
+}
+
+/// Whether the command after it reads from it.
+fn is_before_pipe(script: &Script, at: usize) -> bool {
+    let next = script.commands.get(at + 1);
+    next.is_some_and(|next| next.place.reads_pipe)
 }
 
 fn is_connection(word: &Word) -> bool {

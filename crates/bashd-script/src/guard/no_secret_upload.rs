@@ -1,6 +1,6 @@
 //! `no_secret_upload`: sends keys, credentials or the environment somewhere else.
 
-use super::pipelines::{feeds, holds, near};
+use super::pipelines::{feeds, holds, may_be_fed, near};
 use super::{Decision, Rule, RuleJudge};
 use crate::script::{RedirectOperator, Script, SimpleCommand, Span, Word, WordPart};
 
@@ -54,6 +54,9 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
 
 fn of_sender(near: &[SimpleCommand], sender: &SimpleCommand) -> Decision {
     let own = of_words(sender);
+    if !may_be_fed(sender) {
+        return own;
+    }
     let others = near.iter().filter(|other| {
         let fed = feeds(other, sender) && reads_input(sender);
         let inside = sender.arguments().iter().any(|word| holds(word, other));

@@ -56,8 +56,23 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 
 /// Whether a command may run what others print, into its input or its words.
 pub(super) fn may_run(command: &SimpleCommand) -> bool {
-    let is_runner = |name: &str| is_interpreter(name) || matches!(name, "eval" | "source" | "." | "xargs" | "parallel");
-    command.name().is_some_and(is_runner)
+    let is_runner = |name: &str| {
+        is_interpreter(name) || matches!(name, "eval" | "source" | "." | "xargs" | "parallel")
+    };
+    command.name().is_some_and(is_runner) && may_be_fed(command)
+}
+
+/// Whether others may print into its input or its words. Most commands stand for themselves.
+pub(super) fn may_be_fed(command: &SimpleCommand) -> bool {
+    let targets = command.redirects.iter().map(|redirect| &redirect.target);
+    let mut words = command.words.iter().chain(targets);
+    command.place.reads_pipe || words.any(has_unknown)
+}
+
+/// Whether only running can tell a part of a word.
+pub(super) fn has_unknown(word: &Word) -> bool {
+    let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
+    word.parts.iter().any(is_unknown)
 }
 
 /// Whether a command runs what another one, inside its words, prints: `bash <(curl …)`,
@@ -81,8 +96,7 @@ fn is_input(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
 
 /// Whether a command stands inside a word that only running can tell.
 pub(super) fn holds(word: &Word, inner: &SimpleCommand) -> bool {
-    let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
-    word.parts.iter().any(is_unknown)
+    has_unknown(word)
         && word.span.start <= inner.span.start
         && inner.span.end <= word.span.end
 }

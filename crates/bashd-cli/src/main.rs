@@ -22,6 +22,7 @@ mod minimize;
 mod print;
 mod render;
 mod rpc;
+mod rules;
 mod run;
 mod runtime;
 mod schema;

@@ -26,7 +26,7 @@ use crate::profile::minimized;
 use crate::profile::reply::{self, Ending, Finished};
 use crate::profile::views::Views;
 use crate::rc::RcScripts;
-use crate::reply::Reply;
+use crate::reply::{Denied, Reply};
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
@@ -449,7 +449,7 @@ impl EngineCore {
                 answer = ask(approval) => answer,
                 () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
             },
-            None => ApprovalAnswer::Refused,
+            None => return Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
         };
         match answer {
             ApprovalAnswer::Approved => Ok(()),

@@ -40,7 +40,7 @@ pub(crate) fn mcp(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
+    let mut server = ServerBase::start(&arguments.serving, settings, printer)?;
     server.set_front_end("mcp");
     server.defaults.wait_max = Some(arguments.wait_max);
     let engine = server.engine.clone();

@@ -39,11 +39,7 @@ fn takes_list(script: &Script, command: &SimpleCommand) -> bool {
         }
         CommandOrigin::Written | CommandOrigin::ScriptOf(_) => false,
     };
-    let in_loop = command.place.inside.contains(Construct::Loop)
-        && command
-            .arguments()
-            .iter()
-            .any(|word| word.known().is_none());
+    let in_loop = command.place.inside.contains(Construct::Loop);
     by_xargs || in_loop
 }
 

@@ -16,11 +16,11 @@ fn rules(toml: &str) -> Vec<UserRule> {
 
 fn verdict(guard: &Guard, text: &str) -> (u8, String) {
     let verdict = guard.check(&Script::parse(text), text);
-    let rule = match &verdict {
-        Verdict::Allow => String::new(),
-        Verdict::Ask(objection) | Verdict::Deny(objection) => objection.rule.clone(),
-    };
-    (verdict.strictness(), rule)
+    match verdict {
+        Verdict::Allow => (0, String::new()),
+        Verdict::Ask(objection) => (1, objection.rule),
+        Verdict::Deny(objection) => (2, objection.rule),
+    }
 }
 
 const OWN: &str = "
@@ -79,7 +79,7 @@ fn user_rules_match_over_the_view() {
 
 #[test]
 fn the_strictest_decision_wins_and_of_equals_the_first() {
-    let guard = Guard::new(["no_force_push", "no_blind_git_add"], &rules(OWN));
+    let guard = Guard::new(["no_force_push", "no_blind_git_add"], &rules(OWN)).to_the_letter();
     assert_eq!(verdict(&guard, "git push").1, "ask-git");
     assert_eq!(verdict(&guard, "git push -f").1, "no_force_push");
     assert_eq!(
@@ -95,7 +95,7 @@ fn what_can_not_be_read_is_denied_if_a_guard_is_on() {
     assert_eq!(verdict(&guard, &deep).1, WITHIN_BOUNDS);
     assert_eq!(verdict(&Guard::default(), &deep).0, 0);
     assert_eq!(
-        verdict(&guard, &format!("mkfs /dev/x; {deep}")).1,
+        verdict(&guard, &format!("mkfs /dev/sdx; {deep}")).1,
         "no_mkfs"
     );
 }
@@ -115,6 +115,15 @@ fn an_objection_points_at_the_command() {
 fn names_are_unique_and_messages_are_one_line() {
     for (index, rule) in RULES.iter().enumerate() {
         assert!(RULES[..index].iter().all(|other| other.name != rule.name));
-        assert!(!rule.message.contains('\n') && rule.message.starts_with("permission denied: "));
+    }
+    for rule in RULES.iter().chain(DOCUMENTED) {
+        let line = rule.line();
+        assert!(!line.contains('\n'), "{line}");
+        assert!(!rule.message.ends_with('.') && !rule.instead.ends_with('.'), "{line}");
+        let guard = Guard::new([rule.name], &[]);
+        assert_eq!(verdict(&guard, rule.example).1, rule.name, "its example");
+    }
+    for rule in DOCUMENTED {
+        assert!(rule.message.starts_with("permission denied: "));
     }
 }

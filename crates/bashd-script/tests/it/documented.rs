@@ -1,6 +1,6 @@
 //! The guard as the documents have it, and their table of cases. Shared with the tests of `bashd`.
 
-use bashd_script::guard::{Guard, Verdict};
+use bashd_script::guard::{Decision, Guard, Verdict};
 use bashd_script::script::Script;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ pub(crate) fn documented() -> Guard {
         ["no_blind_git_add", "no_force_push", "no_dangerous_rm"],
         &[],
     )
+    .to_the_letter()
 }
 
 /// The rule that denies a script, if one does.
@@ -28,7 +29,7 @@ pub(crate) fn denied_by(guard: &Guard, script: &str) -> Option<String> {
 
 /// The rows of the documents' table: id, script, what is wanted.
 pub(crate) fn documented_rows() -> Vec<(String, String, bool)> {
-    let text = fs::read_to_string(directory().join("documented.tsv")).expect("documented.tsv");
+    let text = fs::read_to_string(directory().join("documented/table.tsv")).expect("the table");
     let rows = text.lines().skip(1).map(|line| {
         let cells: Vec<&str> = line.split('\t').collect();
         let script = cells[1].replace("\\n", "\n").replace("\\t", "\t");
@@ -40,4 +41,13 @@ pub(crate) fn documented_rows() -> Vec<(String, String, bool)> {
         (cells[0].to_owned(), script, is_denied)
     });
     rows.collect()
+}
+
+/// What a guard decides about a script.
+pub(crate) fn decided(guard: &Guard, script: &str) -> Decision {
+    match guard.check(&Script::parse(script), script) {
+        Verdict::Allow => Decision::Allow,
+        Verdict::Ask(_) => Decision::Ask,
+        Verdict::Deny(_) => Decision::Deny,
+    }
 }

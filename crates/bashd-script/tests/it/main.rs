@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `corpus` | the default rules on a thousand commands, bad and everyday, by class |
 //! | `documented` | (no tests) the guard as the documents have it, and their table of cases |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
@@ -15,6 +16,7 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod corpus;
 mod documented;
 mod guard_cases;
 mod guard_properties;

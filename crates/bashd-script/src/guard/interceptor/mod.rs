@@ -8,7 +8,7 @@ mod defaults;
 
 pub use defaults::defaults;
 
-use super::Objection;
+use super::{Decision, Objection};
 use crate::script::Script;
 use candidates::Candidate;
 use regex::{Regex, RegexBuilder};
@@ -183,6 +183,8 @@ fn interception(rule: &InterceptorRule, given: &str, candidate: &Candidate<'_>) 
         tool: rule.tool.clone(),
         objection: Objection {
             rule: RULE.to_owned(),
+            decision: Decision::Deny,
+            instead: Some(format!("Use the `{}` tool", rule.tool)),
             message: format!("Blocked: {message}\n\nOriginal command: {given}"),
             span: candidate.span,
         },

@@ -30,7 +30,9 @@ pub enum WordPart {
     Tilde(ScriptText),
     /// `$NAME` or `${NAME}`, also with a fallback such as `${NAME:-x}`.
     Variable {
-        /// Its name; digits, `@` and `*` are positional.
+        /// Its name; digits, `@` and `*` are positional. While a script is read this may also be
+        /// something that is worked out later (`x%y`, `a[0]`, a substitution in its parentheses);
+        /// where that fails, the finished view has [`WordPart::Unknown`] instead.
         name: ScriptText,
         /// Whether its value stays one word.
         quoted: bool,

@@ -1,6 +1,6 @@
 //! `no_blind_git_add`: stages everything, including what nobody meant to commit.
 
-use super::options::{has_short, is_long, operands};
+use super::options::{has_short, is_long, last_of, operands};
 use super::{Concern, Rule, RuleJudge, paths};
 use crate::script::{Word, WordPart};
 
@@ -19,7 +19,8 @@ fn offends(words: &[Word]) -> bool {
     let options = words.get(..options_end.unwrap_or(words.len()));
     let options = options.unwrap_or_default();
     let is_dry = |word: &Word| has_short(word, "n", "") || is_long(word, "dry-run", 1);
-    if options.iter().any(is_dry) {
+    // The last one of an option and its negation counts.
+    if last_of(options, is_dry, |word| is_long(word, "no-dry-run", 4)) {
         return false;
     }
     let is_all = |word: &Word| {

@@ -24,8 +24,9 @@ const WITH_VALUE: [&str; 6] = [
     "--recurse-submodules",
 ];
 
+/// Of an option and its negation the last counts.
 fn offends(words: &[Word]) -> bool {
-    let mut is_forced = false;
+    let (mut is_forced, mut by_option, mut is_dry) = (false, false, false);
     let mut options_end = false;
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -34,17 +35,19 @@ fn offends(words: &[Word]) -> bool {
         } else if word.known().is_some_and(|text| WITH_VALUE.contains(&text)) {
             words.next();
         } else if has_short(word, "n", "o") || is_long(word, "dry-run", 2) {
-            return false;
+            is_dry = true;
+        } else if is_long(word, "no-dry-run", 4) {
+            is_dry = false;
+        } else if has_short(word, "f", "o") || is_long(word, "force", 2) {
+            by_option = true;
+        } else if is_long(word, "no-force", 5) {
+            by_option = false;
         } else {
             options_end = word.is("--");
-            is_forced |= is_forced_ref(word) || forces(word);
+            is_forced |= is_forced_ref(word) || is_long(word, "mirror", 1);
         }
     }
-    is_forced
-}
-
-fn forces(word: &Word) -> bool {
-    has_short(word, "f", "o") || is_long(word, "force", 2) || is_long(word, "mirror", 1)
+    (is_forced || by_option) && !is_dry
 }
 
 fn is_forced_ref(word: &Word) -> bool {

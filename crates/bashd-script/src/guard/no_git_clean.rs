@@ -1,6 +1,6 @@
 //! `no_git_clean`: deletes untracked files, with directories or ignored ones.
 
-use super::options::{has_short, is_long};
+use super::options::{has_short, is_long, last_of};
 use super::{Concern, Rule, RuleJudge};
 use crate::script::Word;
 
@@ -15,10 +15,15 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn offends(words: &[Word]) -> bool {
-    let options: Vec<&Word> = words.iter().take_while(|word| !word.is("--")).collect();
+    let end = words.iter().position(|word| word.is("--"));
+    let options = words.get(..end.unwrap_or(words.len())).unwrap_or_default();
     let has = |letters: &str| options.iter().any(|word| has_short(word, letters, "e"));
-    let long = |name: &str| options.iter().any(|word| is_long(word, name, 1));
-    let is_dry = has("n") || long("dry-run");
-    let is_forced = has("f") || long("force");
+    // The last one of an option and its negation counts.
+    let is_on = |letter: &str, long: &str, off: &str| {
+        let on = |word: &Word| has_short(word, letter, "e") || is_long(word, long, 1);
+        last_of(options, on, |word| is_long(word, off, 4))
+    };
+    let is_dry = is_on("n", "dry-run", "no-dry-run");
+    let is_forced = is_on("f", "force", "no-force");
     is_forced && !is_dry && has("dxX")
 }

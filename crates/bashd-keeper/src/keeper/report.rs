@@ -56,6 +56,7 @@ impl KeeperRun {
             is_closed: self.is_silent_for_good(),
             reset: self.reset,
             out_of_memory: self.is_out_of_memory(),
+            is_unfinished: self.is_unfinished,
         };
         self.settle(&exited);
         self.reported = Some(exited.clone());

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the script is what is tested")]
 fn every_statement_of_the_documents_holds_and_the_protocol_says_so() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acceptance/accept");
     let mut command = Command::new(script);

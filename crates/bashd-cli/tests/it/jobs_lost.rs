@@ -6,7 +6,7 @@ use bashd_testkit::keeper_hook::MARK;
 use bashd_testkit::{Binary, Home, processes};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const REASON: &str = "its keeper was killed, or its container stopped";
@@ -38,14 +38,14 @@ fn start(home: &Home, profile: &str, command: &str) -> PathBuf {
         command,
     ];
     let started = bashd(home, &arguments).limit(PATIENCE).run();
-    let reply: Value = serde_json::from_str(&started.out()).expect("a reply");
+    let reply: Value = serde_json::from_str(&started.out()).unwrap();
     let id = reply["job"].as_str().unwrap_or_else(|| panic!("{reply}"));
     home.state().join("runs").join(id)
 }
 
-fn json(path: PathBuf) -> Value {
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    serde_json::from_str(&text).expect("JSON")
+fn json(path: impl AsRef<Path>) -> Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 /// What lives of the job's command.
@@ -57,20 +57,18 @@ fn living(home: &Home) -> usize {
 }
 
 /// Waits until the keeper has written all of the tree down, and kills it.
-fn kill_keeper(job: &PathBuf) {
+fn kill_keeper(job: &Path) {
     until("the tree is written down", || {
         let roster = std::fs::read_to_string(job.join("roster.json")).unwrap_or_default();
         let roster: Value = serde_json::from_str(&roster).unwrap_or_default();
         roster["members"].as_array().map_or(0, Vec::len) >= TREE_SIZE
     });
-    let keeper = json(job.join("spec.json"))["keeper"]
-        .as_i64()
-        .expect("a keeper");
-    let keeper = Pid::from_raw(keeper as i32).expect("a pid");
-    kill_process(keeper, Signal::KILL).expect("a kill");
+    let keeper = json(job.join("spec.json"))["keeper"].as_i64().unwrap();
+    let keeper = Pid::from_raw(keeper as i32).unwrap();
+    kill_process(keeper, Signal::KILL).unwrap();
     until("the keeper is gone", || {
         rustix::process::test_kill_process(keeper).is_err()
-            || !std::path::Path::new(&format!("/proc/{}/fd/0", keeper.as_raw_nonzero())).exists()
+            || !Path::new(&format!("/proc/{}/fd/0", keeper.as_raw_nonzero())).exists()
     });
 }
 
@@ -83,10 +81,7 @@ fn a_job_without_its_keeper_is_ended_by_who_looks_next_and_called_lost() {
     ] {
         let home = home();
         let job = start(&home, "phoenix", TREE);
-        let id = job
-            .file_name()
-            .and_then(|name| name.to_str())
-            .expect("an id");
+        let id = job.file_name().and_then(|name| name.to_str()).unwrap();
         kill_keeper(&job);
         assert!(living(&home) >= 5, "only {} live", living(&home));
         let said = shown(&home, &[looks, &[id]].concat());
@@ -96,14 +91,14 @@ fn a_job_without_its_keeper_is_ended_by_who_looks_next_and_called_lost() {
         let told = shown(&home, &["jobs", "kill", id]).err();
         assert!(told.contains(&format!("is lost: {REASON}")), "{told}");
         let shown = shown(&home, &["jobs", "show", id, "--json"]).out();
-        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        let shown: Value = serde_json::from_str(&shown).unwrap();
         assert_eq!(shown["state"], "lost", "{shown}");
         assert_eq!(shown["lost_because"], REASON, "{shown}");
         assert_eq!(
             (&shown["exit_code"], &shown["signal"]),
             (&Value::Null, &Value::Null)
         );
-        let file = std::fs::read_to_string(job.join("output")).expect("the output");
+        let file = std::fs::read_to_string(job.join("output")).unwrap();
         assert_eq!(
             file,
             format!("up\n\n\n[background process error: {REASON}]\n")
@@ -136,23 +131,18 @@ fn survivors_without_their_keeper_end_and_the_status_stays() {
     let command = format!("{} exit 4", TREE.trim_end_matches("wait"));
     let job = start(&home, "phoenix", &command);
     until("its shell has ended", || job.join("status.json").exists());
-    let id = job
-        .file_name()
-        .and_then(|name| name.to_str())
-        .expect("an id");
+    let id = job.file_name().and_then(|name| name.to_str()).unwrap();
     let shell = json(job.join("spec.json"))["pid"].clone();
     until("the shell is not written down any more", || {
         let roster = json(job.join("roster.json"));
-        let members = roster["members"].as_array().expect("members").clone();
+        let members = roster["members"].as_array().unwrap().clone();
         members.len() == TREE_SIZE - 1 && members.iter().all(|member| member[0] != shell)
     });
-    let keeper = json(job.join("spec.json"))["keeper"]
-        .as_i64()
-        .expect("a keeper");
-    kill_process(Pid::from_raw(keeper as i32).expect("a pid"), Signal::KILL).expect("a kill");
+    let keeper = json(job.join("spec.json"))["keeper"].as_i64().unwrap();
+    kill_process(Pid::from_raw(keeper as i32).unwrap(), Signal::KILL).unwrap();
     until("it is not alive", || {
         let shown = shown(&home, &["jobs", "show", id, "--json"]).out();
-        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        let shown: Value = serde_json::from_str(&shown).unwrap();
         shown["state"] == "exited" && shown["exit_code"] == 4 && living(&home) == 0
     });
 }
@@ -163,24 +153,21 @@ fn a_process_that_only_has_the_number_is_left_alone() {
     let job = start(&home, "phoenix", TREE);
     kill_keeper(&job);
     let roster = job.join("roster.json");
-    let mut other = json(roster.clone());
-    for member in other["members"].as_array_mut().expect("members") {
-        let started = member[1].as_u64().expect("a start time");
+    let mut other = json(&roster);
+    for member in other["members"].as_array_mut().unwrap() {
+        let started = member[1].as_u64().unwrap();
         member[1] = (started - 1000).into();
     }
     other["seen_ticks"] = 0.into();
-    let mine = std::fs::read(&roster).expect("a roster");
-    std::fs::write(&roster, other.to_string()).expect("a roster");
+    let mine = std::fs::read(&roster).unwrap();
+    std::fs::write(&roster, other.to_string()).unwrap();
     let lives = living(&home);
-    let id = job
-        .file_name()
-        .and_then(|name| name.to_str())
-        .expect("an id");
+    let id = job.file_name().and_then(|name| name.to_str()).unwrap();
     shown(&home, &["jobs", "show", id]);
     assert_eq!(living(&home), lives);
     // By the right one they end.
-    std::fs::write(&roster, mine).expect("a roster");
-    std::fs::remove_file(job.join("status.json")).expect("a removal");
+    std::fs::write(&roster, mine).unwrap();
+    std::fs::remove_file(job.join("status.json")).unwrap();
     shown(&home, &["jobs", "show", id]);
     assert_eq!(living(&home), 0);
 }
@@ -190,10 +177,7 @@ fn another_version_that_knows_no_roster_can_read_what_was_settled() {
     let home = home();
     let job = start(&home, "phoenix", TREE);
     kill_keeper(&job);
-    let id = job
-        .file_name()
-        .and_then(|name| name.to_str())
-        .expect("an id");
+    let id = job.file_name().and_then(|name| name.to_str()).unwrap();
     Binary::new(env!("CARGO_BIN_EXE_bashd"), &home)
         .args(["jobs", "--all"])
         .limit(PATIENCE)

@@ -41,27 +41,12 @@ pub fn settle(path: &Path) -> io::Result<bool> {
     }
     let status = match directory::read::<JobStatus>(path, directory::STATUS) {
         // Its shell had ended before: what is lost is the keeper of what it left running.
-        Some(status) => JobStatus {
-            left_behind,
-            ..status
-        },
-        None => {
-            let lost = Lost::of(&spec);
-            let streams = streams(path, &spec);
-            append_end_line(path, &spec, lost)?;
-            JobStatus {
-                version: directory::VERSION,
-                exit: Exit::Unknown,
-                ended_by: None,
-                ended_ms: directory::now_ms(),
-                ran_for_us: directory::since_ms(spec.started_ms).as_micros() as u64,
-                streams,
-                terminal: spec.terminal,
-                left_behind,
-                out_of_memory: false,
-                lost: Some(lost),
-            }
-        }
+        Some(status) => status,
+        None => lost_status(path, &spec)?,
+    };
+    let status = JobStatus {
+        left_behind,
+        ..status
     };
     directory::write_durably(path, directory::STATUS, &status)?;
     for name in [ROSTER, directory::WAITING, directory::CONTROL] {
@@ -72,6 +57,25 @@ pub fn settle(path: &Path) -> io::Result<bool> {
     }
     drop(lock);
     Ok(true)
+}
+
+/// The status of a run of which nobody knows how it ended; also completes its output.
+fn lost_status(path: &Path, spec: &Spec) -> io::Result<JobStatus> {
+    let lost = Lost::of(spec);
+    let streams = streams(path, spec);
+    append_end_line(path, spec, lost)?;
+    Ok(JobStatus {
+        version: directory::VERSION,
+        exit: Exit::Unknown,
+        ended_by: None,
+        ended_ms: directory::now_ms(),
+        ran_for_us: directory::since_ms(spec.started_ms).as_micros() as u64,
+        streams,
+        terminal: spec.terminal,
+        left_behind: Vec::new(),
+        out_of_memory: false,
+        lost: Some(lost),
+    })
 }
 
 /// Settles the runs of a keeper that was killed, among all of this directory.

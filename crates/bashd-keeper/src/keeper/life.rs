@@ -117,8 +117,8 @@ pub(super) struct KeeperRun {
     pub(super) silence: Duration,
     pub(super) drain_total: Duration,
     pub(super) drain_finish: Duration,
-    /// Whether it was answered before the last of the output was there.
-    pub(super) is_unfinished: bool,
+    /// What the drain came to, if there was one.
+    pub(super) drained: Drained,
     pub(super) survivors: Survivors,
     pub(super) started: Instant,
     pub(super) deadline: Option<Instant>,
@@ -182,7 +182,7 @@ impl KeeperRun {
             silence: Duration::from_micros(terms.drain_silence_us),
             drain_total: Duration::from_micros(terms.drain_total_us),
             drain_finish: Duration::from_micros(terms.drain_finish_us),
-            is_unfinished: false,
+            drained: Drained::NotYet,
             survivors: terms.survivors,
             started,
             deadline: started.checked_add(Duration::from_micros(terms.timeout_us)),
@@ -401,7 +401,7 @@ impl KeeperRun {
             Phase::Draining(drain) => match self.look_at_drain(drain, now) {
                 Drained::NotYet => {}
                 drained @ (Drained::Whole | Drained::Unfinished) => {
-                    self.is_unfinished = drained == Drained::Unfinished;
+                    self.drained = drained;
                     self.outlived(keeper, now);
                 }
             },

@@ -31,10 +31,7 @@ fn reset_by_kernel(signal: i32) {
     /// Bytes of a signal mask.
     const MASK_BYTES: usize = 8;
     // SAFETY: no handler is installed; the kernel reads a struct of at most this size.
-    #[expect(
-        unsafe_code,
-        reason = "a system call that the C library does not pass on"
-    )]
+    #[expect(unsafe_code, reason = "the C library does not pass this on")]
     unsafe {
         libc::syscall(
             libc::SYS_rt_sigaction,
@@ -74,7 +71,7 @@ pub fn take_over() -> io::Result<SignalFd> {
             libc::signal(signal, handler);
         }
     }
-    LIBRARY_OWN.into_iter().for_each(reset_by_kernel);
+    LIBRARY_OWN.for_each(reset_by_kernel);
     let set = set_of(&WATCHED);
     // SAFETY: `set` is an initialised signal set; the result is checked.
     #[expect(unsafe_code, reason = "signal masks and signalfd have no safe wrapper")]

@@ -72,6 +72,9 @@ reply! {
         pub job: Option<String>,
         /// Processes that outlived the call.
         pub left_behind: Vec<LeftBehind>,
+        /// Whether something still worked on the output when the call was answered.
+        /// A process substitution (`>(…)`) that took longer than the profile waits for it.
+        pub output_unfinished: bool,
         /// Why the session has lost its state.
         /// Its shell is gone, or is another one than before.
         pub session_reset: Option<String>,

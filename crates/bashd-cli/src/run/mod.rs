@@ -14,6 +14,7 @@ use crate::jobs;
 use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::surroundings;
+use bashd::profile::Profile;
 use bashd::request::OnTimeout;
 use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
@@ -41,6 +42,13 @@ pub(crate) fn run(
     let call = call(arguments)?;
     let surroundings = surroundings::for_one_command();
     let form = ReplyFormat::of(arguments);
+    if let Some(name) = &arguments.profile
+        && form != ReplyFormat::Json
+        && Profile::names().all(|known| known != name)
+    {
+        // There are no words in which its reply could be given.
+        settings.profile(name)?;
+    }
     let watcher = match form {
         ReplyFormat::Live => Watcher::Person(Box::new(LiveView::new(printer))),
         ReplyFormat::Json | ReplyFormat::Text => Watcher::Nobody,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Requests of every profile, in its spelling.
 const EVERYWHERE: &[&str] = &[
-    r#"{"command": "echo out"}"#,
+    r#"{"command": "echo out; grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status"}"#,
     r#"{"command": "echo out; echo err >&2; exit 3"}"#,
     r#"{"command": "true"}"#,
     r#"{"command": "printf 'no newline'"}"#,

@@ -126,10 +126,12 @@ impl Conversation<'_> {
         let _ = self.connection.send(&announce, &[]).await;
     }
 
-    /// Removes the visible traces of a lost keeper.
+    /// Ends what a lost keeper has written down, and removes its visible traces.
     pub(super) fn withdraw_announcement(&self) {
         if !self.background.announces {
-            let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
+            let directory = live_directory(&self.plan.directory);
+            let _ = bashd_keeper::job::abandoned::settle(&directory);
+            let _ = std::fs::remove_dir_all(directory);
         }
     }
 

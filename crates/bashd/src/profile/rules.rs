@@ -366,6 +366,9 @@ pub struct LimitRules {
     pub drain_silence_ms: u64,
     /// The drain's bound, in milliseconds.
     pub drain_total_ms: u64,
+    /// Its bound while something still works on the last of the output, in milliseconds.
+    #[serde(default = "finish_ms")]
+    pub drain_finish_ms: u64,
     /// What happens to what a normally finished shell left running.
     pub survivors: Survivors,
 }
@@ -379,6 +382,10 @@ pub enum RangeInSchema {
     Stated,
     /// Only the description states it.
     Unstated,
+}
+
+fn finish_ms() -> u64 {
+    2000
 }
 
 fn raised() -> String {
@@ -400,6 +407,7 @@ impl LimitRules {
             grace: Duration::from_millis(self.grace_ms),
             drain_silence: Duration::from_millis(self.drain_silence_ms),
             drain_total: Duration::from_millis(self.drain_total_ms),
+            drain_finish: Duration::from_millis(self.drain_finish_ms),
             survivors: self.survivors,
         }
     }

@@ -245,12 +245,16 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
     })
 }
 
-/// Whether all that came of the run is the shell's word that there is nothing it can run.
+/// Whether all that came of the run is the shell's word that there is nothing it can run. A program
+/// may exit with the same status, and mean something else.
 fn is_not_runnable(finished: &Finished) -> bool {
     let Captured::Apart { out, err } = &finished.captured else {
         return false;
     };
-    matches!(finished.exit, Exit::Code(126 | 127)) && out.bytes == 0 && !err.text.trim().is_empty()
+    matches!(finished.exit, Exit::Code(126 | 127))
+        && finished.lacks_program
+        && out.bytes == 0
+        && !err.text.trim().is_empty()
 }
 
 pub(super) fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
 //! | `properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
+//! | `truth` | the contract of the tiers: the exact one read backwards, every number of the footer counted again |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(
@@ -15,3 +16,4 @@
 
 mod cases;
 mod properties;
+mod truth;

@@ -111,7 +111,10 @@ fn only_and_except_are_kept_to() {
 
 #[test]
 fn nothing_is_saved_on_text_without_noise() {
-    let lines = (0..100).map(|number| format!("{number} is a number of its own kind\n"));
+    let lines = (0..100_u64).map(|number| {
+        let one = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{one:x} is followed by {:x}\n", one.rotate_left(17))
+    });
     let text = lines.collect::<Vec<_>>().concat();
     assert_eq!(
         minimize(subject("cargo run", 0, &text), &FilterSettings::default()),

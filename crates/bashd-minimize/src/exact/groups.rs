@@ -98,20 +98,37 @@ impl Grouped<'_> {
         let mut copied = 0;
         let mut at = 0;
         while at < all.len() && depth < DEEPEST {
-            let Some(found) = group_at(lines, at, depth, self.work) else {
+            let Some(found) = find_at(lines, at, depth, self.work) else {
                 at += 1;
                 continue;
             };
             self.push_all(all.get(copied..at).unwrap_or_default(), indent);
-            let members = all.get(at..at + found.lines).unwrap_or_default();
-            self.write_group(members, found.length, indent, depth);
-            self.in_groups += found.lines as u64;
-            at += found.lines;
+            let count = found.lines();
+            let members = all.get(at..at + count).unwrap_or_default();
+            match found {
+                FoundGroup::Beginning(group) => {
+                    self.write_group(members, group.length, indent, depth);
+                }
+                FoundGroup::FirstWord(_) => self.write_words(members, indent),
+                FoundGroup::End(_) => self.write_group(members, 0, indent, depth),
+            }
+            self.in_groups += count as u64;
+            at += count;
             copied = at;
         }
         // Without any group nothing has to be written: the text stays as it is.
         if depth > 0 || self.in_groups > 0 {
             self.push_all(all.get(copied..).unwrap_or_default(), indent);
+        }
+    }
+
+    /// Lines whose first word stands in them again.
+    fn write_words(&mut self, members: &[&str], indent: &str) {
+        let first = members.first().copied().unwrap_or_default();
+        let mark = self.mark.to_string();
+        self.push(indent, &first.replace(stems::first_word(first), &mark));
+        for member in members {
+            self.push(indent, &format!(" {}", stems::first_word(member)));
         }
     }
 
@@ -153,6 +170,98 @@ impl Grouped<'_> {
         self.text.push_str(line);
         self.text.push('\n');
     }
+}
+
+/// Lines that stand together, by what they share.
+#[derive(Debug, Clone, Copy)]
+enum FoundGroup {
+    Beginning(PrefixGroup),
+    /// So many lines have the same form around their first word, which stands in them again.
+    FirstWord(usize),
+    /// So many lines end alike.
+    End(usize),
+}
+
+impl FoundGroup {
+    fn lines(self) -> usize {
+        match self {
+            Self::Beginning(group) => group.lines,
+            Self::FirstWord(lines) | Self::End(lines) => lines,
+        }
+    }
+}
+
+/// The group that begins at this line.
+fn find_at(lines: &GroupLines<'_>, at: usize, depth: usize, work: &Work) -> Option<FoundGroup> {
+    if let Some(group) = group_at(lines, at, depth, work) {
+        return Some(FoundGroup::Beginning(group));
+    }
+    if depth == 0
+        && let Some(count) = words_at(lines, at, work)
+    {
+        return Some(FoundGroup::FirstWord(count));
+    }
+    ends_at(lines, at, work).map(FoundGroup::End)
+}
+
+/// Whether the line after these begins as a member of a group without a beginning would.
+fn is_apart(all: &[&str], at: usize) -> bool {
+    !all.get(at).is_some_and(|next| next.starts_with(' '))
+}
+
+/// How many lines from here on have the same form around their first word.
+fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
+    let form = stems::WordForm::of(lines.all.get(at)?)?;
+    if !form.fits(lines.all.get(at + 1)?) || !lines.may_touch(at) {
+        return None;
+    }
+    let mut count = 1;
+    while let Some(line) = lines.all.get(at + count)
+        && work.charge(line.len())
+        && form.fits(line)
+        && lines.may_touch(at + count)
+    {
+        count += 1;
+    }
+    let gain = (form.fixed_bytes() * (count - 1)).saturating_sub(count + 6);
+    (gain >= LEAST_GAIN && is_apart(lines.all, at + count)).then_some(count)
+}
+
+/// Least bytes that lines which share only their ends must share.
+const SHORTEST_END_ALONE: usize = 12;
+
+/// How many lines from here on end alike.
+fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
+    let all = lines.all;
+    let (first, second) = (all.get(at)?, all.get(at + 1)?);
+    // Almost always decided by these few bytes.
+    let last_bytes = |line: &str| {
+        let from = line.len().checked_sub(SHORTEST_PATH)?;
+        let bytes = line.as_bytes().get(from..)?;
+        <[u8; SHORTEST_PATH]>::try_from(bytes).ok()
+    };
+    if last_bytes(first)? != last_bytes(second)? {
+        return None;
+    }
+    let mut length = first.len().saturating_sub(1);
+    let mut best: Option<(usize, usize)> = None;
+    for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
+        length = end_from_separator(first, common_end(first, line, length));
+        let is_over = length < SHORTEST_END_ALONE
+            || !work.charge(8 + length / 8)
+            || !lines.may_touch(count)
+            || count == at + 1 && !lines.may_touch(at);
+        if is_over {
+            break;
+        }
+        let members = count - at + 1;
+        let gain = (length * (members - 1)).saturating_sub(members + 6);
+        if is_apart(all, count + 1) && best.is_none_or(|(_, most)| gain > most) {
+            best = Some((members, gain));
+        }
+    }
+    best.filter(|(members, gain)| *members > 2 && *gain >= LEAST_GAIN)
+        .map(|(members, _)| members)
 }
 
 /// A run of lines that share their first `length` bytes.
@@ -273,22 +382,31 @@ fn shared_end(rests: &[&str]) -> usize {
     };
     let mut length = first.len().saturating_sub(1);
     for other in others {
-        let most = length.min(other.len().saturating_sub(1));
-        let pairs = first.bytes().rev().zip(other.bytes().rev()).take(most);
-        length = pairs.take_while(|(one, other)| one == other).count();
+        length = common_end(first, other, length);
         if length < SHORTEST_END {
             return 0;
         }
     }
-    let from = first.len() - length;
-    let ending = first.as_bytes().get(from..).unwrap_or_default();
-    let is_separator =
-        |byte: &u8| matches!(byte, b' ' | b':' | b'/' | b'.' | b'(' | b'[' | b'|' | b'=');
-    let start = ending.iter().position(is_separator).unwrap_or(length);
-    match length - start {
+    match end_from_separator(first, length) {
         shared if shared >= SHORTEST_END => shared,
         _ => 0,
     }
+}
+
+/// How many bytes two lines have in common at their ends, at most `most`, with something before.
+fn common_end(one: &str, other: &str, most: usize) -> usize {
+    let most = most.min(other.len().saturating_sub(1));
+    let pairs = one.bytes().rev().zip(other.bytes().rev()).take(most);
+    pairs.take_while(|(one, other)| one == other).count()
+}
+
+/// How long an end is from its first separator on.
+fn end_from_separator(line: &str, length: usize) -> usize {
+    let ending = line.as_bytes().get(line.len() - length..).unwrap_or_default();
+    let is_separator =
+        |byte: &u8| matches!(byte, b' ' | b':' | b'/' | b'.' | b'(' | b'[' | b'|' | b'=');
+    let start = ending.iter().position(is_separator).unwrap_or(length);
+    length - start
 }
 
 /// The lines without headings, with the number of the line that each is from, and for each of the
@@ -359,6 +477,16 @@ mod tests {
     fn what_is_after_the_difference_stands_in_the_heading_too() {
         let text = "test a::b ... ok\ntest a::c ... ok\ntest d ... ok\ntest e ... ok\ntest f ... ok\ntest g ... ok\ntest h ... ok\n";
         let expected = "test … ... ok\n a::b\n a::c\n d\n e\n f\n g\n h\n";
+        assert_eq!(grouped(text).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn ends_and_first_words_are_shared() {
+        let text = "test_a (tests.more.ListTests.test_a) ... ok\ntest_bc (tests.more.ListTests.test_bc) ... ok\ntest_d (tests.more.ListTests.test_d) ... ok\n";
+        let expected = "… (tests.more.ListTests.…) ... ok\n test_a\n test_bc\n test_d\n";
+        assert_eq!(grouped(text).as_deref(), Some(expected));
+        let text = "unzip 6.0 amd64 [installed,automatic]\nzip 3 amd64 [installed,automatic]\nxz 5 amd64 [installed,automatic]\n";
+        let expected = "… amd64 [installed,automatic]\n unzip 6.0\n zip 3\n xz 5\n";
         assert_eq!(grouped(text).as_deref(), Some(expected));
     }
 

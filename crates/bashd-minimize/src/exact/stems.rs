@@ -54,6 +54,54 @@ fn all_stems<'a>(texts: &[&'a str], form: &str, mark: char) -> Option<Vec<&'a st
     Some(stems)
 }
 
+/// The first word of a line; nothing of a line that begins with a blank.
+pub(super) fn first_word(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+/// Shorter words stand in a line again by chance.
+const SHORTEST_WORD: usize = 3;
+
+/// What stands around the first word of a line wherever it stands.
+#[derive(Debug)]
+pub(super) struct WordForm<'a> {
+    /// What follows it each time.
+    parts: Vec<&'a str>,
+}
+
+impl<'a> WordForm<'a> {
+    /// The form of a line; `None` if its first word does not stand in it again.
+    pub(super) fn of(line: &'a str) -> Option<Self> {
+        let word = first_word(line);
+        let rest = line.get(word.len()..)?;
+        if word.len() < SHORTEST_WORD || memchr::memmem::find(rest.as_bytes(), word.as_bytes()).is_none() {
+            return None;
+        }
+        Some(Self {
+            parts: rest.split(word).collect(),
+        })
+    }
+
+    /// Whether a line has this form.
+    pub(super) fn fits(&self, line: &str) -> bool {
+        let word = first_word(line);
+        let mut rest = line;
+        word.len() >= SHORTEST_WORD
+            && self.parts.iter().all(|part| {
+                let after = rest
+                    .strip_prefix(word)
+                    .and_then(|after| after.strip_prefix(part));
+                rest = after.unwrap_or_default();
+                after.is_some()
+            })
+            && rest.is_empty()
+    }
+
+    pub(super) fn fixed_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -116,7 +116,9 @@ impl Filter for Cargo {
         }
         let starts = |(_, line): &(usize, &str)| {
             let trimmed = line.trim_start();
-            trimmed.starts_with("Running ") && !trimmed.contains("rustc --crate-name")
+            trimmed.starts_with("Running ")
+                && !trimmed.contains("rustc --crate-name")
+                && !trimmed.ends_with("/build-script-build`")
                 || trimmed.starts_with("Doc-tests ")
                 || trimmed.starts_with("Starting ")
         };
@@ -124,9 +126,9 @@ impl Filter for Cargo {
         let runs = input.is(&["run", "r", "bench", "test", "t", "nextest"]);
         // A program that was started without a word about it may have printed anything.
         let built = match started {
+            _ if !runs => 0..input.lines.len(),
             Some(started) => 0..started,
-            None if runs => 0..0,
-            None => 0..input.lines.len(),
+            None => 0..0,
         };
         noise.leave_forms(built, &BUILT);
         let shows_bodies = input.has(&["--nocapture", "--show-output", "--no-capture"]);

@@ -6,6 +6,9 @@
 
 use super::super::trouble::is_trouble;
 use super::escapes::{Escape, escape_at, parameters};
+use super::plain::PlainForm;
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// The widest line that the cursor can move across: nobody draws beyond it, and a number could ask
 /// for any amount.
@@ -14,25 +17,43 @@ const WIDEST: usize = 1000;
 /// The narrowest common terminal: a line of this many columns may have been wrapped.
 const NARROWEST: usize = 80;
 
-/// Most overwritten lines of trouble that are kept: bounds what a hostile text can ask for.
-const MOST_RESCUED: usize = 200;
+/// Most overwritten frames of trouble that are kept. A text with more of them stays as it is: none
+/// may be left out in silence.
+const MOST_RESCUED: usize = 2000;
 
 /// An endless screen.
 #[derive(Debug, Default)]
 pub(super) struct EndlessScreen {
-    rows: Vec<Vec<char>>,
+    rows: Vec<ScreenRow>,
     row: usize,
     column: usize,
     /// The row that an absolute position counts from.
     top: usize,
-    rescued: Vec<(usize, String)>,
+    /// Lines of the raw text so far.
+    raw_line: u32,
+    /// Overwritten frames with trouble, with the row and the line of the raw text of each.
+    rescued: Vec<(usize, u32, String)>,
+    known: HashSet<String>,
+    overwrites: bool,
+}
+
+#[derive(Debug, Default, Clone)]
+struct ScreenRow {
+    cells: Vec<char>,
+    /// The longest earlier frame since the row was erased, if it is longer than what came after: a
+    /// terminal still shows its end, so both stand, each on a line of its own.
+    under: Vec<char>,
+    /// Whether something was written over it: blanks at its end are then an eraser's.
+    is_redrawn: bool,
+    /// The line of the raw text that wrote to it last.
+    raw_line: u32,
 }
 
 impl EndlessScreen {
-    /// What is visible after a text was written.
-    pub(super) fn render(text: &str) -> String {
+    /// What is visible after a text was written; `None` if too many frames tell of trouble.
+    pub(super) fn render(text: &str) -> Option<PlainForm<'_>> {
         let mut terminal = Self::default();
-        terminal.rows.push(Vec::new());
+        terminal.rows.push(ScreenRow::default());
         let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -49,7 +70,7 @@ impl EndlessScreen {
             }
             at += 1;
         }
-        terminal.finish(text.ends_with('\n'))
+        (terminal.rescued.len() <= MOST_RESCUED).then(|| terminal.finish(text.ends_with('\n')))
     }
 
     /// Writes text without controls over what is there.
@@ -58,10 +79,18 @@ impl EndlessScreen {
         let Some(row) = self.rows.get(self.row).filter(|_| !text.is_empty()) else {
             return;
         };
-        if column == 0 && row.len() > 1 {
+        if column == 0 && !row.cells.is_empty() {
             self.rescue(self.row);
+            if let Some(row) = self.rows.get_mut(self.row) {
+                row.begin_frame();
+            }
         }
+        let raw_line = self.raw_line;
         if let Some(row) = self.rows.get_mut(self.row) {
+            row.raw_line = raw_line;
+            row.is_redrawn |= row.cells.len() != column;
+            self.overwrites |= row.cells.len() > column;
+            let row = &mut row.cells;
             if row.len() < column {
                 row.resize(column, ' ');
             }
@@ -82,9 +111,13 @@ impl EndlessScreen {
 
     fn next_line(&mut self) {
         self.row += 1;
+        self.raw_line += 1;
         self.column = 0;
         if self.row == self.rows.len() {
-            self.rows.push(Vec::new());
+            self.rows.push(ScreenRow {
+                raw_line: self.raw_line,
+                ..ScreenRow::default()
+            });
         }
     }
 
@@ -123,10 +156,14 @@ impl EndlessScreen {
     fn up(&mut self, count: usize) {
         let target = self.row.saturating_sub(count).max(self.top.min(self.row));
         let mut on_the_way = self.rows.iter().skip(target).take(count + 1);
-        if on_the_way.any(|row| row.len() >= NARROWEST) {
+        if on_the_way.any(|row| row.cells.len() >= NARROWEST) {
             self.row = self.rows.len() - 1;
-            if self.rows.last().is_some_and(|row| !row.is_empty()) {
-                self.next_line();
+            if self.rows.last().is_some_and(|row| !row.cells.is_empty()) {
+                self.row += 1;
+                self.rows.push(ScreenRow {
+                    raw_line: self.raw_line,
+                    ..ScreenRow::default()
+                });
             }
             self.top = self.row;
             self.column = 0;
@@ -154,12 +191,12 @@ impl EndlessScreen {
         if which < 2 {
             let column = self.column;
             if let Some(row) = self.rows.get_mut(self.row) {
-                row.truncate(column);
+                row.cut(column);
             }
             self.rows.truncate(self.row + 1);
         } else {
             self.rows.truncate(from + 1);
-            self.rows.iter_mut().skip(from).for_each(Vec::clear);
+            self.rows.iter_mut().skip(from).for_each(|row| row.cut(0));
             self.row = from;
         }
     }
@@ -169,17 +206,25 @@ impl EndlessScreen {
         let is_at_its_end = self
             .rows
             .get(self.row)
-            .is_none_or(|row| row.len() <= column);
+            .is_none_or(|row| row.cells.len() <= column);
         if which == 0 && is_at_its_end {
             // Nothing is there: tools that colour their lines do this after each colour.
+            if let Some(row) = self.rows.get_mut(self.row) {
+                row.under.clear();
+            }
             return;
         }
         self.rescue(self.row);
         if let Some(row) = self.rows.get_mut(self.row) {
+            self.overwrites = true;
             match which {
-                0 => row.truncate(column),
-                1 => row.iter_mut().take(column + 1).for_each(|cell| *cell = ' '),
-                _ => row.clear(),
+                0 => row.cut(column),
+                1 => {
+                    row.is_redrawn = true;
+                    let cells = row.cells.iter_mut().take(column + 1);
+                    cells.for_each(|cell| *cell = ' ');
+                }
+                _ => row.cut(0),
             }
         }
     }
@@ -187,40 +232,91 @@ impl EndlessScreen {
     /// Keeps a line that is about to be overwritten, if it tells of trouble and was not kept
     /// before.
     fn rescue(&mut self, at: usize) {
-        if self.rescued.len() >= MOST_RESCUED {
-            return;
-        }
-        let Some(row) = self.rows.get(at).filter(|row| !row.is_empty()) else {
+        let Some(row) = self.rows.get(at).filter(|row| !row.cells.is_empty()) else {
             return;
         };
-        let line: String = row.iter().collect();
-        if is_trouble(&line)
-            && !self
-                .rescued
-                .iter()
-                .any(|(_, known)| same_but_numbers(known, &line))
-        {
-            self.rescued.push((at, line));
+        self.overwrites = true;
+        if self.rescued.len() > MOST_RESCUED {
+            return;
+        }
+        let line = row.text();
+        if is_trouble(&line) && self.known.insert(line.clone()) {
+            self.rescued.push((at, row.raw_line, line));
         }
     }
 
-    fn finish(mut self, ends_with_line_end: bool) -> String {
-        while self.rows.len() > 1 && self.rows.last().is_some_and(Vec::is_empty) {
+    fn finish(mut self, ends_with_line_end: bool) -> PlainForm<'static> {
+        // What follows the last line end is no line if nothing was written there.
+        if ends_with_line_end
+            && self.rows.len() > 1
+            && self.rows.last().is_some_and(|row| row.cells.is_empty())
+        {
             self.rows.pop();
         }
-        let mut lines: Vec<String> = self.rows.iter().map(|row| row.iter().collect()).collect();
-        self.rescued.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-        for (at, line) in self.rescued {
-            let stands = lines.iter().any(|shown| same_but_numbers(shown, &line));
-            if !stands {
-                lines.insert(at.min(lines.len()), line);
+        let frames = |row: &ScreenRow| row.frame_under().into_iter().chain([row.text()]);
+        let standing: HashSet<String> = self.rows.iter().flat_map(frames).collect();
+        self.rescued.retain(|(_, _, line)| !standing.contains(line));
+        // Those of a row stand before it, in the order of their time.
+        self.rescued.sort_by_key(|(at, _, _)| *at);
+        let mut rescued = self.rescued.into_iter().peekable();
+        let (mut lines, mut raw_lines) = (Vec::new(), Vec::new());
+        for (at, row) in self.rows.iter().enumerate() {
+            while let Some((_, raw_line, line)) = rescued.next_if(|(row, _, _)| *row <= at) {
+                lines.push(line);
+                raw_lines.push(raw_line);
             }
+            for line in row.frame_under().into_iter().chain([row.text()]) {
+                lines.push(line);
+                raw_lines.push(row.raw_line);
+            }
+        }
+        for (_, raw_line, line) in rescued {
+            lines.push(line);
+            raw_lines.push(raw_line);
         }
         let mut text = lines.join("\n");
         if ends_with_line_end {
             text.push('\n');
         }
-        text
+        PlainForm {
+            text: Cow::Owned(text),
+            raw_lines: Some(raw_lines),
+            has_frames: self.overwrites,
+        }
+    }
+}
+
+impl ScreenRow {
+    /// What is there will be written over from its beginning.
+    fn begin_frame(&mut self) {
+        let frame = std::mem::take(&mut self.cells);
+        self.is_redrawn = true;
+        if frame.len() >= self.under.len() {
+            self.under = frame;
+        }
+    }
+
+    /// An earlier frame of which a terminal still shows the end.
+    fn frame_under(&self) -> Option<String> {
+        let under: String = self.under.iter().collect();
+        let under = under.trim_end_matches(' ');
+        (under.chars().count() > self.cells.len()).then(|| under.to_owned())
+    }
+
+    /// Forgets what is from this column on.
+    fn cut(&mut self, column: usize) {
+        self.under.clear();
+        self.is_redrawn |= self.cells.len() > column;
+        self.cells.truncate(column);
+    }
+
+    fn text(&self) -> String {
+        let text: String = self.cells.iter().collect();
+        if self.is_redrawn {
+            text.trim_end_matches(' ').to_owned()
+        } else {
+            text
+        }
     }
 }
 
@@ -229,38 +325,35 @@ fn is_control(byte: u8) -> bool {
     matches!(byte, 0x1b | b'\n' | b'\r' | 0x08 | 0x07 | 0)
 }
 
-/// Whether two lines differ only in their numbers and blanks, as the frames of a counter do.
-fn same_but_numbers(one: &str, other: &str) -> bool {
-    let letters = |line: &str| {
-        let kept = line.chars().filter(|c| c.is_alphabetic());
-        kept.collect::<String>()
-    };
-    letters(one) == letters(other)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn render(raw: &str) -> String {
+        EndlessScreen::render(raw).unwrap().text.into_owned()
+    }
 
     #[test]
     fn the_last_frame_is_what_stays() {
         for (raw, shown) in [
             ("10%\r50%\r100%\ndone\n", "100%\ndone\n"),
             ("long line\rshort\x1b[K\n", "short\n"),
-            ("abc\rx\n", "xbc\n"),
+            ("abc\rx\n", "abc\nx\n"),
+            ("      a test\rPASS\n", "      a test\nPASS\n"),
+            ("12 of 12\r 9 of 9  \n", " 9 of 9\n"),
             ("one\ntwo\n\x1b[2A\x1b[2Kuno\n\x1b[2Kdos\n", "uno\ndos\n"),
             ("a\nb\nc\n\x1b[3A\x1b[Jx\n", "x\n"),
             ("typo\x08\x08\x08\x08word\n", "word\n"),
             ("\x1b[5Cx\n", "     x\n"),
         ] {
-            assert_eq!(EndlessScreen::render(raw), shown, "{raw:?}");
+            assert_eq!(render(raw), shown, "{raw:?}");
         }
     }
 
     #[test]
     fn what_stands_above_wrapped_lines_is_safe() {
         let raw = format!("result one\nresult two\n{}\x1b[2A\rnew\n", "x".repeat(120));
-        let shown = EndlessScreen::render(&raw);
+        let shown = render(&raw);
         assert!(
             shown.contains("result one\nresult two\n") && shown.contains("new"),
             "{shown}"
@@ -269,15 +362,39 @@ mod tests {
 
     #[test]
     fn trouble_outlives_its_frame() {
-        let shown = EndlessScreen::render("error: no network\rretrying 1\rretrying 2\n");
+        let shown = render("error: no network\rretrying 1\rretrying 2\n");
         assert!(shown.contains("error: no network"), "{shown}");
         assert!(shown.contains("retrying 2"), "{shown}");
     }
 
     #[test]
-    fn counters_of_failures_are_not_kept_frame_by_frame() {
-        let shown =
-            EndlessScreen::render("0 failed, 1 passed\r0 failed, 2 passed\r1 failed, 2 passed\n");
-        assert_eq!(shown, "1 failed, 2 passed\n");
+    fn every_frame_with_trouble_stays() {
+        let raw = "0 failed\rerror: disk 1\rerror: disk 2\rerror: disk 2\rall good\n";
+        assert_eq!(render(raw), "error: disk 1\nerror: disk 2\nall good\n");
+        assert_eq!(
+            render("ERROR: disk on fire\rall good\n"),
+            "ERROR: disk on fire\nall good\n"
+        );
+    }
+
+    #[test]
+    fn blanks_at_an_end_stay_unless_they_erase() {
+        assert_eq!(
+            render("x\ryz\nreceived: a \nlonger\rab    \n"),
+            "yz\nreceived: a \nab\n"
+        );
+    }
+
+    #[test]
+    fn every_line_knows_its_raw_line() {
+        let plain = EndlessScreen::render("a\n1%\r2%\nerror x\rb\nc\n").unwrap();
+        assert_eq!(plain.text, "a\n2%\nerror x\nb\nc\n");
+        assert_eq!(plain.raw_lines, Some(vec![0, 1, 2, 2, 3]));
+    }
+
+    #[test]
+    fn too_many_frames_with_trouble_are_not_left_out_in_silence() {
+        let many: String = (0..3000).map(|number| format!("error {number}\r")).collect();
+        assert!(EndlessScreen::render(&many).is_none());
     }
 }

@@ -3,21 +3,25 @@
 //! The same source text under each of many failures, the same report for each of many files: it is
 //! shown once. A line that tells of trouble is never part of such a block: it is always shown.
 
-use super::super::trouble::is_trouble;
 use super::super::work::Work;
-use super::TextPage;
+use super::{TextPage, has, is_untouchable};
+use std::collections::HashMap;
 
 /// Lines that a block must have.
-const FEWEST_LINES: usize = 4;
+const FEWEST_LINES: usize = 2;
+
+/// Stands in every reference.
+const REFERENCE: &str = " lines as above, from: ";
 
 /// Bytes that it must have.
-const FEWEST_BYTES: usize = 160;
+const FEWEST_BYTES: usize = 140;
 
 /// The text with references, and how many lines they replace; `None` if there are none.
 pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let (text, all) = (page.text, page.lines.as_slice());
     let mut prints = Fingerprints::of(all);
     let mut known = KnownPairs::with_room_for(all.len());
+    let mut last_seen = LastSeen::default();
     let mut written = String::new();
     let mut copied = 0;
     let mut stood_for = 0;
@@ -25,31 +29,33 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     work.charge(text.len() * 2);
     while at < all.len() {
         let earlier = known.first(prints.of_pair(at), at);
-        let length = if earlier < at {
+        let mut length = if earlier < at {
             same_lines(all, earlier, at, work)
         } else {
             0
         };
-        let block = all.get(at..at + length).unwrap_or_default();
-        let bytes: usize = block.iter().map(|line| line.len() + 1).sum();
-        if length < FEWEST_LINES || bytes < FEWEST_BYTES {
+        if !is_worth(all.get(at..at + length).unwrap_or_default()) {
+            at += 1;
+            continue;
+        }
+        if written.is_empty() && has(text, REFERENCE) {
+            return None;
+        }
+        // A reader, and `rebuild`, takes the latest line with these words.
+        let first = shortened(all.get(at).copied().unwrap_or_default());
+        let source = last_seen.before(all, at, first);
+        if source != Some(earlier) {
+            let other = source.unwrap_or(at);
+            length = if other < at { same_lines(all, other, at, work) } else { 0 };
+        }
+        if first.is_empty() || !is_worth(all.get(at..at + length).unwrap_or_default()) {
             at += 1;
             continue;
         }
         for line in all.get(copied..at).unwrap_or_default() {
             push(&mut written, line);
         }
-        let first = block
-            .iter()
-            .map(|line| line.trim())
-            .find(|line| !line.is_empty());
-        push(
-            &mut written,
-            &format!(
-                "[{length} lines as above, from: {}]",
-                shortened(first.unwrap_or_default())
-            ),
-        );
+        push(&mut written, &format!("[{length}{REFERENCE}{first}]"));
         stood_for += length as u64;
         at += length;
         copied = at;
@@ -64,6 +70,55 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
         written.pop();
     }
     Some((written, stood_for))
+}
+
+/// Whether a block is long enough for a reference.
+fn is_worth(block: &[&str]) -> bool {
+    let bytes: usize = block.iter().map(|line| line.len() + 1).sum();
+    block.len() >= FEWEST_LINES && bytes >= FEWEST_BYTES
+}
+
+/// Where lines with the same first words were seen last.
+#[derive(Default)]
+struct LastSeen<'a> {
+    places: HashMap<&'a str, usize>,
+    upto: usize,
+}
+
+impl<'a> LastSeen<'a> {
+    /// The last line before this one with these first words.
+    fn before(&mut self, all: &[&'a str], at: usize, first: &str) -> Option<usize> {
+        while self.upto < at {
+            let line = all.get(self.upto).copied().unwrap_or_default();
+            self.places.insert(shortened(line), self.upto);
+            self.upto += 1;
+        }
+        self.places.get(first).copied()
+    }
+}
+
+/// The text with every reference replaced by the lines that it refers to, with the number of the
+/// line that each is from.
+pub(super) fn written_out(all: Vec<(usize, String)>) -> Vec<(usize, String)> {
+    let mut out: Vec<(usize, String)> = Vec::with_capacity(all.len());
+    for (at, line) in all {
+        let reference = line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+            .and_then(|line| line.split_once(REFERENCE))
+            .and_then(|(length, first)| Some((length.parse::<usize>().ok()?, first)));
+        let Some((length, first)) = reference else {
+            out.push((at, line));
+            continue;
+        };
+        let source = out.iter().rposition(|(_, line)| shortened(line) == first);
+        let block = source.and_then(|from| out.get(from..from + length));
+        match block.map(<[_]>::to_vec) {
+            Some(block) => out.extend(block.into_iter().map(|(_, line)| (at, line))),
+            None => out.push((at, line)),
+        }
+    }
+    out
 }
 
 fn push(text: &mut String, line: &str) {
@@ -160,13 +215,14 @@ fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
         .take(at - earlier);
     pairs
         .take_while(|(one, other)| {
-            one == other && work.charge(other.len() + 8) && !is_trouble(other)
+            one == other && work.charge(other.len() + 8) && !is_untouchable(other)
         })
         .count()
 }
 
 /// The beginning of a line: enough to find it again.
 fn shortened(line: &str) -> &str {
+    let line = line.trim();
     const ENOUGH: usize = 60;
     let end = line
         .char_indices()
@@ -199,6 +255,9 @@ mod tests {
     #[test]
     fn short_blocks_stay() {
         assert_eq!(referred("a\nb\nc\nd\nx\na\nb\nc\nd\n"), None);
+        let line = "a line of some length, which is here more than once, and so is the next one\n";
+        let text = format!("{line}{line}[2 lines as above, from: x]\nx\n{line}{line}");
+        assert_eq!(referred(&text), None, "it has a reference of its own");
         assert_eq!(referred(""), None);
     }
 }

@@ -1,7 +1,10 @@
 //! Lines that repeat the one before, and blocks of lines that repeat, become a count.
+//!
+//! `line (×3)`, `[these 2 lines ×4]`. A line that must not be touched has its count on the next
+//! line: `[this line ×3]`.
 
 use super::super::work::Work;
-use super::TextPage;
+use super::{TextPage, has, is_untouchable};
 use std::fmt::Write as _;
 
 /// Shorter lines (braces, bullets, numbers) are not repetitions that anybody wants counted.
@@ -27,16 +30,21 @@ pub(super) fn count(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
             continue;
         };
         if counted.is_empty() {
+            if has(text, "(×") || has(text, "[these ") || has(text, "[this line ×") {
+                return None;
+            }
             counted.reserve(text.len());
         }
         push_lines(&mut counted, all.get(copied..at).unwrap_or_default());
         let first = all.get(at..at + block).unwrap_or_default();
         push_lines(&mut counted, first);
-        counted.pop();
-        if block == 1 {
-            let _ = writeln!(counted, " (×{times})");
+        if block > 1 {
+            let _ = writeln!(counted, "[these {block} lines ×{times}]");
+        } else if first.iter().any(|line| is_untouchable(line)) {
+            let _ = writeln!(counted, "[this line ×{times}]");
         } else {
-            let _ = writeln!(counted, "\n[these {block} lines ×{times}]");
+            counted.pop();
+            let _ = writeln!(counted, " (×{times})");
         }
         stood_for += (block * (times - 1)) as u64;
         at += block * times;
@@ -83,6 +91,43 @@ fn repetition(all: &[&str], at: usize, work: &Work) -> Option<(usize, usize)> {
     None
 }
 
+/// The text with every repeat written out, with the number of the line that each is from.
+pub(super) fn written_out(all: Vec<(usize, String)>) -> Vec<(usize, String)> {
+    let mut out: Vec<(usize, String)> = Vec::with_capacity(all.len());
+    for (at, line) in all {
+        if let Some((block, times)) = block_count(&line) {
+            let from = out.len().saturating_sub(block);
+            let lines: Vec<_> = out.get(from..).unwrap_or_default().to_vec();
+            for _ in 1..times {
+                out.extend(lines.iter().map(|(_, line)| (at, line.clone())));
+            }
+        } else if let Some((said, times)) = line_count(&line) {
+            for _ in 0..times {
+                out.push((at, said.to_owned()));
+            }
+        } else {
+            out.push((at, line));
+        }
+    }
+    out
+}
+
+/// `[these 2 lines ×4]`, `[this line ×4]`
+fn block_count(line: &str) -> Option<(usize, usize)> {
+    let inner = line.strip_prefix('[')?.strip_suffix(']')?;
+    if let Some(times) = inner.strip_prefix("this line ×") {
+        return Some((1, times.parse().ok()?));
+    }
+    let (block, times) = inner.strip_prefix("these ")?.split_once(" lines ×")?;
+    Some((block.parse().ok()?, times.parse().ok()?))
+}
+
+/// `retry (×4)`
+fn line_count(line: &str) -> Option<(&str, usize)> {
+    let (said, times) = line.strip_suffix(')')?.rsplit_once(" (×")?;
+    Some((said, times.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,12 +148,18 @@ mod tests {
             counted(&text),
             Some(("  in f\n  in g\n[these 2 lines ×4]\n".to_owned(), 6))
         );
+        let text = "error: no\n".repeat(4);
+        assert_eq!(
+            counted(&text),
+            Some(("error: no\n[this line ×4]\n".to_owned(), 3))
+        );
     }
 
     #[test]
-    fn pairs_and_short_lines_stay() {
+    fn pairs_short_lines_and_what_looks_like_a_count_stay() {
         assert_eq!(counted("same line\nsame line\nother\n"), None);
         assert_eq!(counted("}\n}\n}\n}\n"), None);
         assert_eq!(counted(""), None);
+        assert_eq!(counted("retry (×3)\nsame\nsame l\nsame l\nsame l\n"), None);
     }
 }

@@ -64,7 +64,7 @@ for one in $(chosen pypi 3); do
 done
 for tool in curl wget openssl; do
     fresh
-    quietly 'mkdir -p www && cd www && for i in $(seq 1 12); do seq 1 20000 > part-$i.txt; done; openssl req -x509 -newkey rsa:2048 -nodes -keyout ../key.pem -out ../cert.pem -days 3 -subj "/CN=shop.example.com/O=Shop" -addext subjectAltName=DNS:shop.example.com
+    quietly 'mkdir -p www; for i in $(seq 1 12); do seq 1 20000 > www/part-$i.txt; done; openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 3 -subj "/CN=shop.example.com/O=Shop" -addext subjectAltName=DNS:shop.example.com
 printf "import http.server, ssl\ns = http.server.ThreadingHTTPServer((\"127.0.0.1\", 8443), lambda *a: http.server.SimpleHTTPRequestHandler(*a, directory=\"www\"))\nc = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\nc.load_cert_chain(\"cert.pem\", \"key.pem\")\ns.socket = c.wrap_socket(s.socket, server_side=True)\ns.serve_forever()\n" > serve.py'
     serve='python3 serve.py 2>/dev/null & s=$!; trap "kill $s" EXIT; until (: </dev/tcp/127.0.0.1/8443) 2>/dev/null; do sleep 0.1; done;'
     case $tool in

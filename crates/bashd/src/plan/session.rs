@@ -53,6 +53,8 @@ pub struct SessionPlan {
     pub overlap: Overlap,
     /// Whether the caller named it, and so should hear if it cannot be used.
     pub is_asked_for: bool,
+    /// The directory that the text begins by changing to, relative to where the shell is.
+    pub(crate) enters: Option<PathBuf>,
     /// Whether the command runs wherever the shell is, and not in a directory of the plan.
     pub runs_where_it_is: bool,
     /// Whether a call that must do without its session may use a shell that was started ahead.
@@ -60,11 +62,32 @@ pub struct SessionPlan {
 }
 
 impl SessionPlan {
-    /// The session in which a call runs after all, whose text begins with this `cd`. A call that is
-    /// a job from its beginning has its own shell.
-    pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
+    /// A call of the same session that only tries to change to a directory, and comes back.
+    pub(crate) fn trying(&self, directory: &Path) -> Self {
+        let mut text = br"\builtin cd -- ".to_vec();
+        quote(&mut text, directory.as_os_str().as_bytes());
+        text.extend(b" >/dev/null 2>&1");
+        Self {
+            key: self.key.clone(),
+            home: self.home.clone(),
+            text,
+            directory: DirectoryAfter::Returns,
+            enters: None,
+            ..*self
+        }
+    }
+
+    /// The session in which a call runs after all, whose text begins with this `cd`, or with one to
+    /// a relative directory. A call that is a job from its beginning has its own shell.
+    pub(super) fn settled(
+        self,
+        accepted: &Accepted,
+        lifted: &str,
+        enters: Option<&Path>,
+    ) -> Option<Self> {
         let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
         (!is_job).then_some(Self {
+            enters: enters.map(Path::to_owned),
             runs_where_it_is: self.runs_where_it_is && lifted.is_empty(),
             ..self
         })

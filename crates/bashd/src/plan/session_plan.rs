@@ -1,8 +1,11 @@
 //! Whether a call runs in a session's shell, and how.
 
 use super::resolve::{PlanInput, Setting};
-use super::{OpenDirectory, SessionKey, SessionPlan, Shell, StdinSource, environment, session};
+use super::{
+    OpenDirectory, Overlap, SessionKey, SessionPlan, Shell, StdinSource, environment, session,
+};
 use crate::guard::safe_mode::RunForm;
+use crate::request::Accepted;
 use std::ffi::OsStr;
 
 /// The session of a call, or what to say if it should have one and cannot.
@@ -20,6 +23,16 @@ pub(super) fn or_notes(
         Ok(session) => (session, Vec::new()),
         Err(note) => (None, vec![note]),
     }
+}
+
+/// The session in which a call must be alone, if its calls wait for each other. A job does not: its
+/// call returns at once.
+pub(super) fn exclusive_in(wish: PlanInput<'_>, accepted: &Accepted) -> Option<String> {
+    let rules = &wish.profile.session;
+    let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
+    let waits = rules.overlap_of(wish.request) == Overlap::Wait && !is_job;
+    let name = rules.name_of(wish.request).filter(|_| waits);
+    name.map(str::to_owned)
 }
 
 /// The session of a call that has one; what to say if it cannot have one.
@@ -45,7 +58,7 @@ fn plan_session(
     let Some(name) = profile.session.name_of(request) else {
         return Ok(None);
     };
-    if config.sessions.most == 0 || request.pty {
+    if config.sessions.most == 0 {
         return Ok(None);
     }
     if !request.resources.or(config.resources).eq(&config.resources) {
@@ -84,6 +97,7 @@ fn plan_session(
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
         is_asked_for: request.session.is_some(),
+        enters: None,
         runs_where_it_is: request.cwd.is_none(),
         may_be_started: false,
         key: SessionKey {

@@ -352,7 +352,9 @@ fn summary(finished: &Finished, cut: &OutputCut<'_>) -> Value {
 
 /// A whole number of seconds as such, another one as a fraction.
 fn seconds(number: f64) -> Value {
-    if number.fract() == 0.0 {
+    /// Up to here every whole number has a form of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT {
         json!(number as i64)
     } else {
         json!(number)

@@ -114,7 +114,7 @@ fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(
         Sets::Session => request.session = Some(text()?),
         Sets::Timeout => {
             request.timeout = Some(seconds(name, value)?);
-            request.timeout_as_given = value.as_f64().filter(|seconds| *seconds < 0.0);
+            request.timeout_as_given = value.as_f64();
         }
         Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
         Sets::Background => request.background |= truth(name, value)?,

@@ -21,6 +21,7 @@
 //! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
+//! | `pi_session` | `pi`: one call at a time whatever carries it, and directories that are not there |
 //! | `pi_urls` | internal URLs on the real engine: paths, created directories, refusals |
 //! | `profile_under_test` | (no tests) a profile on the real engine, for contract tests |
 //! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods |
@@ -65,6 +66,7 @@ mod phoenix;
 mod pi_executor;
 mod pi_input;
 mod pi_output;
+mod pi_session;
 mod pi_urls;
 mod profile_under_test;
 mod pty;

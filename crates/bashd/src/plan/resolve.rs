@@ -7,7 +7,7 @@ use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
     ClientEnvironment, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
-    directory, environment, job, one_program, session, session_plan, steps, terminal,
+    directory, environment, job, one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -97,7 +97,7 @@ pub(crate) fn draft(
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that gets one runs in its own shell.
     let text = text.filter(|_| terminal.is_none() && client.is_none());
-    let (session, notes) = session_plan::or_notes(wish, text, &shell, &cwd);
+    let (session, notes) = session::or_notes(wish, text, &shell, &cwd);
     let enters = command.leading_cd.as_ref().filter(|_| !cd.is_empty());
     let enters = enters.map(|cd| Path::new(&*cd.directory));
     let session = session.and_then(|plan| plan.settled(accepted, lifted, enters));
@@ -112,7 +112,7 @@ pub(crate) fn draft(
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
-        exclusive_in: session_plan::exclusive_in(wish, accepted),
+        exclusive_in: session::exclusive_in(wish, accepted),
         restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
         program: one_program::of(setting, command, script.as_deref()),
         shell,

@@ -158,7 +158,7 @@ impl RcScripts {
     fn store(&self, text: &[u8], link: &Path) -> io::Result<PathBuf> {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        let name = format!("snapshot-bash-{:016x}.sh", hasher.finish());
+        let name = format!("rc-bash-{:016x}.sh", hasher.finish());
         let path = self.directory.join(&name);
         if fs::read(&path).is_ok_and(|stored| stored == text) {
             prepare_runs_directory(&self.directory)?;
@@ -191,10 +191,7 @@ impl RcScripts {
             .flatten()
             .flatten()
         {
-            let is_rc_script = entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(b"snapshot-");
+            let is_rc_script = entry.file_name().as_encoded_bytes().starts_with(b"rc-");
             let is_old = age(&entry.path()).is_some_and(|age| age > Duration::from_hours(24));
             let is_current = entry.path() == current || entry.path() == link;
             if is_rc_script && is_old && !is_current {
@@ -241,7 +238,7 @@ impl<'a> RcSource<'a> {
         for name in RC_FILES {
             state_of(&self.home.join(name)).ok().hash(&mut hasher);
         }
-        directory.join(format!("snapshot-bash-{:016x}.link", hasher.finish()))
+        directory.join(format!("rc-bash-{:016x}.link", hasher.finish()))
     }
 
     /// Has a shell read the rc and report what it set up.

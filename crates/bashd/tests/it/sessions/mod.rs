@@ -9,6 +9,7 @@
 //! | `overlap` | two calls of one session, eviction, engines that make one call |
 //! | `flood` | memory, every byte, exact ends |
 //! | `starved` | no descriptors, memory or files left: each call runs once, with its own status |
+//! | `restart` | a call that asks for a new shell |
 //! | `random` | a thousand hostile calls in random order |
 
 mod ahead;
@@ -17,6 +18,7 @@ mod flood;
 mod hostile;
 mod overlap;
 mod random;
+mod restart;
 mod starved;
 mod state;
 

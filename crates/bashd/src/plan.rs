@@ -16,6 +16,7 @@ mod strict_environment;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
+pub(crate) use self::directory::check_way;
 pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
 pub(crate) use self::resolve::{Setting, draft};
@@ -45,6 +46,8 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
+    /// The session of which no other call may run meanwhile, if its calls wait for each other.
+    pub(crate) exclusive_in: Option<String>,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.

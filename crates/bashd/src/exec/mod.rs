@@ -21,6 +21,7 @@ mod sessions;
 mod started_shells;
 mod stock;
 pub mod terminal;
+mod turns;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -82,6 +83,14 @@ async fn run_here(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let Means { keepers, sessions } = means;
+    let _turn = match &plan.exclusive_in {
+        Some(session) => Some(tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
+            turn = sessions.turns.take(session) => turn,
+        }),
+        None => None,
+    };
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
             run_alone(plan, keepers, watch, cancel).await

@@ -135,6 +135,11 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     placeholders("reply.texts.timed_out", &texts.timed_out, &["seconds"])?;
     placeholders("reply.texts.denied", &texts.denied, &["rule", "message"])?;
     placeholders("reply.texts.output_lost", &texts.output_lost, &["notice"])?;
+    placeholders(
+        "reply.texts.terminal_truncated",
+        &texts.terminal_truncated,
+        &["notice"],
+    )?;
     placeholders("reply.texts.notice", &texts.notice, &["notice"])?;
     placeholders("reply.texts.left_running", &texts.left_running, &process)?;
     placeholders("reply.texts.left_unended", &texts.left_unended, &process)?;
@@ -193,6 +198,11 @@ fn check_truncation(texts: &TruncationTexts) -> Result<(), String> {
     placeholders("reply.truncation.lines_cut", &texts.lines_cut, &["max"])?;
     placeholders("reply.truncation.stored", &texts.stored, &["address"])?;
     let partly = ["address", "dropped"];
+    placeholders(
+        "reply.truncation.stored_incomplete",
+        &texts.stored_incomplete,
+        &["address"],
+    )?;
     placeholders(
         "reply.truncation.stored_partly",
         &texts.stored_partly,

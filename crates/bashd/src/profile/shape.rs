@@ -278,6 +278,11 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
     let texts = &profile.reply.texts;
     let notices = finished.notices.iter().filter_map(|notice| {
         let (template, stream) = match notice.kind {
+            NoticeKind::OutputLost(stream)
+                if finished.terminal.is_some() && !texts.terminal_truncated.is_empty() =>
+            {
+                (&texts.terminal_truncated, stream)
+            }
             NoticeKind::OutputLost(stream) => (&texts.output_lost, stream),
             NoticeKind::Request => (&texts.notice, Stream::Err),
             NoticeKind::NoTerminal => return None,

@@ -78,6 +78,9 @@ pub struct OutcomeTexts {
     pub denied: String,
     /// Output was lost: `{notice}`.
     pub output_lost: String,
+    /// A client's terminal dropped output, in other words than those: `{notice}`.
+    #[serde(default)]
+    pub terminal_truncated: String,
     /// Something about the request (a clamp): `{notice}`.
     #[serde(default)]
     pub notice: String,
@@ -121,6 +124,9 @@ pub struct TruncationTexts {
     pub stored: String,
     /// Some of it is: `{address}`, `{dropped}`.
     pub stored_partly: String,
+    /// Likewise if a client's terminal dropped some before it was seen: `{address}`.
+    #[serde(default)]
+    pub stored_incomplete: String,
 }
 
 /// The texts for bad requests: `{detail}`.

@@ -190,7 +190,7 @@ impl Engine {
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
         let answer = tokio::select! {
             biased;
-            answer = tool::answer(&profile, &self.0.config, &owner, call.raw_text()) => answer,
+            answer = tool::answer(&profile, &self.0.config, &owner, &call) => answer,
             () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
         };
         reply::of_job_tool(answer, begun.elapsed())

@@ -56,7 +56,7 @@ fn approval_takes_a_second_call_bound_to_the_first() {
     let question = &asked["inputRequests"]["approval"];
     assert_eq!(question["method"], "elicitation/create");
     let state = &asked["requestState"];
-    let yes = json!({"approval": {"action": "accept", "content": {}}});
+    let yes = json!({"approval": {"action": "accept", "content": {"choice": "once"}}});
     let second = json!({
         "name": "bash", "arguments": arguments, "inputResponses": yes, "requestState": state,
     });

@@ -260,12 +260,23 @@ allow = ["echo deploy"]
 
 #[test]
 fn who_offers_elicitation_is_asked() {
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["grants.jsonl", "grants.lock"]);
     with_a_rule_that_asks(&home);
     let mut client = Client::connect_with(&home, &[], &json!({"elicitation": {}}));
     let arguments = json!({"command": "deploy() { echo deployed; }; deploy now"});
     let params = json!({"name": "bash", "arguments": arguments});
-    for (action, is_denied) in [("accept", false), ("decline", true), ("cancel", true)] {
+    let once = json!({"choice": "once"});
+    for (action, content, is_denied) in [
+        ("accept", Some(&once), false),
+        // An answer without a choice is none: nobody may have seen the form.
+        ("accept", Some(&json!({})), true),
+        ("accept", None, true),
+        ("accept", Some(&json!({"choice": "deny"})), true),
+        ("accept", Some(&json!({"choice": "yes"})), true),
+        ("accept", Some(&json!({"choice": true})), true),
+        ("decline", Some(&once), true),
+        ("cancel", None, true),
+    ] {
         let id = client.request("tools/call", &params);
         let question = client.wait_for(|message| message["method"] == "elicitation/create");
         let text = question["params"]["message"].as_str().unwrap();
@@ -273,14 +284,48 @@ fn who_offers_elicitation_is_asked() {
             text.contains("deploy now") && text.contains("this deploys"),
             "{text}"
         );
+        let form = &question["params"]["requestedSchema"];
+        assert_eq!(form["required"], json!(["choice"]), "{question}");
+        assert_eq!(
+            form["properties"]["choice"].get("default"),
+            None,
+            "{question}"
+        );
         let mut result = json!({"action": action});
-        if action == "accept" {
-            result["content"] = json!({});
+        if let Some(content) = content {
+            result["content"] = content.clone();
         }
         client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
         let answer = client.wait_for(|message| message["id"] == id && message["method"].is_null());
         let fields = &answer["result"]["_meta"]["bashd/reply"];
         assert_eq!(fields["denied"].is_object(), is_denied, "{answer}");
+    }
+    // For the session and for good means exactly this command, and this rule.
+    for choice in ["session", "always"] {
+        let command = format!("deploy() {{ echo deployed; }}; deploy {choice}");
+        let params = json!({"name": "bash", "arguments": {"command": command}});
+        let id = client.request("tools/call", &params);
+        let question = client.wait_for(|message| message["method"] == "elicitation/create");
+        let result = json!({"action": "accept", "content": {"choice": choice}});
+        client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+        client.wait_for(|message| message["id"] == id && message["method"].is_null());
+        let again = client.ask("tools/call", &params);
+        assert_eq!(
+            again["result"]["content"][0]["text"], "deployed\n",
+            "{again}"
+        );
+        let other = format!("{command} # and more");
+        let params = json!({"name": "bash", "arguments": {"command": other}});
+        client.request("tools/call", &params);
+        let question = client.wait_for(|message| message["method"] == "elicitation/create");
+        let result = json!({"action": "decline"});
+        client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+    }
+    let mut next = Client::connect(&home, &[]);
+    for (choice, is_denied) in [("session", true), ("always", false)] {
+        let command = format!("deploy() {{ echo deployed; }}; deploy {choice}");
+        let result = next.bash(&json!({ "command": command }));
+        assert_eq!(result["isError"], is_denied, "{result}");
     }
 }
 

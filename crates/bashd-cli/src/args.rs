@@ -4,6 +4,7 @@
 //! users.
 
 mod artifact;
+mod grants;
 mod jobs;
 mod limits;
 mod parse;
@@ -11,6 +12,7 @@ mod servers;
 
 pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
 use clap::{Args, Parser, ValueEnum};
+pub(crate) use grants::{GrantsAction, GrantsOptions};
 pub(crate) use jobs::{
     JobsAction, JobsFollow, JobsKill, JobsOptions, JobsOutput, JobsRm, JobsScreen, JobsSend,
     JobsWait,
@@ -98,6 +100,7 @@ pub(crate) enum Subcommand {
     /// List, read and remove output that replies did not show in full.
     #[command(subcommand)]
     Artifact(ArtifactAction),
+    Grants(GrantsOptions),
     Schema(Schema),
     /// Show the configuration.
     #[command(subcommand)]
@@ -132,6 +135,7 @@ impl Subcommand {
             Self::Artifact(ArtifactAction::List(list)) => Some(&list.everywhere),
             Self::Artifact(ArtifactAction::Read(read)) => Some(&read.everywhere),
             Self::Artifact(ArtifactAction::Rm(rm)) => Some(&rm.everywhere),
+            Self::Grants(grants) => Some(grants.everywhere()),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(ConfigAction::Show(show)) => Some(&show.everywhere),
             Self::Doctor(doctor) => Some(&doctor.everywhere),

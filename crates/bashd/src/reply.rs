@@ -92,10 +92,23 @@ impl Reply {
         let reply = self;
         Rest { reply, elsewhere }
     }
+
+    /// The same without zeros, empty texts and lists, and what is false: what is not there is that.
+    /// Only a status of 0 is written, since it is one.
+    pub fn compact<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
+        let reply = self;
+        CompactReply { reply, elsewhere }
+    }
 }
 
 /// A reply without some of its fields.
 struct Rest<'a> {
+    reply: &'a Reply,
+    elsewhere: &'a [&'a str],
+}
+
+/// The same, without fields that say nothing.
+struct CompactReply<'a> {
     reply: &'a Reply,
     elsewhere: &'a [&'a str],
 }

@@ -1,8 +1,9 @@
 //! `bashd run`: one command from the command line to its reply.
 //!
-//! This file reads what the command line asks for. `engine` makes the call, `live` shows it to a person
+//! This file reads what the command line asks for. `asking` asks the person at the terminal where a rule wants it. `engine` makes the call, `live` shows it to a person
 //! while it runs, `show` prints its reply.
 
+mod asking;
 mod engine;
 mod live;
 mod show;
@@ -49,11 +50,13 @@ pub(crate) fn run(
         // There are no words in which its reply could be given.
         settings.profile(name)?;
     }
+    let open = asking::PromptShown::default();
+    let person = asking::person(&open);
     let watcher = match form {
-        ReplyFormat::Live => Watcher::Person(Box::new(LiveView::new(printer))),
+        ReplyFormat::Live => Watcher::Person(Box::new(LiveView::new(printer, open))),
         ReplyFormat::Json | ReplyFormat::Text => Watcher::Nobody,
     };
-    let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
+    let ended = engine::run(keeper, call, settings.config, surroundings, watcher, person)?;
     // The reader of the reply may not read it: then nothing else would end us.
     bashd::signals::end_by_default();
     for warning in &ended.warnings {

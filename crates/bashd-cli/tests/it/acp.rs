@@ -191,7 +191,8 @@ fn what_a_rule_asks_the_clients_user_decides() {
     );
     let kinds = asked["options"].as_array().unwrap().iter();
     let kinds: Vec<_> = kinds.map(|option| option["kind"].clone()).collect();
-    assert_eq!(kinds, [json!("allow_once"), json!("reject_once")]);
+    let expected = ["allow_once", "allow_always", "allow_always", "reject_once"];
+    assert_eq!(kinds, expected);
     assert_eq!(seen.tool_call["status"], "completed");
     assert!(home.workspace().join("permitted").exists());
     // A no, a client that asks nobody, and one that cancels meanwhile.

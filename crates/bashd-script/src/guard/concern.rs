@@ -306,7 +306,9 @@ mod tests {
         let offends_by = |about: &Concern, text: &str| {
             let script = Script::parse(text);
             let suspects = suspects(&script);
-            let decisions = suspects.iter().map(|suspect| about.judge(suspect, no_ancestors));
+            let decisions = suspects
+                .iter()
+                .map(|suspect| about.judge(suspect, no_ancestors));
             decisions.max() == Some(Decision::Deny)
         };
         let about = |names| Concern::Programs {

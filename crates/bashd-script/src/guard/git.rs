@@ -43,10 +43,7 @@ pub(super) fn plain_call(command: &SimpleCommand) -> Option<(&str, &[Word])> {
 }
 
 /// The call that a command is, if it is one of git.
-pub(super) fn call<'a>(
-    command: &'a SimpleCommand,
-    settings: &Settings<'a>,
-) -> Option<GitCall<'a>> {
+pub(super) fn call<'a>(command: &'a SimpleCommand, settings: &Settings<'a>) -> Option<GitCall<'a>> {
     let (globals, subcommand, arguments) = split(command)?;
     let own = settings.own(globals, command);
     let scripts = git_settings::programs(&own, command);
@@ -70,13 +67,19 @@ impl GitCall<'_> {
     /// Puts what an alias stands for in its place; says whether there was one.
     fn follow_alias(&mut self) -> bool {
         let is_it = |(key, _): &&(String, String)| {
-            let name = key.split_once('.').filter(|(head, _)| head.eq_ignore_ascii_case("alias"));
+            let name = key
+                .split_once('.')
+                .filter(|(head, _)| head.eq_ignore_ascii_case("alias"));
             name.is_some_and(|(_, name)| name.eq_ignore_ascii_case(&self.subcommand))
         };
         let Some((_, value)) = self.settings.iter().rev().find(is_it) else {
             return false;
         };
-        let span = self.arguments.first().map(|word| word.span).unwrap_or_default();
+        let span = self
+            .arguments
+            .first()
+            .map(|word| word.span)
+            .unwrap_or_default();
         if let Some(script) = value.strip_prefix('!') {
             let words = self.arguments.iter().filter_map(Word::known);
             let words: Vec<&str> = std::iter::once(script).chain(words).collect();
@@ -200,7 +203,11 @@ fn joined_after(arguments: &[Word], verb: &str) -> Vec<String> {
     let is_option = |word: &&Word| word.known_beginning().starts_with('-');
     let words = words.skip_while(is_option).filter_map(Word::known);
     let words: Vec<&str> = words.collect();
-    if words.is_empty() { Vec::new() } else { vec![words.join(" ")] }
+    if words.is_empty() {
+        Vec::new()
+    } else {
+        vec![words.join(" ")]
+    }
 }
 
 /// Most bytes of scripts that calls of git run: with more nobody could say what they do.

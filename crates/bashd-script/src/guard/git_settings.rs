@@ -24,8 +24,25 @@ const PROGRAM_VARIABLES: &[&str] = &[
 
 /// Ends of keys whose value git runs as a program.
 const PROGRAM_KEYS: &[&str] = &[
-    "editor", "pager", "sshcommand", "fsmonitor", "askpass", "external", "command", "textconv", "driver", "clean",
-    "smudge", "process", "helper", "program", "uploadpack", "receivepack", "packobjectshook", "cmd", "difffilter",
+    "editor",
+    "pager",
+    "sshcommand",
+    "fsmonitor",
+    "askpass",
+    "external",
+    "command",
+    "textconv",
+    "driver",
+    "clean",
+    "smudge",
+    "process",
+    "helper",
+    "program",
+    "uploadpack",
+    "receivepack",
+    "packobjectshook",
+    "cmd",
+    "difffilter",
 ];
 
 /// What commands of a script set for the calls of git after them.
@@ -73,20 +90,29 @@ impl<'a> Settings<'a> {
     /// The settings of one call with these options before its subcommand.
     pub(super) fn own(&self, options: &[Word], command: &SimpleCommand) -> ConfigPairs {
         let mut pairs: ConfigPairs = configured(command).into_iter().collect();
-        if command.assignments.iter().any(|assignment| assignment.name.starts_with("GIT_CONFIG")) {
+        if command
+            .assignments
+            .iter()
+            .any(|assignment| assignment.name.starts_with("GIT_CONFIG"))
+        {
             pairs.extend(self.earlier.iter().cloned());
         }
         let mut options = options.iter();
         while let Some(option) = options.next() {
             let text = option.known_beginning();
             let pair = if text == "-c" {
-                options.next().and_then(|word| self.pair(word.known()?, None))
+                options
+                    .next()
+                    .and_then(|word| self.pair(word.known()?, None))
             } else if text == "--config-env" {
-                options.next().and_then(|word| self.pair(word.known()?, Some(command)))
+                options
+                    .next()
+                    .and_then(|word| self.pair(word.known()?, Some(command)))
             } else if let Some(value) = text.strip_prefix("--config-env=") {
                 self.pair(value, Some(command))
             } else {
-                text.strip_prefix("-c").and_then(|value| self.pair(value, None))
+                text.strip_prefix("-c")
+                    .and_then(|value| self.pair(value, None))
             };
             pairs.extend(pair);
         }
@@ -106,7 +132,7 @@ impl<'a> Settings<'a> {
         let assigned = own.chain(all).find(|assignment| assignment.name == name);
         let value = match &assigned?.value {
             Assigned::Value(word) => word.known()?.to_owned(),
-            Assigned::EachOf(_) | Assigned::Other => return None,
+            _ => return None,
         };
         Some((key.to_owned(), value))
     }
@@ -135,9 +161,9 @@ fn of_variables(variables: &[(&str, &str)]) -> ConfigPairs {
         let Some(number) = name.strip_prefix("GIT_CONFIG_KEY_") else {
             continue;
         };
-        let value = variables.iter().find(|(other, _)| {
-            other.strip_prefix("GIT_CONFIG_VALUE_") == Some(number)
-        });
+        let value = variables
+            .iter()
+            .find(|(other, _)| other.strip_prefix("GIT_CONFIG_VALUE_") == Some(number));
         pairs.extend(value.map(|(_, value)| ((*key).to_owned(), (*value).to_owned())));
     }
     pairs

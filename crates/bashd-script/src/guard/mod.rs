@@ -256,12 +256,7 @@ impl Guard {
     }
 
     /// Everything that the rules have against a script, the worst first, within a bound.
-    pub fn objections(
-        &self,
-        script: &Script,
-        text: &str,
-        ancestors: Ancestors,
-    ) -> Vec<Objection> {
+    pub fn objections(&self, script: &Script, text: &str, ancestors: Ancestors) -> Vec<Objection> {
         if !self.is_on() {
             return Vec::new();
         }

@@ -48,9 +48,7 @@ fn is_dry(word: &Word) -> bool {
 }
 
 fn is_all(word: &Word) -> bool {
-    has_short(word, "A", "")
-        || is_long(word, "all", 1)
-        || is_long(word, "no-ignore-removal", 11)
+    has_short(word, "A", "") || is_long(word, "all", 1) || is_long(word, "no-ignore-removal", 11)
 }
 
 /// Whether a pathspec means the whole directory or the whole repository.

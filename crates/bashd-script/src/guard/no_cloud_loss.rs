@@ -43,12 +43,18 @@ const ROWS: &[ToolRow] = &[
     asks(&["aws"], "s3 rm").with(&["--recursive"]),
     asks(&["aws"], "s3 sync").with(&["--delete"]),
     asks(&["aws"], "s3api delete-*"),
-    asks(&["aws"], "ec2 terminate-instances|delete-*|deregister-image|release-address"),
+    asks(
+        &["aws"],
+        "ec2 terminate-instances|delete-*|deregister-image|release-address",
+    ),
     asks(&["aws"], "rds delete-*|reboot-*"),
     asks(&["aws"], "dynamodb delete-table|delete-backup"),
     asks(&["aws"], "cloudformation delete-stack|delete-stack-set"),
     asks(&["aws"], "iam delete-*|detach-*|remove-*|create-access-key"),
-    asks(&["aws"], "eks|ecs|ecr|lambda|kms|route53|efs|elb|elbv2|sqs|sns|logs|backup|glacier|redshift|elasticache|secretsmanager|organizations|cloudtrail|guardduty delete-*|schedule-key-deletion|batch-delete-image|deregister-*|stop-logging|leave-organization|close-account"),
+    asks(
+        &["aws"],
+        "eks|ecs|ecr|lambda|kms|route53|efs|elb|elbv2|sqs|sns|logs|backup|glacier|redshift|elasticache|secretsmanager|organizations|cloudtrail|guardduty delete-*|schedule-key-deletion|batch-delete-image|deregister-*|stop-logging|leave-organization|close-account",
+    ),
     asks(&["gcloud"], "delete|destroy"),
     asks(&["gsutil"], "rb"),
     asks(&["gsutil"], "rm").with(&["-r", "-R"]),
@@ -58,10 +64,16 @@ const ROWS: &[ToolRow] = &[
     asks(&["azcopy"], "remove|rm"),
     asks(&["doctl"], "delete|rm|d").with(&["-f", "--force"]),
     asks(&["doctl"], "delete"),
-    asks(&["linode-cli", "hcloud", "vultr-cli", "scw", "exo", "civo"], "delete|rm|terminate"),
+    asks(
+        &["linode-cli", "hcloud", "vultr-cli", "scw", "exo", "civo"],
+        "delete|rm|terminate",
+    ),
     asks(&["oci"], "delete|terminate"),
     asks(&["ibmcloud"], "delete|rm"),
-    asks(&["heroku"], "apps:destroy|pg:reset|addons:destroy|destroy|pg:kill|redis:destroy|pipelines:destroy"),
+    asks(
+        &["heroku"],
+        "apps:destroy|pg:reset|addons:destroy|destroy|pg:kill|redis:destroy|pipelines:destroy",
+    ),
     asks(&["fly", "flyctl"], "destroy|delete"),
     asks(&["vercel", "now"], "remove|rm"),
     asks(&["netlify"], "sites:delete|unlink"),
@@ -70,11 +82,17 @@ const ROWS: &[ToolRow] = &[
     asks(&["wrangler"], "delete"),
     asks(&["supabase"], "projects delete"),
     asks(&["supabase"], "db reset").with(&["--linked", "--db-url"]),
-    asks(&["firebase"], "firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete"),
+    asks(
+        &["firebase"],
+        "firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete",
+    ),
     asks(&["neonctl", "neon", "pscale", "turso"], "delete|destroy"),
     asks(&["cf"], "delete|delete-org|delete-space|delete-service").with(&["-f", "-r"]),
     asks(&["gh"], "repo delete|archive"),
-    asks(&["gh"], "release|secret|variable|gist|ssh-key|gpg-key|cache delete"),
+    asks(
+        &["gh"],
+        "release|secret|variable|gist|ssh-key|gpg-key|cache delete",
+    ),
     asks(&["gh"], "api").with(&["DELETE", "-XDELETE", "--method=DELETE"]),
     asks(&["glab"], "repo|project delete"),
     asks(&["hub"], "delete"),
@@ -92,17 +110,31 @@ const ROWS: &[ToolRow] = &[
     asks(&["vagrant"], "destroy").with(&["-f", "--force"]),
     asks(&["stripe"], "delete"),
     asks(&["kafka-topics", "kafka-topics.sh"], "").with(&["--delete"]),
-    asks(&["rabbitmqctl"], "reset|force_reset|delete_vhost|delete_user|purge_queue"),
+    asks(
+        &["rabbitmqctl"],
+        "reset|force_reset|delete_vhost|delete_user|purge_queue",
+    ),
 ];
 
 /// A request that deletes a repository, an index, or everything of a service.
 fn deletes_by_request(call: &ProgramCall<'_>) -> Decision {
     let known: Vec<&str> = call.words.iter().filter_map(Word::known).collect();
-    let deletes = known.iter().any(|text| matches!(*text, "DELETE" | "-XDELETE" | "--request=DELETE"))
-        && (known.iter().any(|text| text.starts_with("-X") || text.starts_with("--request"))
+    let deletes = known
+        .iter()
+        .any(|text| matches!(*text, "DELETE" | "-XDELETE" | "--request=DELETE"))
+        && (known
+            .iter()
+            .any(|text| text.starts_with("-X") || text.starts_with("--request"))
             || call.words.iter().any(|word| has_short(word, "X", ""))
             || matches!(call.command.name(), Some("http" | "https" | "xh")));
-    let all = ["/_all", "/*", "api.github.com/repos/", "gitlab.com/api/v4/projects/", "/api/v1/namespaces/", "cloudflare.com/client/v4/zones/"];
+    let all = [
+        "/_all",
+        "/*",
+        "api.github.com/repos/",
+        "gitlab.com/api/v4/projects/",
+        "/api/v1/namespaces/",
+        "cloudflare.com/client/v4/zones/",
+    ];
     let beginnings = call.words.iter().map(Word::known_beginning);
     let mut texts = beginnings.chain(known.iter().copied());
     Decision::ask_if(deletes && texts.any(|text| all.iter().any(|part| text.contains(part))))

@@ -26,7 +26,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const DOCKER: &[&str] = &["docker", "podman", "nerdctl"];
-const COMPOSE: &[&str] = &["docker", "podman", "docker-compose", "podman-compose", "nerdctl"];
+const COMPOSE: &[&str] = &[
+    "docker",
+    "podman",
+    "docker-compose",
+    "podman-compose",
+    "nerdctl",
+];
 
 const ROWS: &[ToolRow] = &[
     asks(DOCKER, "volume rm|remove|prune"),
@@ -61,24 +67,86 @@ const ROWS: &[ToolRow] = &[
 
 /// `docker rm -f $(docker ps -aq)`
 fn all_containers(call: &ProgramCall<'_>) -> Decision {
-    let verbs: Vec<&str> = operands(call.words).filter_map(Word::known).take(2).collect();
-    let removes = matches!(verbs.as_slice(), ["rm" | "rmi" | "kill", ..] | ["container" | "image", "rm" | "kill" | "remove", ..]);
+    let verbs: Vec<&str> = operands(call.words)
+        .filter_map(Word::known)
+        .take(2)
+        .collect();
+    let removes = matches!(
+        verbs.as_slice(),
+        ["rm" | "rmi" | "kill", ..] | ["container" | "image", "rm" | "kill" | "remove", ..]
+    );
     let is_unknown = |word: &Word| word.known().is_none() && word.known_beginning().is_empty();
-    let is_forced = call.words.iter().any(|word| has_short(word, "fv", "") || word.is("--force"));
+    let is_forced = call
+        .words
+        .iter()
+        .any(|word| has_short(word, "fv", "") || word.is("--force"));
     let kills = verbs.contains(&"kill");
     let is_substitution = |word: &Word| {
-        word.parts.iter().any(|part| matches!(part, crate::script::WordPart::Unknown { .. }))
+        word.parts
+            .iter()
+            .any(|part| matches!(part, crate::script::WordPart::Unknown { .. }))
     };
-    Decision::ask_if(removes && (is_forced || kills) && call.words.iter().any(|word| is_unknown(word) && is_substitution(word)))
+    Decision::ask_if(
+        removes
+            && (is_forced || kills)
+            && call
+                .words
+                .iter()
+                .any(|word| is_unknown(word) && is_substitution(word)),
+    )
 }
 
 /// Kinds whose loss a new pod does not mend.
 const KINDS: &[&str] = &[
-    "namespace", "namespaces", "ns", "pv", "persistentvolume", "persistentvolumes", "pvc", "persistentvolumeclaim", "persistentvolumeclaims",
-    "crd", "crds", "customresourcedefinition", "customresourcedefinitions", "node", "nodes", "no", "statefulset", "statefulsets", "sts",
-    "deployment", "deployments", "deploy", "daemonset", "daemonsets", "ds", "secret", "secrets", "all", "clusterrole", "clusterroles",
-    "clusterrolebinding", "storageclass", "sc", "ingress", "ing", "service", "services", "svc", "configmap", "configmaps", "cm", "pvcs",
-    "validatingwebhookconfiguration", "cluster", "clusters", "serviceaccount", "sa", "networkpolicy", "resourcequota",
+    "namespace",
+    "namespaces",
+    "ns",
+    "pv",
+    "persistentvolume",
+    "persistentvolumes",
+    "pvc",
+    "persistentvolumeclaim",
+    "persistentvolumeclaims",
+    "crd",
+    "crds",
+    "customresourcedefinition",
+    "customresourcedefinitions",
+    "node",
+    "nodes",
+    "no",
+    "statefulset",
+    "statefulsets",
+    "sts",
+    "deployment",
+    "deployments",
+    "deploy",
+    "daemonset",
+    "daemonsets",
+    "ds",
+    "secret",
+    "secrets",
+    "all",
+    "clusterrole",
+    "clusterroles",
+    "clusterrolebinding",
+    "storageclass",
+    "sc",
+    "ingress",
+    "ing",
+    "service",
+    "services",
+    "svc",
+    "configmap",
+    "configmaps",
+    "cm",
+    "pvcs",
+    "validatingwebhookconfiguration",
+    "cluster",
+    "clusters",
+    "serviceaccount",
+    "sa",
+    "networkpolicy",
+    "resourcequota",
 ];
 
 fn kubectl(call: &ProgramCall<'_>) -> Decision {
@@ -86,17 +154,31 @@ fn kubectl(call: &ProgramCall<'_>) -> Decision {
     let Some(at) = known.iter().position(|text| *text == "delete") else {
         return Decision::Allow;
     };
-    let dry = known.iter().any(|text| text.starts_with("--dry-run") && !text.ends_with("=none") || *text == "--help");
+    let dry = known
+        .iter()
+        .any(|text| text.starts_with("--dry-run") && !text.ends_with("=none") || *text == "--help");
     if dry {
         return Decision::Allow;
     }
     let rest = known.get(at + 1..).unwrap_or_default();
     let kind = |text: &&str| {
         let kinds = text.split('/').next().unwrap_or_default();
-        kinds.split(',').any(|kind| KINDS.contains(&kind.to_ascii_lowercase().split('.').next().unwrap_or_default()))
+        kinds.split(',').any(|kind| {
+            KINDS.contains(
+                &kind
+                    .to_ascii_lowercase()
+                    .split('.')
+                    .next()
+                    .unwrap_or_default(),
+            )
+        })
     };
     let first = rest.iter().find(|text| !text.starts_with('-'));
-    let all = rest.iter().any(|text| matches!(*text, "--all" | "--all=true" | "-A" | "--all-namespaces"));
-    let file = rest.iter().any(|text| matches!(*text, "-f" | "-k") || text.starts_with("--filename"));
+    let all = rest
+        .iter()
+        .any(|text| matches!(*text, "--all" | "--all=true" | "-A" | "--all-namespaces"));
+    let file = rest
+        .iter()
+        .any(|text| matches!(*text, "-f" | "-k") || text.starts_with("--filename"));
     Decision::ask_if(all || !file && first.is_some_and(kind))
 }

@@ -21,7 +21,16 @@ pub(super) const RULE: Rule = Rule {
             judge: of_rm,
         },
         Concern::Programs {
-            names: &["unlink", "srm", "wipe", "gio", "trash", "trash-put", "rimraf", "del-cli"],
+            names: &[
+                "unlink",
+                "srm",
+                "wipe",
+                "gio",
+                "trash",
+                "trash-put",
+                "rimraf",
+                "del-cli",
+            ],
             judge: |call| {
                 let paths = operands(call.words).map(|word| resolved(call, word));
                 let worst = paths.map(|path| trees::of_file(&path).max(trees::of_removal(&path)));
@@ -57,7 +66,9 @@ fn of_rm(call: &ProgramCall<'_>) -> Decision {
     let words = call.words;
     // Also after `--`: a file called `-r` is rarer than a slip.
     let recursive = words.iter().any(is_recursive);
-    let only_asks = words.iter().any(|word| word.is("--help") || word.is("--version"));
+    let only_asks = words
+        .iter()
+        .any(|word| word.is("--help") || word.is("--version"));
     if only_asks {
         return Decision::Allow;
     }
@@ -67,7 +78,11 @@ fn of_rm(call: &ProgramCall<'_>) -> Decision {
     let decisions = operands(words).map(|word| {
         let path = resolved(call, word);
         let file = trees::of_file(&path);
-        if recursive { file.max(trees::of_removal(&path)) } else { file }
+        if recursive {
+            file.max(trees::of_removal(&path))
+        } else {
+            file
+        }
     });
     decisions.max().unwrap_or(Decision::Allow)
 }

@@ -18,14 +18,29 @@ pub(super) const RULE: Rule = Rule {
             judge,
         },
         Concern::Programs {
-            names: &["ddrescue", "dd_rescue", "partclone.*", "fsarchiver", "qemu-img", "badblocks", "hdparm"],
+            names: &[
+                "ddrescue",
+                "dd_rescue",
+                "partclone.*",
+                "fsarchiver",
+                "qemu-img",
+                "badblocks",
+                "hdparm",
+            ],
             judge: |call| {
                 let writes = match call.command.name() {
                     Some("badblocks") => has_any(call.words, &["-w", "-n"]),
-                    Some("hdparm") => begins(call.words, "--security-erase") || begins(call.words, "--make-bad"),
+                    Some("hdparm") => {
+                        begins(call.words, "--security-erase") || begins(call.words, "--make-bad")
+                    }
                     _ => true,
                 };
-                let last = call.words.iter().rev().filter_map(Word::known).find(|text| !text.starts_with('-'));
+                let last = call
+                    .words
+                    .iter()
+                    .rev()
+                    .filter_map(Word::known)
+                    .find(|text| !text.starts_with('-'));
                 Decision::deny_if(writes && last.is_some_and(is_device))
             },
         },
@@ -59,5 +74,7 @@ fn has_any(words: &[Word], options: &[&str]) -> bool {
 }
 
 fn begins(words: &[Word], beginning: &str) -> bool {
-    words.iter().any(|word| word.known_beginning().starts_with(beginning))
+    words
+        .iter()
+        .any(|word| word.known_beginning().starts_with(beginning))
 }

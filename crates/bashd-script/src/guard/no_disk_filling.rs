@@ -15,9 +15,20 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["dd", "gdd"],
             judge: |call| {
-                let has = |beginning: &str| call.words.iter().any(|word| word.known_beginning().starts_with(beginning));
-                let source = call.words.iter().filter_map(Word::known).find_map(|text| text.strip_prefix("if="));
-                let target = call.words.iter().find_map(|word| word.known_beginning().strip_prefix("of="));
+                let has = |beginning: &str| {
+                    call.words
+                        .iter()
+                        .any(|word| word.known_beginning().starts_with(beginning))
+                };
+                let source = call
+                    .words
+                    .iter()
+                    .filter_map(Word::known)
+                    .find_map(|text| text.strip_prefix("if="));
+                let target = call
+                    .words
+                    .iter()
+                    .find_map(|word| word.known_beginning().strip_prefix("of="));
                 let to_file = target.is_some_and(|target| !is_harmless_device(target));
                 Decision::ask_if(source.is_some_and(is_endless) && to_file && !has("count="))
             },
@@ -32,7 +43,11 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["cp"],
             judge: |call| {
-                let first = call.words.iter().filter_map(Word::known).find(|text| !text.starts_with('-'));
+                let first = call
+                    .words
+                    .iter()
+                    .filter_map(Word::known)
+                    .find(|text| !text.starts_with('-'));
                 Decision::ask_if(first.is_some_and(is_endless))
             },
         },
@@ -43,9 +58,12 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["fallocate"],
             judge: |call| {
-                let is_huge = |word: &Word| word.known().is_some_and(|text| {
-                    text.trim_start_matches("-l").ends_with(['T', 'P', 'E']) && text.chars().any(|c| c.is_ascii_digit())
-                });
+                let is_huge = |word: &Word| {
+                    word.known().is_some_and(|text| {
+                        text.trim_start_matches("-l").ends_with(['T', 'P', 'E'])
+                            && text.chars().any(|c| c.is_ascii_digit())
+                    })
+                };
                 Decision::ask_if(call.words.iter().any(is_huge))
             },
         },

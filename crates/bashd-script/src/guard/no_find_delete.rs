@@ -29,7 +29,18 @@ const REMOVERS: &[&str] = &["rm", "shred", "unlink", "srm", "truncate", "mv"];
 
 /// Tests that select next to nothing.
 const NO_SELECTION: &[&str] = &[
-    "-type", "-mindepth", "-maxdepth", "-depth", "-xdev", "-mount", "-print", "-print0", "-delete", "-o", "-not", "!",
+    "-type",
+    "-mindepth",
+    "-maxdepth",
+    "-depth",
+    "-xdev",
+    "-mount",
+    "-print",
+    "-print0",
+    "-delete",
+    "-o",
+    "-not",
+    "!",
 ];
 
 fn find(call: &ProgramCall<'_>) -> Decision {
@@ -47,7 +58,8 @@ fn find(call: &ProgramCall<'_>) -> Decision {
     let selects = selects(words);
     let decisions = paths.iter().map(|path| {
         let whole = trees::of_removal(path);
-        let is_temporary = path.start == PathStart::Root && path.components.first().is_some_and(|top| top == "tmp");
+        let is_temporary = path.start == PathStart::Root
+            && path.components.first().is_some_and(|top| top == "tmp");
         let is_log = path.start == PathStart::Root && path.components.len() > 1 && selects;
         match whole {
             Decision::Deny if is_log => Decision::Allow,
@@ -74,7 +86,8 @@ fn selects(words: &[Word]) -> bool {
     // `-name '*'` selects everything.
     let is_star = words.windows(2).any(|pair| {
         let [test, value] = pair else { return false };
-        matches!(test.known(), Some("-name" | "-iname" | "-path")) && matches!(value.known(), Some("*" | "*.*" | ".*"))
+        matches!(test.known(), Some("-name" | "-iname" | "-path"))
+            && matches!(value.known(), Some("*" | "*.*" | ".*"))
     });
     has_test && !is_star
 }
@@ -89,13 +102,16 @@ fn runs_remover(words: &[Word]) -> bool {
     rest.any(|word| {
         let program = word.known().and_then(|program| program.rsplit('/').next());
         program.is_some_and(|program| REMOVERS.contains(&program) && program != "mv")
-            || word.known().is_some_and(|text| text.starts_with("rm ") || text.contains("; rm "))
+            || word
+                .known()
+                .is_some_and(|text| text.starts_with("rm ") || text.contains("; rm "))
     })
 }
 
 /// `fd . / -x rm`
 fn fd(call: &ProgramCall<'_>) -> Decision {
-    let is_exec = |word: &Word| matches!(word.known(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
+    let is_exec =
+        |word: &Word| matches!(word.known(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
     let Some(at) = call.words.iter().position(is_exec) else {
         return Decision::Allow;
     };
@@ -104,6 +120,12 @@ fn fd(call: &ProgramCall<'_>) -> Decision {
         return Decision::Allow;
     }
     let places = call.words.get(..at).unwrap_or_default().iter();
-    let places = places.filter(|word| !word.known_beginning().starts_with('-')).skip(1);
-    Decision::deny_if(places.map(|word| resolved(call, word)).any(|path| trees::is_tree(&path)))
+    let places = places
+        .filter(|word| !word.known_beginning().starts_with('-'))
+        .skip(1);
+    Decision::deny_if(
+        places
+            .map(|word| resolved(call, word))
+            .any(|path| trees::is_tree(&path)),
+    )
 }

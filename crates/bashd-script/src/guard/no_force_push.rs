@@ -128,7 +128,10 @@ fn is_forcing(key: &str, value: &str) -> bool {
     let Some(name) = key.strip_prefix("remote.") else {
         return false;
     };
-    let is_true = !matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0");
+    let is_true = !matches!(
+        value.to_ascii_lowercase().as_str(),
+        "false" | "no" | "off" | "0"
+    );
     name.ends_with(".mirror") && is_true
         || name.ends_with(".push") && (value.starts_with('+') || value.starts_with(':'))
 }

@@ -15,7 +15,9 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn judge(script: &Script) -> Option<(Decision, Span)> {
-    let span = by_function(script).or_else(|| by_own_name(script)).or_else(|| by_code(script));
+    let span = by_function(script)
+        .or_else(|| by_own_name(script))
+        .or_else(|| by_code(script));
     span.map(|span| (Decision::Deny, span))
 }
 
@@ -23,19 +25,24 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
 const MOST_FUNCTIONS: usize = 64;
 
 fn by_function(script: &Script) -> Option<Span> {
-    script.functions.iter().take(MOST_FUNCTIONS).find_map(|function| {
-        let calls = script.commands.iter().filter(|command| {
-            let name = command.words.first().and_then(|word| word.known());
-            name == Some(function.as_str())
-        });
-        let is_inside =
-            |command: &&SimpleCommand| command.place.inside.contains(Construct::Function);
-        let (inside, outside): (Vec<&SimpleCommand>, Vec<&SimpleCommand>) =
-            calls.partition(is_inside);
-        let multiplies = inside.len() > 1 && inside.iter().any(|command| command.place.background);
-        let first = inside.first()?;
-        (multiplies && !outside.is_empty()).then_some(first.span)
-    })
+    script
+        .functions
+        .iter()
+        .take(MOST_FUNCTIONS)
+        .find_map(|function| {
+            let calls = script.commands.iter().filter(|command| {
+                let name = command.words.first().and_then(|word| word.known());
+                name == Some(function.as_str())
+            });
+            let is_inside =
+                |command: &&SimpleCommand| command.place.inside.contains(Construct::Function);
+            let (inside, outside): (Vec<&SimpleCommand>, Vec<&SimpleCommand>) =
+                calls.partition(is_inside);
+            let multiplies =
+                inside.len() > 1 && inside.iter().any(|command| command.place.background);
+            let first = inside.first()?;
+            (multiplies && !outside.is_empty()).then_some(first.span)
+        })
 }
 
 /// `$0 & $0 &`
@@ -46,15 +53,35 @@ fn by_own_name(script: &Script) -> Option<Span> {
     };
     let own: Vec<&SimpleCommand> = script.commands.iter().filter(is_own).collect();
     let multiplies = own.len() > 1 && own.iter().any(|command| command.place.background);
-    own.first().filter(|_| multiplies).map(|command| command.span)
+    own.first()
+        .filter(|_| multiplies)
+        .map(|command| command.span)
 }
 
 /// `perl -e 'fork while fork'`
 fn by_code(script: &Script) -> Option<Span> {
     let forks = |command: &&SimpleCommand| {
         command.name().is_some_and(is_interpreter)
-            && (code_has(command, &["fork while", "while(1){fork", "loop{fork", "fork() while"])
-                || code_has(command, &["os.fork()", "fork()", "fork;"]) && code_has(command, &["while", "loop", "for(;;)"]) && code_has(command, &["while True", "while 1", "while(1)", "while True:", "loop", "for(;;)"]))
+            && (code_has(
+                command,
+                &["fork while", "while(1){fork", "loop{fork", "fork() while"],
+            ) || code_has(command, &["os.fork()", "fork()", "fork;"])
+                && code_has(command, &["while", "loop", "for(;;)"])
+                && code_has(
+                    command,
+                    &[
+                        "while True",
+                        "while 1",
+                        "while(1)",
+                        "while True:",
+                        "loop",
+                        "for(;;)",
+                    ],
+                ))
     };
-    script.commands.iter().find(forks).map(|command| command.span)
+    script
+        .commands
+        .iter()
+        .find(forks)
+        .map(|command| command.span)
 }

@@ -25,11 +25,20 @@ fn judge(call: &GitCall<'_>) -> Decision {
         has_short(word, letter, "e") || is_long(word, long, 1)
     };
     let off = |word: &Word, long: &str| is_long(word, long, 4);
-    let is_dry = last_of(options, |word| has(word, "n", "dry-run"), |word| off(word, "no-dry-run"));
-    let by_option = last_of(options, |word| has(word, "f", "force"), |word| off(word, "no-force"));
+    let is_dry = last_of(
+        options,
+        |word| has(word, "n", "dry-run"),
+        |word| off(word, "no-dry-run"),
+    );
+    let by_option = last_of(
+        options,
+        |word| has(word, "f", "force"),
+        |word| off(word, "no-force"),
+    );
     let asks_itself = options.iter().any(|word| has(word, "i", "interactive"));
     let no_need = call.settings.iter().any(|(key, value)| {
-        key.eq_ignore_ascii_case("clean.requireforce") && matches!(value.as_str(), "false" | "0" | "no")
+        key.eq_ignore_ascii_case("clean.requireforce")
+            && matches!(value.as_str(), "false" | "0" | "no")
     });
     // One file that is named is what was meant.
     let operands: Vec<&Word> = super::options::operands(words).collect();

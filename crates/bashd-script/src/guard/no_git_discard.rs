@@ -24,8 +24,11 @@ pub(super) const RULE: Rule = Rule {
         Concern::Git {
             subcommands: &["switch"],
             judge: |call| {
-                let forces = |word: &Word| has_short(word, "f", "cC") || is_long(word, "force", 1)
-                    || is_long(word, "discard-changes", 2);
+                let forces = |word: &Word| {
+                    has_short(word, "f", "cC")
+                        || is_long(word, "force", 1)
+                        || is_long(word, "discard-changes", 2)
+                };
                 Decision::ask_if(call.arguments.iter().any(forces))
             },
         },
@@ -43,7 +46,11 @@ pub(super) const RULE: Rule = Rule {
         Concern::Git {
             subcommands: &["checkout-index"],
             judge: |call| {
-                let has = |letters: &str| call.arguments.iter().any(|word| has_short(word, letters, ""));
+                let has = |letters: &str| {
+                    call.arguments
+                        .iter()
+                        .any(|word| has_short(word, letters, ""))
+                };
                 Decision::ask_if(has("f") && has("a"))
             },
         },
@@ -83,7 +90,9 @@ fn checkout(call: &GitCall<'_>) -> Decision {
 fn restore(call: &GitCall<'_>) -> Decision {
     let words = call.arguments.as_ref();
     let has = |letters: &str, long: &str| {
-        words.iter().any(|word| has_short(word, letters, "s") || is_long(word, long, 2))
+        words
+            .iter()
+            .any(|word| has_short(word, letters, "s") || is_long(word, long, 2))
     };
     // The index alone loses no work.
     let only_index = has("S", "staged") && !has("W", "worktree");
@@ -95,7 +104,9 @@ fn restore(call: &GitCall<'_>) -> Decision {
 fn remove(call: &GitCall<'_>) -> Decision {
     let words = call.arguments.as_ref();
     let has = |letters: &str, long: &str| {
-        words.iter().any(|word| has_short(word, letters, "") || is_long(word, long, 2))
+        words
+            .iter()
+            .any(|word| has_short(word, letters, "") || is_long(word, long, 2))
     };
     let keeps = has("n", "dry-run") || words.iter().any(|word| is_long(word, "cached", 2));
     Decision::ask_if(has("r", "recursive") && !keeps && operands(words).any(is_everything))

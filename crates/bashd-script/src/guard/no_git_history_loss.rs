@@ -15,7 +15,8 @@ pub(super) const RULE: Rule = Rule {
         Concern::Git {
             subcommands: &["filter-branch", "filter-repo"],
             judge: |call| {
-                let only_looks = |word: &Word| word.is("--analyze") || word.is("--dry-run") || word.is("--help");
+                let only_looks =
+                    |word: &Word| word.is("--analyze") || word.is("--dry-run") || word.is("--help");
                 Decision::ask_if(!call.arguments.iter().any(only_looks))
             },
         },
@@ -23,7 +24,10 @@ pub(super) const RULE: Rule = Rule {
             subcommands: &["reflog"],
             judge: |call| {
                 let first = call.arguments.first().and_then(Word::known);
-                let is_dry = call.arguments.iter().any(|word| has_short(word, "n", "") || word.is("--dry-run"));
+                let is_dry = call
+                    .arguments
+                    .iter()
+                    .any(|word| has_short(word, "n", "") || word.is("--dry-run"));
                 Decision::ask_if(matches!(first, Some("expire" | "delete")) && !is_dry)
             },
         },
@@ -55,7 +59,10 @@ pub(super) const RULE: Rule = Rule {
         Concern::Git {
             subcommands: &["tag"],
             judge: |call| {
-                let deletes = call.arguments.iter().any(|word| has_short(word, "d", "mFu"));
+                let deletes = call
+                    .arguments
+                    .iter()
+                    .any(|word| has_short(word, "d", "mFu"));
                 let many = operands(&call.arguments).any(|word| word.known().is_none());
                 Decision::ask_if(deletes && many)
             },
@@ -75,13 +82,24 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Branches that others build on.
-const SHARED: &[&str] = &["main", "master", "develop", "trunk", "production", "release", "prod"];
+const SHARED: &[&str] = &[
+    "main",
+    "master",
+    "develop",
+    "trunk",
+    "production",
+    "release",
+    "prod",
+];
 
 fn branch(call: &GitCall<'_>) -> Decision {
     let words = call.arguments.as_ref();
-    let forces = |word: &Word| has_short(word, "DMC", "u") || has_short(word, "f", "u") || is_long(word, "force", 3);
+    let forces = |word: &Word| {
+        has_short(word, "DMC", "u") || has_short(word, "f", "u") || is_long(word, "force", 3)
+    };
     let deletes = |word: &Word| has_short(word, "dD", "u") || is_long(word, "delete", 3);
     let is_forced = words.iter().any(forces);
-    let shared = operands(words).any(|word| word.known().is_some_and(|name| SHARED.contains(&name)));
+    let shared =
+        operands(words).any(|word| word.known().is_some_and(|name| SHARED.contains(&name)));
     Decision::ask_if(is_forced && words.iter().any(deletes) && shared)
 }

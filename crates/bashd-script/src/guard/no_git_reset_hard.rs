@@ -20,9 +20,23 @@ pub(super) const RULE: Rule = Rule {
 fn judge(call: &GitCall<'_>) -> Decision {
     let options = call.arguments.iter().take_while(|word| !word.is("--"));
     let is_mode = |word: &&Word| {
-        let modes = [("soft", 1), ("mixed", 2), ("merge", 2), ("keep", 1), ("hard", 1), ("no-hard", 4)];
-        modes.iter().any(|(name, least)| is_long(word, name, *least))
+        let modes = [
+            ("soft", 1),
+            ("mixed", 2),
+            ("merge", 2),
+            ("keep", 1),
+            ("hard", 1),
+            ("no-hard", 4),
+        ];
+        modes
+            .iter()
+            .any(|(name, least)| is_long(word, name, *least))
     };
     // The last mode counts.
-    Decision::ask_if(options.filter(is_mode).last().is_some_and(|word| is_long(word, "hard", 1)))
+    Decision::ask_if(
+        options
+            .filter(is_mode)
+            .last()
+            .is_some_and(|word| is_long(word, "hard", 1)),
+    )
 }

@@ -16,7 +16,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Programs that change a text as it passes.
-const CHANGERS: &[&str] = &["rev", "tr", "sed", "awk", "gawk", "cut", "fold", "paste", "perl", "python3", "python", "head", "tail", "tac", "xargs"];
+const CHANGERS: &[&str] = &[
+    "rev", "tr", "sed", "awk", "gawk", "cut", "fold", "paste", "perl", "python3", "python", "head",
+    "tail", "tac", "xargs",
+];
 
 /// Programs that print the text that they are given.
 const PRINTERS: &[&str] = &["echo", "printf"];
@@ -60,26 +63,37 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
             })
     });
     let is_target = || {
-        is_removal(command) && command.arguments().iter().any(|word| is_inside(word, decodes))
+        is_removal(command)
+            && command
+                .arguments()
+                .iter()
+                .any(|word| is_inside(word, decodes))
     };
     name_is_hidden || is_target()
 }
 
 fn here_string(command: &SimpleCommand) -> bool {
-    command.redirects.iter().any(|redirect| redirect.operator == crate::script::RedirectOperator::HereString)
+    command
+        .redirects
+        .iter()
+        .any(|redirect| redirect.operator == crate::script::RedirectOperator::HereString)
 }
 
 /// Whether a command turns an encoded text into a plain one.
 fn decodes(command: &SimpleCommand) -> bool {
     let words = command.arguments();
     let has = |letters: &str, longs: &[&str]| {
-        words.iter().any(|word| has_short(word, letters, "") || longs.iter().any(|long| is_long(word, long, 3)))
+        words.iter().any(|word| {
+            has_short(word, letters, "") || longs.iter().any(|long| is_long(word, long, 3))
+        })
     };
     match command.name() {
         Some("base64" | "base32" | "basenc" | "gbase64") => has("dD", &["decode"]),
         Some("xxd") => has("r", &["revert"]),
         Some("openssl") => words.iter().any(|word| word.is("-d")),
-        Some("uudecode" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "bunzip2" | "unxz" | "brotli") => true,
+        Some(
+            "uudecode" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "bunzip2" | "unxz" | "brotli",
+        ) => true,
         Some("gzip" | "bzip2" | "xz" | "zstd") => has("d", &["decompress"]),
         Some("gpg" | "gpg2") => has("d", &["decrypt"]),
         _ => false,
@@ -91,7 +105,12 @@ fn is_changer(command: &SimpleCommand) -> bool {
 }
 
 fn prints_text(command: &SimpleCommand) -> bool {
-    let has_text = || command.arguments().iter().any(|word| !word.known_beginning().is_empty());
+    let has_text = || {
+        command
+            .arguments()
+            .iter()
+            .any(|word| !word.known_beginning().is_empty())
+    };
     command.name().is_some_and(|name| PRINTERS.contains(&name)) && has_text()
 }
 
@@ -104,9 +123,15 @@ fn is_removal(command: &SimpleCommand) -> bool {
 fn of_name(command: &SimpleCommand) -> Option<(Decision, Span)> {
     let first = command.words.first()?;
     let is_hidden = |part: &WordPart| {
-        matches!(part, WordPart::Unknown { .. } | WordPart::Variable { .. } | WordPart::Glob(_))
+        matches!(
+            part,
+            WordPart::Unknown { .. } | WordPart::Variable { .. } | WordPart::Glob(_)
+        )
     };
-    if first.known().is_some() || command.origin != CommandOrigin::Written || !first.parts.iter().any(is_hidden) {
+    if first.known().is_some()
+        || command.origin != CommandOrigin::Written
+        || !first.parts.iter().any(is_hidden)
+    {
         return None;
     }
     let words = command.arguments();

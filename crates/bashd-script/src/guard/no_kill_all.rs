@@ -28,8 +28,17 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["loginctl"],
             judge: |call| {
-                let ends = ["terminate-user", "kill-user", "terminate-session", "kill-session"];
-                Decision::ask_if(call.words.iter().any(|word| ends.iter().any(|end| word.is(end))))
+                let ends = [
+                    "terminate-user",
+                    "kill-user",
+                    "terminate-session",
+                    "kill-session",
+                ];
+                Decision::ask_if(
+                    call.words
+                        .iter()
+                        .any(|word| ends.iter().any(|end| word.is(end))),
+                )
             },
         },
     ]),
@@ -37,8 +46,25 @@ pub(super) const RULE: Rule = Rule {
 
 /// Programs without which nobody can log in or work.
 const ESSENTIAL: &[&str] = &[
-    "systemd", "init", "sshd", "dbus-daemon", "launchd", "Xorg", "gnome-shell", "WindowServer", "loginwindow", "tmux",
-    "login", "bash", "sh", "zsh", "systemd-logind", "NetworkManager", "dockerd", "containerd", "kubelet",
+    "systemd",
+    "init",
+    "sshd",
+    "dbus-daemon",
+    "launchd",
+    "Xorg",
+    "gnome-shell",
+    "WindowServer",
+    "loginwindow",
+    "tmux",
+    "login",
+    "bash",
+    "sh",
+    "zsh",
+    "systemd-logind",
+    "NetworkManager",
+    "dockerd",
+    "containerd",
+    "kubelet",
 ];
 
 /// Options of `pkill` and `killall` that take the next word.
@@ -51,9 +77,7 @@ fn kill(call: &ProgramCall<'_>) -> Decision {
         return Decision::Deny;
     }
     let names_parent = |word: &Word| {
-        let is_parent = |part: &WordPart| {
-            matches!(part, WordPart::Variable { name, .. } if matches!(name.as_str(), "PPID"))
-        };
+        let is_parent = |part: &WordPart| matches!(part, WordPart::Variable { name, .. } if matches!(name.as_str(), "PPID"));
         word.parts.iter().any(is_parent)
     };
     let is_above = |word: &Word| {
@@ -83,11 +107,15 @@ fn by_name(call: &ProgramCall<'_>) -> Decision {
         return Decision::Allow;
     }
     let is_exact = matches!(call.command.name(), Some("killall"))
-        && !call.words.iter().any(|word| has_short(word, "r", WITH_VALUE));
+        && !call
+            .words
+            .iter()
+            .any(|word| has_short(word, "r", WITH_VALUE));
     let mut patterns = patterns(call.words);
     let Some(first) = patterns.next() else {
         // A user alone, or a terminal.
-        let by_user = |word: &Word| has_short(word, "uU", "") || word.known_beginning().starts_with("--u");
+        let by_user =
+            |word: &Word| has_short(word, "uU", "") || word.known_beginning().starts_with("--u");
         return Decision::deny_if(call.words.iter().any(by_user));
     };
     let decisions = std::iter::once(first).chain(patterns).map(|word| {
@@ -101,8 +129,15 @@ fn by_name(call: &ProgramCall<'_>) -> Decision {
         if ESSENTIAL.contains(&stripped) {
             return Decision::Ask;
         }
-        let whole = call.words.iter().any(|word| has_short(word, "f", WITH_VALUE));
-        let exact = is_exact || call.words.iter().any(|word| has_short(word, "x", WITH_VALUE));
+        let whole = call
+            .words
+            .iter()
+            .any(|word| has_short(word, "f", WITH_VALUE));
+        let exact = is_exact
+            || call
+                .words
+                .iter()
+                .any(|word| has_short(word, "x", WITH_VALUE));
         let names = Match::new(&pattern, exact, whole);
         Decision::ask_if((call.ancestors)().iter().any(|above| names.has(above)))
     });
@@ -117,8 +152,12 @@ fn has_signal_zero(words: &[Word]) -> bool {
 fn patterns(words: &[Word]) -> impl Iterator<Item = &Word> {
     let takes = |word: &Word| {
         let text = word.known_beginning();
-        matches!(text, "--signal" | "--uid" | "--euid" | "--parent" | "--user" | "--group")
-            || text.len() == 2 && has_short(word, WITH_VALUE, "") && !matches!(text, "-n" | "-o" | "-c")
+        matches!(
+            text,
+            "--signal" | "--uid" | "--euid" | "--parent" | "--user" | "--group"
+        ) || text.len() == 2
+            && has_short(word, WITH_VALUE, "")
+            && !matches!(text, "-n" | "-o" | "-c")
     };
     let mut is_value = false;
     let mine = words.iter().filter(move |word| {
@@ -139,7 +178,11 @@ struct Match {
 
 impl Match {
     fn new(pattern: &str, exact: bool, whole: bool) -> Self {
-        let text = if exact { format!("^(?:{pattern})$") } else { pattern.to_owned() };
+        let text = if exact {
+            format!("^(?:{pattern})$")
+        } else {
+            pattern.to_owned()
+        };
         Self {
             regex: Regex::new(&text).ok(),
             whole,
@@ -147,7 +190,13 @@ impl Match {
     }
 
     fn has(&self, process: &Ancestor) -> bool {
-        let text = if self.whole { &process.command_line } else { &process.name };
-        self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
+        let text = if self.whole {
+            &process.command_line
+        } else {
+            &process.name
+        };
+        self.regex
+            .as_ref()
+            .is_some_and(|regex| regex.is_match(text))
     }
 }

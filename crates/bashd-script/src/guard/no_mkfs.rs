@@ -15,13 +15,25 @@ pub(super) const RULE: Rule = Rule {
     example: "mkfs.ext4 /dev/sda1",
     judge: RuleJudge::Each(&[
         Concern::Programs {
-            names: &["mkfs", "mkfs.*", "mke2fs", "mkswap", "mkntfs", "mkdosfs", "newfs", "newfs_*", "mkreiserfs", "bcachefs"],
+            names: &[
+                "mkfs",
+                "mkfs.*",
+                "mke2fs",
+                "mkswap",
+                "mkntfs",
+                "mkdosfs",
+                "newfs",
+                "newfs_*",
+                "mkreiserfs",
+                "bcachefs",
+            ],
             judge: |call| Decision::deny_if(!only_asks(call.words) && names_device(call)),
         },
         Concern::Programs {
             names: &["wipefs"],
             judge: |call| {
-                let erases = |word: &Word| super::options::has_short(word, "ao", "t") || word.is("--all");
+                let erases =
+                    |word: &Word| super::options::has_short(word, "ao", "t") || word.is("--all");
                 Decision::deny_if(call.words.iter().any(erases) && !only_asks(call.words))
             },
         },
@@ -30,7 +42,9 @@ pub(super) const RULE: Rule = Rule {
             judge: |call| Decision::deny_if(!call.words.is_empty() && !only_asks(call.words)),
         },
         Concern::Programs {
-            names: &["fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "cgdisk"],
+            names: &[
+                "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "cgdisk",
+            ],
             judge: partitions,
         },
         Concern::Tools(ROWS),
@@ -38,17 +52,27 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const ROWS: &[ToolRow] = &[
-    asks(&["cryptsetup"], "luksFormat|luksErase|erase|reencrypt|format|luksKillSlot|luksRemoveKey").denies(),
+    asks(
+        &["cryptsetup"],
+        "luksFormat|luksErase|erase|reencrypt|format|luksKillSlot|luksRemoveKey",
+    )
+    .denies(),
     asks(&["cryptsetup"], "luks").with(&["--type"]).denies(),
     asks(&["zpool"], "destroy|labelclear|create").denies(),
     asks(&["zfs"], "destroy"),
     asks(&["zfs"], "rollback").with(&["-r", "-R"]),
     asks(&["lvremove", "vgremove", "pvremove", "lvreduce"], "").denies(),
-    asks(&["mdadm"], "").with(&["--zero-superblock", "--stop", "--fail"]).denies(),
+    asks(&["mdadm"], "")
+        .with(&["--zero-superblock", "--stop", "--fail"])
+        .denies(),
     asks(&["nvme"], "format|sanitize|delete-ns").denies(),
     asks(&["sg_format", "sg_sanitize"], "").denies(),
     asks(&["btrfs"], "subvolume delete"),
-    asks(&["diskutil"], "eraseDisk|eraseVolume|partitionDisk|zeroDisk|secureErase|reformat|randomDisk").denies(),
+    asks(
+        &["diskutil"],
+        "eraseDisk|eraseVolume|partitionDisk|zeroDisk|secureErase|reformat|randomDisk",
+    )
+    .denies(),
     asks(&["diskutil"], "apfs deleteContainer|deleteVolume").denies(),
     asks(&["tmutil"], "delete*"),
     asks(&["grub-install", "grub2-install"], ""),
@@ -59,14 +83,24 @@ const ROWS: &[ToolRow] = &[
     asks(&["debugfs"], "").with(&["-w"]),
     asks(&["tune2fs"], "").with(&["-O"]),
     asks(&["resize2fs"], "").with(&["-M"]),
-    asks(&["fsck", "fsck.ext4", "e2fsck"], "").with(&["-y", "-a", "-p"]).without(&["-n"]),
+    asks(&["fsck", "fsck.ext4", "e2fsck"], "")
+        .with(&["-y", "-a", "-p"])
+        .without(&["-n"]),
     asks(&["flashrom"], "").with(&["-w", "-E"]),
     asks(&["format"], "c:|C:"),
     asks(&["format.com"], ""),
 ];
 
 fn only_asks(words: &[Word]) -> bool {
-    let asks = ["--help", "--version", "-V", "-h", "-n", "--no-act", "--dry-run"];
+    let asks = [
+        "--help",
+        "--version",
+        "-V",
+        "-h",
+        "-n",
+        "--no-act",
+        "--dry-run",
+    ];
     let mut known = words.iter().filter_map(Word::known);
     words.is_empty() || known.any(|text| asks.contains(&text))
 }
@@ -87,13 +121,40 @@ fn partitions(call: &ProgramCall<'_>) -> Decision {
     let lists = |word: &Word| {
         matches!(
             word.known(),
-            Some("-l" | "--list" | "-p" | "--print" | "print" | "-d" | "--dump" | "-v" | "--verify" | "-s" | "--help" | "-V" | "--version" | "-L")
+            Some(
+                "-l" | "--list"
+                    | "-p"
+                    | "--print"
+                    | "print"
+                    | "-d"
+                    | "--dump"
+                    | "-v"
+                    | "--verify"
+                    | "-s"
+                    | "--help"
+                    | "-V"
+                    | "--version"
+                    | "-L"
+            )
         )
     };
     let changes = |word: &Word| {
         matches!(
             word.known(),
-            Some("-Z" | "-o" | "--zap-all" | "--zap" | "--clear" | "mklabel" | "mktable" | "rm" | "mkpart" | "--delete" | "resizepart" | "-n" | "-t")
+            Some(
+                "-Z" | "-o"
+                    | "--zap-all"
+                    | "--zap"
+                    | "--clear"
+                    | "mklabel"
+                    | "mktable"
+                    | "rm"
+                    | "mkpart"
+                    | "--delete"
+                    | "resizepart"
+                    | "-n"
+                    | "-t"
+            )
         ) || word.known_beginning().starts_with("--delete=")
             || word.known_beginning().starts_with("--new=")
             || word.known_beginning().contains("mklabel")

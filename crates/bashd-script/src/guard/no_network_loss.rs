@@ -12,7 +12,14 @@ pub(super) const RULE: Rule = Rule {
     judge: RuleJudge::Each(&[Concern::Tools(ROWS)]),
 };
 
-const TABLES: &[&str] = &["iptables", "ip6tables", "iptables-legacy", "iptables-nft", "ebtables", "arptables"];
+const TABLES: &[&str] = &[
+    "iptables",
+    "ip6tables",
+    "iptables-legacy",
+    "iptables-nft",
+    "ebtables",
+    "arptables",
+];
 
 const ROWS: &[ToolRow] = &[
     asks(TABLES, "").with(&["-F", "--flush", "-X", "--delete-chain"]),
@@ -22,7 +29,12 @@ const ROWS: &[ToolRow] = &[
     asks(&["nft"], "delete table"),
     asks(&["ipset"], "destroy|flush"),
     asks(&["ufw"], "disable|reset"),
-    asks(&["firewall-cmd"], "").with(&["--panic-on", "--complete-reload", "--set-default-zone=trusted", "--set-default-zone"]),
+    asks(&["firewall-cmd"], "").with(&[
+        "--panic-on",
+        "--complete-reload",
+        "--set-default-zone=trusted",
+        "--set-default-zone",
+    ]),
     asks(&["pfctl"], "").with(&["-d", "-F"]),
     asks(&["ifdown"], ""),
     asks(&["ip"], "link set down"),

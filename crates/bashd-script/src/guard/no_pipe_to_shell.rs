@@ -14,7 +14,8 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const FETCHING: [&str; 15] = [
-    "curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "GET", "curlie", "xh", "links", "w3m", "wget2", "axel", "ftp",
+    "curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "GET", "curlie", "xh", "links",
+    "w3m", "wget2", "axel", "ftp",
 ];
 
 fn judge(script: &Script) -> Option<(Decision, Span)> {
@@ -42,11 +43,39 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
 /// `python3 -c "… urlopen(…) …"`
 fn fetches_by_code(command: &SimpleCommand) -> bool {
     let is_interpreter = command.name().is_some_and(super::pipelines::is_interpreter);
-    is_interpreter && code_has(command, &["urlopen(", "requests.get(", "urllib", "LWP::Simple", "open-uri", "Net::HTTP", "fetch(", "file_get_contents('http", "DownloadString", "iwr ", "Invoke-WebRequest"])
+    is_interpreter
+        && code_has(
+            command,
+            &[
+                "urlopen(",
+                "requests.get(",
+                "urllib",
+                "LWP::Simple",
+                "open-uri",
+                "Net::HTTP",
+                "fetch(",
+                "file_get_contents('http",
+                "DownloadString",
+                "iwr ",
+                "Invoke-WebRequest",
+            ],
+        )
 }
 
 fn runs_code(command: &SimpleCommand) -> bool {
-    code_has(command, &["exec(", "eval(", "os.system(", "subprocess", "system(", "IEX", "iex", "child_process"])
+    code_has(
+        command,
+        &[
+            "exec(",
+            "eval(",
+            "os.system(",
+            "subprocess",
+            "system(",
+            "IEX",
+            "iex",
+            "child_process",
+        ],
+    )
 }
 
 /// Whether a word of an interpreter's call has one of these texts in it.

@@ -12,7 +12,16 @@ pub(super) const RULE: Rule = Rule {
     judge: RuleJudge::Each(&[Concern::Tools(ROWS)]),
 };
 
-const NODE: &[&str] = &["npm", "pnpm", "yarn", "bun", "lerna", "jsr", "npx", "changeset"];
+const NODE: &[&str] = &[
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "lerna",
+    "jsr",
+    "npx",
+    "changeset",
+];
 
 const ROWS: &[ToolRow] = &[
     asks(NODE, "publish").without(&["run", "test", "view"]),
@@ -22,12 +31,18 @@ const ROWS: &[ToolRow] = &[
     asks(&["cargo"], "publish|yank"),
     asks(&["cargo"], "owner").with(&["--add", "--remove", "-a", "-r"]),
     asks(&["twine"], "upload"),
-    asks(&["poetry", "uv", "flit", "hatch", "pdm", "maturin"], "publish|upload"),
+    asks(
+        &["poetry", "uv", "flit", "hatch", "pdm", "maturin"],
+        "publish|upload",
+    ),
     asks(&["python", "python3"], "twine upload").with(&["-m"]),
     asks(&["python", "python3"], "setup.py upload"),
     asks(&["gem"], "push|yank"),
     asks(&["mvn", "mvnw"], "deploy|release:perform"),
-    asks(&["gradle", "gradlew"], "publish|publishPlugins|publishToMavenCentral|uploadArchives"),
+    asks(
+        &["gradle", "gradlew"],
+        "publish|publishPlugins|publishToMavenCentral|uploadArchives",
+    ),
     asks(&["dotnet"], "nuget push|delete"),
     asks(&["nuget"], "push|delete"),
     asks(&["vsce", "ovsx"], "publish|unpublish"),

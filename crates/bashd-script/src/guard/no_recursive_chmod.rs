@@ -14,7 +14,9 @@ pub(super) const RULE: Rule = Rule {
     instead: "Name a subdirectory of the project or the home",
     example: "chmod -R 777 /",
     judge: RuleJudge::Each(&[Concern::Programs {
-        names: &["chmod", "chown", "chgrp", "chattr", "setfacl", "gchmod", "gchown", "chcon"],
+        names: &[
+            "chmod", "chown", "chgrp", "chattr", "setfacl", "gchmod", "gchown", "chcon",
+        ],
         judge,
     }]),
 };
@@ -27,7 +29,13 @@ fn judge(call: &ProgramCall<'_>) -> Decision {
         let is_below = |name: &str| path.components.first().is_some_and(|first| first == name);
         // A tree below these is installed by hand, and often made one's own.
         let own = path.start == PathStart::Root
-            && (path.components.iter().map(String::as_str).eq(["usr", "local"]) || is_below("opt") || is_below("srv"))
+            && (path
+                .components
+                .iter()
+                .map(String::as_str)
+                .eq(["usr", "local"])
+                || is_below("opt")
+                || is_below("srv"))
             && !path.components.is_empty();
         !own && trees::is_tree(&path)
     };
@@ -36,11 +44,29 @@ fn judge(call: &ProgramCall<'_>) -> Decision {
     }
     // Without -R one directory is enough to lock everybody out.
     let locks = call.words.iter().filter_map(Word::known).any(|text| {
-        matches!(text, "000" | "0000" | "0" | "a-rwx" | "-rwx" | "a-x" | "-x" | "777" | "0777" | "a+rwx" | "666" | "a+w" | "o+w")
+        matches!(
+            text,
+            "000"
+                | "0000"
+                | "0"
+                | "a-rwx"
+                | "-rwx"
+                | "a-x"
+                | "-x"
+                | "777"
+                | "0777"
+                | "a+rwx"
+                | "666"
+                | "a+w"
+                | "o+w"
+        )
     });
     let is_critical = |word: &Word| {
         let path = resolved(call, word);
-        let is_etc = path.components.first().is_some_and(|top| matches!(top.as_str(), "etc" | "bin" | "usr" | "lib" | "boot"));
+        let is_etc = path
+            .components
+            .first()
+            .is_some_and(|top| matches!(top.as_str(), "etc" | "bin" | "usr" | "lib" | "boot"));
         path.start == PathStart::Root
             && (path.components.is_empty() || is_etc && trees::is_critical(&path))
     };

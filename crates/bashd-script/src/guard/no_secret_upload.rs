@@ -15,32 +15,108 @@ pub(super) const RULE: Rule = Rule {
 
 /// Parts of paths whose files are keys: nobody sends them by mistake.
 const KEYS: &[&str] = &[
-    "/.ssh/id_", ".ssh/id_rsa", ".ssh/id_ed25519", "/.aws/credentials", "/.gnupg", "/.kube/config", "/etc/shadow", "/.git-credentials",
-    "/.netrc", "/.vault-token", "/.azure/", "/.config/gcloud", "/.docker/config.json", "/.config/gh/hosts", "/.password-store", "/etc/gshadow",
-    "/.bitcoin", "wallet.dat", "/.ethereum", "/.electrum", "/.config/solana", "Login Data", "logins.json", "key4.db", "/.pgpass", "/.my.cnf", "/.terraform.d/credentials",
-    "/.aws", "/.ssh", "/.kube", "/.gnupg", "/etc/ssh/ssh_host_", "/etc/kubernetes/admin.conf", "/serviceaccount/token", "/.config/op",
+    "/.ssh/id_",
+    ".ssh/id_rsa",
+    ".ssh/id_ed25519",
+    "/.aws/credentials",
+    "/.gnupg",
+    "/.kube/config",
+    "/etc/shadow",
+    "/.git-credentials",
+    "/.netrc",
+    "/.vault-token",
+    "/.azure/",
+    "/.config/gcloud",
+    "/.docker/config.json",
+    "/.config/gh/hosts",
+    "/.password-store",
+    "/etc/gshadow",
+    "/.bitcoin",
+    "wallet.dat",
+    "/.ethereum",
+    "/.electrum",
+    "/.config/solana",
+    "Login Data",
+    "logins.json",
+    "key4.db",
+    "/.pgpass",
+    "/.my.cnf",
+    "/.terraform.d/credentials",
+    "/.aws",
+    "/.ssh",
+    "/.kube",
+    "/.gnupg",
+    "/etc/ssh/ssh_host_",
+    "/etc/kubernetes/admin.conf",
+    "/serviceaccount/token",
+    "/.config/op",
 ];
 
 /// Parts of paths whose files often hold secrets.
 const SECRETS: &[&str] = &[
-    "/.npmrc", "/.pypirc", ".env", "/proc/self/environ", "id_rsa", ".pem", "/.bash_history", "/.zsh_history", "credentials.json", "service-account.json",
-    "secrets.y", "/etc/passwd", ".tfstate", ".kdbx", ".p12", "/.cargo/credentials", "/.gem/credentials", "secrets.json", ".tfvars", "authorized_keys",
+    "/.npmrc",
+    "/.pypirc",
+    ".env",
+    "/proc/self/environ",
+    "id_rsa",
+    ".pem",
+    "/.bash_history",
+    "/.zsh_history",
+    "credentials.json",
+    "service-account.json",
+    "secrets.y",
+    "/etc/passwd",
+    ".tfstate",
+    ".kdbx",
+    ".p12",
+    "/.cargo/credentials",
+    "/.gem/credentials",
+    "secrets.json",
+    ".tfvars",
+    "authorized_keys",
 ];
 
 /// Variables that are secrets by their names, wherever they go but into a header.
-const VARIABLES: &[&str] = &["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "SSH_PRIVATE_KEY", "GITHUB_TOKEN", "GH_TOKEN", "NPM_TOKEN"];
+const VARIABLES: &[&str] = &[
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "SSH_PRIVATE_KEY",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "NPM_TOKEN",
+];
 
 /// Programs that send what they are given or what they read.
 const SENDING: &[&str] = &[
-    "curl", "wget", "nc", "ncat", "netcat", "scp", "sftp", "telnet", "socat", "http", "https", "xh", "mail", "mailx", "sendmail", "mutt", "ftp", "lftp",
-    "rsync", "rclone", "dig", "nslookup", "host", "ssh", "aws", "gsutil", "gh", "s3cmd", "openssl", "tftp", "croc", "transfer", "curlie", "wormhole", "ping",
+    "curl", "wget", "nc", "ncat", "netcat", "scp", "sftp", "telnet", "socat", "http", "https",
+    "xh", "mail", "mailx", "sendmail", "mutt", "ftp", "lftp", "rsync", "rclone", "dig", "nslookup",
+    "host", "ssh", "aws", "gsutil", "gh", "s3cmd", "openssl", "tftp", "croc", "transfer", "curlie",
+    "wormhole", "ping",
 ];
 
 /// Options of programs that name a key to sign in with, not one to send.
-const SIGN_IN: &[&str] = &["-i", "--key", "--cert", "--cacert", "-E", "--identity", "-F", "--netrc-file", "-o", "--output", "-e", "--env-file", "--capath", "--profile"];
+const SIGN_IN: &[&str] = &[
+    "-i",
+    "--key",
+    "--cert",
+    "--cacert",
+    "-E",
+    "--identity",
+    "-F",
+    "--netrc-file",
+    "-o",
+    "--output",
+    "-e",
+    "--env-file",
+    "--capath",
+    "--profile",
+];
 
 fn judge(script: &Script) -> Option<(Decision, Span)> {
-    let is_sending = |command: &SimpleCommand| command.name().is_some_and(|name| SENDING.contains(&name));
+    let is_sending =
+        |command: &SimpleCommand| command.name().is_some_and(|name| SENDING.contains(&name));
     let mut worst: Option<(Decision, Span)> = None;
     let commands = script.commands.iter().enumerate();
     for (at, command) in commands.filter(|(_, command)| is_sending(command)) {
@@ -63,14 +139,35 @@ fn of_sender(near: &[SimpleCommand], sender: &SimpleCommand) -> Decision {
         (fed || inside) && !is_header(sender, other)
     });
     let from_others = others.map(|other| {
-        let tells_all = matches!(other.name(), Some("env" | "printenv" | "set" | "export" | "declare" | "history")) && other.arguments().len() <= 1
-            && !other.arguments().iter().any(|word| word.known().is_some_and(|text| !text.starts_with('-')));
-        let exports = matches!(other.name(), Some("gpg" | "gpg2")) && other.arguments().iter().any(|word| word.known_beginning().starts_with("--export-secret"));
-        let words = other.arguments().iter().chain(other.redirects.iter().filter(|redirect| redirect.operator == RedirectOperator::Read).map(|redirect| &redirect.target));
+        let tells_all = matches!(
+            other.name(),
+            Some("env" | "printenv" | "set" | "export" | "declare" | "history")
+        ) && other.arguments().len() <= 1
+            && !other
+                .arguments()
+                .iter()
+                .any(|word| word.known().is_some_and(|text| !text.starts_with('-')));
+        let exports = matches!(other.name(), Some("gpg" | "gpg2"))
+            && other
+                .arguments()
+                .iter()
+                .any(|word| word.known_beginning().starts_with("--export-secret"));
+        let words = other.arguments().iter().chain(
+            other
+                .redirects
+                .iter()
+                .filter(|redirect| redirect.operator == RedirectOperator::Read)
+                .map(|redirect| &redirect.target),
+        );
         let read = words.map(of_path).max().unwrap_or(Decision::Allow);
         let filters = matches!(other.name(), Some("grep" | "jq" | "echo" | "printf" | "wc"));
-        let read = if filters && !matches!(other.name(), Some("grep")) { Decision::Allow } else { read };
-        read.max(Decision::ask_if(tells_all)).max(Decision::deny_if(exports))
+        let read = if filters && !matches!(other.name(), Some("grep")) {
+            Decision::Allow
+        } else {
+            read
+        };
+        read.max(Decision::ask_if(tells_all))
+            .max(Decision::deny_if(exports))
     });
     own.max(from_others.max().unwrap_or(Decision::Allow))
 }
@@ -80,7 +177,8 @@ fn is_header(sender: &SimpleCommand, inner: &SimpleCommand) -> bool {
     let words = sender.arguments();
     words.windows(2).any(|pair| match pair {
         [option, value] => {
-            matches!(option.known(), Some("-H" | "--header" | "-u" | "--user")) && holds(value, inner)
+            matches!(option.known(), Some("-H" | "--header" | "-u" | "--user"))
+                && holds(value, inner)
         }
         _ => false,
     })
@@ -90,12 +188,20 @@ fn is_header(sender: &SimpleCommand, inner: &SimpleCommand) -> bool {
 fn reads_input(sender: &SimpleCommand) -> bool {
     let words = sender.arguments();
     match sender.name() {
-        Some("curl" | "http" | "https" | "wget" | "curlie" | "xh") => words.iter().any(|word| {
-            let text = word.known_beginning();
-            text.contains("@-") || text == "-" || text.contains("/dev/stdin") || text.starts_with("--post-file=-") || text.contains("=@-")
-        }) || matches!(sender.name(), Some("http" | "https" | "xh")),
+        Some("curl" | "http" | "https" | "wget" | "curlie" | "xh") => {
+            words.iter().any(|word| {
+                let text = word.known_beginning();
+                text.contains("@-")
+                    || text == "-"
+                    || text.contains("/dev/stdin")
+                    || text.starts_with("--post-file=-")
+                    || text.contains("=@-")
+            }) || matches!(sender.name(), Some("http" | "https" | "xh"))
+        }
         Some("scp" | "rsync" | "dig" | "nslookup" | "host" | "sftp" | "ping") => false,
-        Some("aws" | "gsutil" | "s3cmd" | "gh" | "rclone") => words.iter().any(|word| word.is("-")) || words.iter().any(|word| word.is("rcat")),
+        Some("aws" | "gsutil" | "s3cmd" | "gh" | "rclone") => {
+            words.iter().any(|word| word.is("-")) || words.iter().any(|word| word.is("rcat"))
+        }
         Some("openssl") => words.iter().any(|word| word.is("s_client")),
         _ => true,
     }
@@ -103,21 +209,55 @@ fn reads_input(sender: &SimpleCommand) -> bool {
 
 fn of_words(sender: &SimpleCommand) -> Decision {
     let words = sender.arguments();
-    let inputs = sender.redirects.iter().filter(|redirect| redirect.operator == RedirectOperator::Read);
-    let by_input = inputs.map(|redirect| of_path(&redirect.target)).max().unwrap_or(Decision::Allow);
+    let inputs = sender
+        .redirects
+        .iter()
+        .filter(|redirect| redirect.operator == RedirectOperator::Read);
+    let by_input = inputs
+        .map(|redirect| of_path(&redirect.target))
+        .max()
+        .unwrap_or(Decision::Allow);
     let name = sender.name().unwrap_or_default();
     let is_web = matches!(name, "curl" | "wget" | "http" | "https" | "xh" | "curlie");
-    let to_elsewhere = || words.iter().filter_map(Word::known).any(|text| text.contains(':') && !text.starts_with('-'))
-        || words.iter().any(|word| word.known().is_none() && word.parts.iter().any(|part| matches!(part, WordPart::Text(text) if text.contains(':'))));
+    let to_elsewhere = || {
+        words
+            .iter()
+            .filter_map(Word::known)
+            .any(|text| text.contains(':') && !text.starts_with('-'))
+            || words.iter().any(|word| {
+                word.known().is_none()
+                    && word
+                        .parts
+                        .iter()
+                        .any(|part| matches!(part, WordPart::Text(text) if text.contains(':')))
+            })
+    };
     let mut worst = by_input;
     for (index, word) in words.iter().enumerate() {
-        let before = index.checked_sub(1).and_then(|before| words.get(before)).and_then(Word::known).unwrap_or_default();
+        let before = index
+            .checked_sub(1)
+            .and_then(|before| words.get(before))
+            .and_then(Word::known)
+            .unwrap_or_default();
         let decision = match name {
             _ if is_web => of_web_word(before, word),
-            "scp" | "sftp" | "rsync" | "rclone" if !SIGN_IN.contains(&before) && to_elsewhere() && !is_remote(word) => of_path(word),
-            "aws" | "gsutil" | "s3cmd" if words.iter().any(|word| matches!(word.known(), Some("cp" | "mv" | "sync" | "put"))) && words.iter().any(is_bucket) => of_path(word),
+            "scp" | "sftp" | "rsync" | "rclone"
+                if !SIGN_IN.contains(&before) && to_elsewhere() && !is_remote(word) =>
+            {
+                of_path(word)
+            }
+            "aws" | "gsutil" | "s3cmd"
+                if words
+                    .iter()
+                    .any(|word| matches!(word.known(), Some("cp" | "mv" | "sync" | "put")))
+                    && words.iter().any(is_bucket) =>
+            {
+                of_path(word)
+            }
             "gh" if words.iter().any(|word| word.is("gist")) => of_path(word),
-            "mail" | "mailx" | "mutt" if matches!(before, "-a" | "-A" | "--attach") => of_path(word),
+            "mail" | "mailx" | "mutt" if matches!(before, "-a" | "-A" | "--attach") => {
+                of_path(word)
+            }
             "croc" | "transfer" | "wormhole" => of_path(word),
             _ => Decision::Allow,
         };
@@ -134,16 +274,35 @@ fn is_bucket(word: &Word) -> bool {
 /// `host:path` is where something comes from or goes to.
 fn is_remote(word: &Word) -> bool {
     let text = word.known().unwrap_or_default();
-    text.split('/').next().is_some_and(|first| first.contains(':'))
+    text.split('/')
+        .next()
+        .is_some_and(|first| first.contains(':'))
 }
 
 /// A word of curl and the like: only what is sent counts.
 fn of_web_word(before: &str, word: &Word) -> Decision {
     let text = word.known_beginning();
-    let sends_file = matches!(before, "-T" | "--upload-file" | "--post-file" | "--body-file")
-        || text.starts_with("--post-file=") || text.starts_with("--upload-file=") || text.starts_with("--body-file=");
-    let is_data = matches!(before, "-d" | "--data" | "--data-binary" | "--data-raw" | "--data-urlencode" | "-F" | "--form" | "--json" | "--post-data")
-        || text.starts_with("-d") || text.starts_with("-F") || text.starts_with("--data") || text.starts_with("--form") || text.starts_with("--post-data=")
+    let sends_file = matches!(
+        before,
+        "-T" | "--upload-file" | "--post-file" | "--body-file"
+    ) || text.starts_with("--post-file=")
+        || text.starts_with("--upload-file=")
+        || text.starts_with("--body-file=");
+    let is_data = matches!(
+        before,
+        "-d" | "--data"
+            | "--data-binary"
+            | "--data-raw"
+            | "--data-urlencode"
+            | "-F"
+            | "--form"
+            | "--json"
+            | "--post-data"
+    ) || text.starts_with("-d")
+        || text.starts_with("-F")
+        || text.starts_with("--data")
+        || text.starts_with("--form")
+        || text.starts_with("--post-data=")
         || text.contains('@') && !text.contains("://");
     if sends_file || is_data && text.contains('@') {
         return of_path(word);
@@ -163,7 +322,12 @@ fn of_path(word: &Word) -> Decision {
             WordPart::Unknown { .. } => text.push(' '),
         }
     }
-    if text.ends_with(".pub") || text.contains(" -i ") || text.contains(".example") || text.contains(".sample") || text.contains("known_hosts") {
+    if text.ends_with(".pub")
+        || text.contains(" -i ")
+        || text.contains(".example")
+        || text.contains(".sample")
+        || text.contains("known_hosts")
+    {
         return Decision::Allow;
     }
     if KEYS.iter().any(|key| text.contains(key)) {

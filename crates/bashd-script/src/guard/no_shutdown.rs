@@ -13,7 +13,15 @@ pub(super) const RULE: Rule = Rule {
     example: "sudo shutdown -h now",
     judge: RuleJudge::Each(&[
         Concern::Programs {
-            names: &["shutdown", "reboot", "halt", "poweroff", "pm-hibernate", "pm-suspend", "kexec"],
+            names: &[
+                "shutdown",
+                "reboot",
+                "halt",
+                "poweroff",
+                "pm-hibernate",
+                "pm-suspend",
+                "kexec",
+            ],
             judge: |call| {
                 let harmless = |word: &Word| {
                     matches!(word.known(), Some("-c" | "--help" | "--show" | "--version"))
@@ -37,12 +45,18 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const ROWS: &[ToolRow] = &[
-    asks(&["systemctl"], "poweroff|reboot|halt|kexec|rescue|emergency|suspend|hibernate|hybrid-sleep|soft-reboot|exit"),
+    asks(
+        &["systemctl"],
+        "poweroff|reboot|halt|kexec|rescue|emergency|suspend|hibernate|hybrid-sleep|soft-reboot|exit",
+    ),
     asks(&["systemctl"], "isolate"),
     asks(&["systemctl"], "set-default"),
     asks(&["loginctl"], "poweroff|reboot|suspend|hibernate"),
     asks(&["ipmitool"], "power off|cycle|reset|soft"),
-    asks(&["virsh"], "destroy|undefine|shutdown|vol-delete|pool-destroy|pool-delete"),
+    asks(
+        &["virsh"],
+        "destroy|undefine|shutdown|vol-delete|pool-destroy|pool-delete",
+    ),
     asks(&["rmmod"], ""),
     asks(&["modprobe"], "").with(&["-r", "--remove"]),
     asks(&["mount"], "/").with(&["-o"]),
@@ -52,21 +66,61 @@ const ROWS: &[ToolRow] = &[
 
 /// Services by which people and programs reach the machine, or that hold its data.
 const NEEDED: &[&str] = &[
-    "ssh", "sshd", "NetworkManager", "networking", "network", "systemd-networkd", "systemd-resolved", "firewalld", "ufw", "iptables",
-    "nftables", "auditd", "rsyslog", "systemd-journald", "dbus", "apparmor", "fail2ban", "cron", "crond", "kubelet", "containerd",
-    "systemd-logind", "docker", "postgresql", "mysql", "mysqld", "mariadb", "selinux", "chronyd", "clamav-daemon", "falcon-sensor", "crowdstrike",
+    "ssh",
+    "sshd",
+    "NetworkManager",
+    "networking",
+    "network",
+    "systemd-networkd",
+    "systemd-resolved",
+    "firewalld",
+    "ufw",
+    "iptables",
+    "nftables",
+    "auditd",
+    "rsyslog",
+    "systemd-journald",
+    "dbus",
+    "apparmor",
+    "fail2ban",
+    "cron",
+    "crond",
+    "kubelet",
+    "containerd",
+    "systemd-logind",
+    "docker",
+    "postgresql",
+    "mysql",
+    "mysqld",
+    "mariadb",
+    "selinux",
+    "chronyd",
+    "clamav-daemon",
+    "falcon-sensor",
+    "crowdstrike",
 ];
 
 fn services(call: &ProgramCall<'_>) -> Decision {
     let known: Vec<&str> = call.words.iter().filter_map(Word::known).collect();
-    let stops = known.iter().any(|text| matches!(*text, "stop" | "disable" | "mask" | "kill"));
+    let stops = known
+        .iter()
+        .any(|text| matches!(*text, "stop" | "disable" | "mask" | "kill"));
     let is_user = known.contains(&"--user");
     let is_needed = |text: &&str| {
-        let name = text.trim_end_matches(".service").trim_end_matches(".socket");
-        let is_database = matches!(name, "docker" | "postgresql" | "mysql" | "mysqld" | "mariadb");
+        let name = text
+            .trim_end_matches(".service")
+            .trim_end_matches(".socket");
+        let is_database = matches!(
+            name,
+            "docker" | "postgresql" | "mysql" | "mysqld" | "mariadb"
+        );
         let for_good = known.iter().any(|text| matches!(*text, "disable" | "mask"));
         NEEDED.contains(&name) && (!is_database || for_good)
     };
-    let all = call.words.iter().any(|word| word.known().is_none() && word.has_glob()) || known.contains(&"*");
+    let all = call
+        .words
+        .iter()
+        .any(|word| word.known().is_none() && word.has_glob())
+        || known.contains(&"*");
     Decision::ask_if(stops && !is_user && (known.iter().any(|text| is_needed(text)) || all))
 }

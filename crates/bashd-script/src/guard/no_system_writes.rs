@@ -17,9 +17,12 @@ pub(super) const RULE: Rule = Rule {
     judge: RuleJudge::Each(&[
         Concern::Written(written),
         Concern::Programs {
-            names: &["tee", "truncate", "shred", "sponge", "chsh", "vipw", "vigr", "visudo"],
+            names: &[
+                "tee", "truncate", "shred", "sponge", "chsh", "vipw", "vigr", "visudo",
+            ],
             judge: |call| {
-                let decisions = operands(call.words).map(|word| of_write(&resolved(call, word), word));
+                let decisions =
+                    operands(call.words).map(|word| of_write(&resolved(call, word), word));
                 decisions.max().unwrap_or(Decision::Allow)
             },
         },
@@ -40,20 +43,23 @@ pub(super) const RULE: Rule = Rule {
 
 /// Prefixes of the names of block devices and of memory.
 const DEVICES: [&str; 17] = [
-    "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/", "dm-", "md", "loop", "rdisk", "mem", "kmem", "port", "sr",
-    "block/",
+    "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/", "dm-", "md", "loop", "rdisk",
+    "mem", "kmem", "port", "sr", "block/",
 ];
 
 /// Devices that lose nothing when written to.
 pub(super) fn is_harmless_device(path: &str) -> bool {
     let name = path.strip_prefix("/dev/").unwrap_or_default();
     let harmless = [
-        "null", "zero", "full", "stdout", "stderr", "tty", "random", "urandom", "stdin", "ptmx", "console",
+        "null", "zero", "full", "stdout", "stderr", "tty", "random", "urandom", "stdin", "ptmx",
+        "console",
     ];
     harmless.contains(&name)
-        || ["fd/", "shm/", "pts/", "ttyUSB", "ttyACM", "ttyS", "tcp/", "udp/", "mqueue/"]
-            .iter()
-            .any(|place| name.starts_with(place))
+        || [
+            "fd/", "shm/", "pts/", "ttyUSB", "ttyACM", "ttyS", "tcp/", "udp/", "mqueue/",
+        ]
+        .iter()
+        .any(|place| name.starts_with(place))
 }
 
 fn written(redirect: &Redirect, directory: &Directories) -> Decision {
@@ -65,10 +71,18 @@ fn written(redirect: &Redirect, directory: &Directories) -> Decision {
     );
     let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
     let loses = match (path.start, names.as_slice()) {
-        (PathStart::Root, ["etc", "hosts" | "resolv.conf" | "hostname" | "profile" | "bashrc" | "bash.bashrc" | "environment"])
+        (
+            PathStart::Root,
+            [
+                "etc",
+                "hosts" | "resolv.conf" | "hostname" | "profile" | "bashrc" | "bash.bashrc"
+                | "environment",
+            ],
+        )
         | (PathStart::Root, ["etc", "ssh", "sshd_config"])
         | (PathStart::Root, ["var", "log", ..]) => empties,
-        (PathStart::Home, [".ssh", "config" | "known_hosts"]) | (PathStart::Home, [".bash_history" | ".zsh_history"]) => empties,
+        (PathStart::Home, [".ssh", "config" | "known_hosts"])
+        | (PathStart::Home, [".bash_history" | ".zsh_history"]) => empties,
         _ => false,
     };
     decision.max(Decision::ask_if(loses))
@@ -82,7 +96,9 @@ fn puts_last(call: &ProgramCall<'_>) -> Decision {
         _ => None,
     });
     let last = by_option.or_else(|| operands(call.words).last().filter(|_| many));
-    last.map_or(Decision::Allow, |word| of_write(&resolved(call, word), word))
+    last.map_or(Decision::Allow, |word| {
+        of_write(&resolved(call, word), word)
+    })
 }
 
 fn edits_in_place(call: &ProgramCall<'_>) -> Decision {
@@ -104,7 +120,12 @@ fn edits_in_place(call: &ProgramCall<'_>) -> Decision {
 
 fn downloads(call: &ProgramCall<'_>) -> Decision {
     let decisions = call.words.windows(2).map(|pair| match pair {
-        [option, target] if matches!(option.known(), Some("-o" | "-O" | "--output" | "--output-document")) => {
+        [option, target]
+            if matches!(
+                option.known(),
+                Some("-o" | "-O" | "--output" | "--output-document")
+            ) =>
+        {
             of_write(&resolved(call, target), target)
         }
         _ => Decision::Allow,
@@ -116,7 +137,9 @@ fn downloads(call: &ProgramCall<'_>) -> Decision {
 fn of_write(path: &Path, word: &Word) -> Decision {
     if path.start == PathStart::Home {
         let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
-        return Decision::ask_if(matches!(names.as_slice(), [".ssh", name] if name.starts_with("authorized_keys") || name.starts_with("id_")));
+        return Decision::ask_if(
+            matches!(names.as_slice(), [".ssh", name] if name.starts_with("authorized_keys") || name.starts_with("id_")),
+        );
     }
     if path.start != PathStart::Root {
         return Decision::Allow;
@@ -126,14 +149,29 @@ fn of_write(path: &Path, word: &Word) -> Decision {
         ["dev", ..] => {
             let device = path.components.get(1..).unwrap_or_default().join("/");
             let is_block = DEVICES.iter().any(|name| device.starts_with(name));
-            let is_pattern = word.has_glob() && !device.starts_with("shm") && !device.starts_with("pts");
+            let is_pattern =
+                word.has_glob() && !device.starts_with("shm") && !device.starts_with("pts");
             Decision::deny_if(is_block || is_pattern)
         }
-        ["proc", "sysrq-trigger"] | ["proc", "sys", "kernel", "sysrq" | "core_pattern" | "panic"] => Decision::Deny,
-        ["sys", "firmware" | "kernel" | "power" | "block" | "class", ..] => Decision::Ask,
+        ["proc", "sysrq-trigger"]
+        | ["proc", "sys", "kernel", "sysrq" | "core_pattern" | "panic"] => Decision::Deny,
+        [
+            "sys",
+            "firmware" | "kernel" | "power" | "block" | "class",
+            ..,
+        ] => Decision::Ask,
         ["root", ".ssh", ..] => Decision::Ask,
-        ["home" | "Users", _, ".ssh", name] if name.starts_with("authorized_keys") || name.starts_with("id_") => Decision::Ask,
-        ["etc", "cron.d" | "cron.daily" | "cron.hourly" | "systemd" | "profile.d" | "rc.local" | "init.d", ..] => Decision::Ask,
+        ["home" | "Users", _, ".ssh", name]
+            if name.starts_with("authorized_keys") || name.starts_with("id_") =>
+        {
+            Decision::Ask
+        }
+        [
+            "etc",
+            "cron.d" | "cron.daily" | "cron.hourly" | "systemd" | "profile.d" | "rc.local"
+            | "init.d",
+            ..,
+        ] => Decision::Ask,
         ["var", "spool", "cron", ..] => Decision::Ask,
         ["bin" | "sbin" | "lib" | "lib64", _] | ["usr", "bin" | "sbin" | "lib", _] => Decision::Ask,
         _ => match trees::of_file(path) {

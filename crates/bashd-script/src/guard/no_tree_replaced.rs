@@ -33,7 +33,8 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["truncate", "gtruncate", "sponge"],
             judge: |call| {
-                let decisions = operands(call.words).map(|word| trees::of_file(&resolved(call, word)));
+                let decisions =
+                    operands(call.words).map(|word| trees::of_file(&resolved(call, word)));
                 decisions.max().unwrap_or(Decision::Allow)
             },
         },
@@ -44,10 +45,14 @@ pub(super) const RULE: Rule = Rule {
         Concern::Programs {
             names: &["tar", "gtar", "zip", "7z"],
             judge: |call| {
-                let removes = |word: &Word| matches!(word.known(), Some("--remove-files" | "-sdel"))
-                    || matches!(call.command.name(), Some("zip")) && has_short(word, "m", "");
+                let removes = |word: &Word| {
+                    matches!(word.known(), Some("--remove-files" | "-sdel"))
+                        || matches!(call.command.name(), Some("zip")) && has_short(word, "m", "")
+                };
                 let is_tree = |word: &Word| trees::is_tree(&resolved(call, word));
-                Decision::deny_if(call.words.iter().any(removes) && operands(call.words).any(is_tree))
+                Decision::deny_if(
+                    call.words.iter().any(removes) && operands(call.words).any(is_tree),
+                )
             },
         },
     ]),
@@ -92,24 +97,36 @@ fn rsync(call: &ProgramCall<'_>) -> Decision {
     };
     let path = resolved(call, target);
     let source = operands(call.words).next();
-    let is_empty = source.and_then(Word::known).is_some_and(|text| text.contains("empty") || text.starts_with("/dev/"));
+    let is_empty = source
+        .and_then(Word::known)
+        .is_some_and(|text| text.contains("empty") || text.starts_with("/dev/"));
     // `host:/` is a tree of that host.
     let elsewhere = target.known().and_then(|text| text.split_once(':'));
     let remote = elsewhere.is_some_and(|(_, path)| {
-        matches!(path.trim_end_matches('/'), "" | "/etc" | "/usr" | "/var" | "/home" | "/root" | "~")
+        matches!(
+            path.trim_end_matches('/'),
+            "" | "/etc" | "/usr" | "/var" | "/home" | "/root" | "~"
+        )
     });
     match trees::of_removal(&path) {
         Decision::Deny => Decision::Deny,
         _ if remote => Decision::Deny,
         // An empty directory as the source empties the target.
-        _ if is_empty => Decision::ask_if(path.start != PathStart::Root || path.components.first().is_none_or(|top| top != "tmp")),
+        _ if is_empty => Decision::ask_if(
+            path.start != PathStart::Root || path.components.first().is_none_or(|top| top != "tmp"),
+        ),
         _ => Decision::Allow,
     }
 }
 
 fn rclone(call: &ProgramCall<'_>) -> Decision {
-    let verb = call.words.iter().filter_map(Word::known).find(|text| !text.starts_with('-'));
-    let is_dry = |word: &Word| has_short(word, "n", "") || word.is("--dry-run") || has_short(word, "i", "");
+    let verb = call
+        .words
+        .iter()
+        .filter_map(Word::known)
+        .find(|text| !text.starts_with('-'));
+    let is_dry =
+        |word: &Word| has_short(word, "n", "") || word.is("--dry-run") || has_short(word, "i", "");
     let loses = matches!(verb, Some("purge" | "delete" | "cleanup" | "rmdirs"));
     Decision::ask_if(loses && !call.words.iter().any(is_dry))
 }
@@ -122,14 +139,21 @@ fn shred(call: &ProgramCall<'_>) -> Decision {
     let decisions = operands(call.words).map(|word| {
         let path = resolved(call, word);
         let all_here = path.start != PathStart::Unknown
-            && path.components.last().is_some_and(|name| matches_all_names(name));
+            && path
+                .components
+                .last()
+                .is_some_and(|name| matches_all_names(name));
         let file = trees::of_file(&path);
-        let unknown = word.parts.iter().any(|part| matches!(part, WordPart::Unknown { .. }));
+        let unknown = word
+            .parts
+            .iter()
+            .any(|part| matches!(part, WordPart::Unknown { .. }));
         let device = word.known_beginning().starts_with("/dev/");
         if device {
             return Decision::Deny;
         }
-        file.max(trees::of_removal(&path)).max(Decision::ask_if(all_here || unknown))
+        file.max(trees::of_removal(&path))
+            .max(Decision::ask_if(all_here || unknown))
     });
     decisions.max().unwrap_or(Decision::Allow)
 }
@@ -140,7 +164,10 @@ fn copies_nothing(call: &ProgramCall<'_>) -> Decision {
     let Some((target, sources)) = operands.split_last() else {
         return Decision::Allow;
     };
-    if !sources.iter().any(|word| matches!(word.known(), Some(NOWHERE | "/dev/zero" | "/dev/urandom"))) {
+    if !sources
+        .iter()
+        .any(|word| matches!(word.known(), Some(NOWHERE | "/dev/zero" | "/dev/urandom")))
+    {
         return Decision::Allow;
     }
     let path = resolved(call, target);

@@ -9,7 +9,18 @@ pub(super) const SHELLS: [&str; 10] = [
 
 /// Programs that run a script in another language.
 pub(super) const INTERPRETERS: [&str; 12] = [
-    "python", "python3", "python2", "perl", "ruby", "node", "php", "deno", "bun", "lua", "pwsh", "osascript",
+    "python",
+    "python3",
+    "python2",
+    "perl",
+    "ruby",
+    "node",
+    "php",
+    "deno",
+    "bun",
+    "lua",
+    "pwsh",
+    "osascript",
 ];
 
 /// How far apart in the text commands may stand that feed each other.
@@ -35,17 +46,31 @@ pub(super) fn runs_input(runner: &SimpleCommand) -> bool {
         return false;
     };
     let words = runner.arguments();
-    let takes_input = |word: &Word| matches!(word.known(), Some("-" | "-s" | "/dev/stdin" | "/proc/self/fd/0" | "/dev/fd/0"));
+    let takes_input = |word: &Word| {
+        matches!(
+            word.known(),
+            Some("-" | "-s" | "/dev/stdin" | "/proc/self/fd/0" | "/dev/fd/0")
+        )
+    };
     let is_operand = |word: &&Word| !word.known_beginning().starts_with(['-', '+']);
     let reads = words.iter().any(takes_input) || !words.iter().any(|word| is_operand(&word));
-    let has_code = words
-        .iter()
-        .any(|word| matches!(word.known(), Some("-c" | "-e" | "-m" | "-n" | "-ne" | "-pe" | "-lc" | "--version")));
+    let has_code = words.iter().any(|word| {
+        matches!(
+            word.known(),
+            Some("-c" | "-e" | "-m" | "-n" | "-ne" | "-pe" | "-lc" | "--version")
+        )
+    });
     is_interpreter(name) && reads && !has_code
         || matches!(name, "source" | ".") && words.iter().any(takes_input)
-        || matches!(name, "xargs" | "parallel") && words.iter().any(|word| word.is("-c"))
-            && words.iter().filter_map(Word::known).any(|text| SHELLS.contains(&text))
-            && !words.iter().any(|word| word.known_beginning().starts_with("-I"))
+        || matches!(name, "xargs" | "parallel")
+            && words.iter().any(|word| word.is("-c"))
+            && words
+                .iter()
+                .filter_map(Word::known)
+                .any(|text| SHELLS.contains(&text))
+            && !words
+                .iter()
+                .any(|word| word.known_beginning().starts_with("-I"))
             && words.last().is_some_and(|word| word.is("-c"))
 }
 
@@ -91,12 +116,13 @@ fn is_input(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
     let in_target = |word: &Word| holds(word, inner);
     runner.name().is_some_and(is_runner)
         && inner.place.inside.contains(Construct::Substitution)
-        && runner.redirects.iter().any(|redirect| !redirect.operator.writes() && in_target(&redirect.target))
+        && runner
+            .redirects
+            .iter()
+            .any(|redirect| !redirect.operator.writes() && in_target(&redirect.target))
 }
 
 /// Whether a command stands inside a word that only running can tell.
 pub(super) fn holds(word: &Word, inner: &SimpleCommand) -> bool {
-    has_unknown(word)
-        && word.span.start <= inner.span.start
-        && inner.span.end <= word.span.end
+    has_unknown(word) && word.span.start <= inner.span.start && inner.span.end <= word.span.end
 }

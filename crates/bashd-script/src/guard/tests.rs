@@ -119,7 +119,10 @@ fn names_are_unique_and_messages_are_one_line() {
     for rule in RULES.iter().chain(DOCUMENTED) {
         let line = rule.line();
         assert!(!line.contains('\n'), "{line}");
-        assert!(!rule.message.ends_with('.') && !rule.instead.ends_with('.'), "{line}");
+        assert!(
+            !rule.message.ends_with('.') && !rule.instead.ends_with('.'),
+            "{line}"
+        );
         let guard = Guard::new([rule.name], &[]);
         assert_eq!(verdict(&guard, rule.example).1, rule.name, "its example");
     }

@@ -97,7 +97,8 @@ fn is_one_of(word: &Word, known: &[&str]) -> bool {
         None => {
             let is_cluster = known.len() == 2 && known.starts_with('-') && *known != "--";
             text == *known
-                || is_cluster && super::options::has_short(word, known.get(1..).unwrap_or_default(), "")
+                || is_cluster
+                    && super::options::has_short(word, known.get(1..).unwrap_or_default(), "")
                 || known.starts_with("--")
                     && text
                         .strip_prefix(known)

@@ -5,16 +5,66 @@ use super::user_rule::Decision;
 
 /// Directories of the root without which a system or its data are lost.
 const TOP: &[&str] = &[
-    "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "media", "mnt", "opt", "proc", "root", "run",
-    "sbin", "srv", "sys", "usr", "var", "snap", "Users", "System", "Library", "Applications", "Volumes", "private",
-    "data", "backup", "backups", "storage", "nix", "efi",
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "media",
+    "mnt",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "usr",
+    "var",
+    "snap",
+    "Users",
+    "System",
+    "Library",
+    "Applications",
+    "Volumes",
+    "private",
+    "data",
+    "backup",
+    "backups",
+    "storage",
+    "nix",
+    "efi",
 ];
 
 /// Directories below them that are as bad.
 const SECOND: &[(&str, &[&str])] = &[
-    ("usr", &["bin", "sbin", "lib", "lib64", "lib32", "libexec", "share", "include", "local"]),
-    ("var", &["lib", "log", "spool", "mail", "db", "backups", "www"]),
-    ("etc", &["ssh", "ssl", "systemd", "pam.d", "sudoers.d", "security", "network", "init.d", "default"]),
+    (
+        "usr",
+        &[
+            "bin", "sbin", "lib", "lib64", "lib32", "libexec", "share", "include", "local",
+        ],
+    ),
+    (
+        "var",
+        &["lib", "log", "spool", "mail", "db", "backups", "www"],
+    ),
+    (
+        "etc",
+        &[
+            "ssh",
+            "ssl",
+            "systemd",
+            "pam.d",
+            "sudoers.d",
+            "security",
+            "network",
+            "init.d",
+            "default",
+        ],
+    ),
     ("boot", &["efi", "grub", "grub2", "loader"]),
     ("System", &["Library", "Volumes"]),
     ("private", &["etc", "var"]),
@@ -22,8 +72,21 @@ const SECOND: &[(&str, &[&str])] = &[
 
 /// Below `/var/lib`: the data of services.
 const SERVICES: &[&str] = &[
-    "mysql", "postgresql", "docker", "dpkg", "rpm", "mongodb", "redis", "etcd", "kubelet", "containerd", "postgres",
-    "mariadb", "libvirt", "pgsql", "rancher",
+    "mysql",
+    "postgresql",
+    "docker",
+    "dpkg",
+    "rpm",
+    "mongodb",
+    "redis",
+    "etcd",
+    "kubelet",
+    "containerd",
+    "postgres",
+    "mariadb",
+    "libvirt",
+    "pgsql",
+    "rancher",
 ];
 
 /// Directories of the system whose files are programs, libraries or what starts it.
@@ -31,14 +94,46 @@ const PROGRAMS: &[&str] = &["bin", "boot", "sbin", "lib", "lib64", "lib32"];
 
 /// What nobody can make again, directly below a home.
 const PRECIOUS: &[&str] = &[
-    ".ssh", ".gnupg", ".aws", ".kube", ".azure", ".password-store", ".config", ".local", ".mozilla", ".thunderbird",
-    ".docker", "Documents", "Desktop", "Pictures", "Photos", "Music", "Movies", "Videos", "Library", "Mail",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".azure",
+    ".password-store",
+    ".config",
+    ".local",
+    ".mozilla",
+    ".thunderbird",
+    ".docker",
+    "Documents",
+    "Desktop",
+    "Pictures",
+    "Photos",
+    "Music",
+    "Movies",
+    "Videos",
+    "Library",
+    "Mail",
 ];
 
 /// Files by which accounts, permissions or the start of the system are decided.
 const FILES: &[&str] = &[
-    "passwd", "shadow", "group", "gshadow", "sudoers", "fstab", "crypttab", "ld.so.preload", "ld.so.conf", "inittab",
-    "hosts.deny", "machine-id", "securetty", "crontab", "doas.conf", "nsswitch.conf",
+    "passwd",
+    "shadow",
+    "group",
+    "gshadow",
+    "sudoers",
+    "fstab",
+    "crypttab",
+    "ld.so.preload",
+    "ld.so.conf",
+    "inittab",
+    "hosts.deny",
+    "machine-id",
+    "securetty",
+    "crontab",
+    "doas.conf",
+    "nsswitch.conf",
 ];
 
 /// What removing this path with everything in it would cost.
@@ -83,7 +178,11 @@ pub(super) fn of_file(path: &Path) -> Decision {
         (PathStart::Root, ["etc", "sudoers.d" | "pam.d" | "cron.d", _]) => Decision::Deny,
         (PathStart::Root, ["boot", ..]) => Decision::Deny,
         (PathStart::Root, [top, name]) if could_be(top, PROGRAMS) => {
-            if is_many(name) { Decision::Deny } else { Decision::Ask }
+            if is_many(name) {
+                Decision::Deny
+            } else {
+                Decision::Ask
+            }
         }
         (PathStart::Root, ["usr", "bin" | "sbin" | "lib" | "lib64", name]) if is_many(name) => {
             Decision::Deny
@@ -94,7 +193,9 @@ pub(super) fn of_file(path: &Path) -> Decision {
         {
             Decision::Ask
         }
-        (PathStart::Home, [".aws", "credentials" | "config"] | [".kube", "config"]) => Decision::Ask,
+        (PathStart::Home, [".aws", "credentials" | "config"] | [".kube", "config"]) => {
+            Decision::Ask
+        }
         (PathStart::Home, [".gnupg", ..]) => Decision::Ask,
         _ => Decision::Allow,
     }
@@ -116,13 +217,19 @@ fn at_home(path: &Path) -> Path {
     };
     let components = path.components.get(cut..).unwrap_or_default().to_vec();
     let inner = Path { start, components };
-    if start == PathStart::Root { at_home(&inner) } else { inner }
+    if start == PathStart::Root {
+        at_home(&inner)
+    } else {
+        inner
+    }
 }
 
 /// The components before those at the end that mean everything.
 fn without_everything(names: &[String]) -> &[String] {
     let last = names.iter().rposition(|name| !matches_all_names(name));
-    names.get(..last.map_or(0, |last| last + 1)).unwrap_or_default()
+    names
+        .get(..last.map_or(0, |last| last + 1))
+        .unwrap_or_default()
 }
 
 fn of_system(names: &[String]) -> Decision {
@@ -132,11 +239,17 @@ fn of_system(names: &[String]) -> Decision {
         [] => Decision::Deny,
         [top] if could_be(top, TOP) => Decision::Deny,
         ["tmp"] => Decision::Ask,
-        [top, name] if second(top).is_some_and(|(_, names)| could_be(name, names)) => Decision::Deny,
+        [top, name] if second(top).is_some_and(|(_, names)| could_be(name, names)) => {
+            Decision::Deny
+        }
         [top, _] if could_be(top, PROGRAMS) => Decision::Deny,
         ["etc" | "dev" | "sys" | "proc", _] => Decision::Ask,
         ["var", "lib", name] if could_be(name, SERVICES) => Decision::Deny,
-        ["usr", "lib" | "share", "python3" | "x86_64-linux-gnu" | "systemd" | "modules"]
+        [
+            "usr",
+            "lib" | "share",
+            "python3" | "x86_64-linux-gnu" | "systemd" | "modules",
+        ]
         | ["lib" | "lib64", ..]
         | ["boot", ..] => Decision::Deny,
         [.., last] if *last == ".git" => Decision::Ask,

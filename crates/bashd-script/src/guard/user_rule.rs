@@ -1,7 +1,7 @@
 //! Rules that users write: `[[rules]]` in the configuration, each with examples that are checked.
 
-use super::options::{has_short, is_long, operands};
 use super::Objection;
+use super::options::{has_short, is_long, operands};
 use crate::script::{Script, SimpleCommand, Span, Word, WordPart};
 use serde::Deserialize;
 
@@ -39,9 +39,7 @@ pub struct UserRule {
 }
 
 /// What happens to a script that a rule matches; the later ones are stricter.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// It may run, as far as this rule is concerned: a stricter rule wins.

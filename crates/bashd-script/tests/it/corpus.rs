@@ -41,7 +41,10 @@ fn each_row_is_judged_as_wanted_by_its_own_rule() {
     for row in rows().iter().filter(|row| row.rule != "-") {
         let given = decided(&Guard::new([row.rule.as_str()], &[]), &row.command);
         if given != row.wanted {
-            wrong.push(format!("{} {:?}, not {given:?}: {}", row.rule, row.wanted, row.command));
+            wrong.push(format!(
+                "{} {:?}, not {given:?}: {}",
+                row.rule, row.wanted, row.command
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
@@ -76,14 +79,31 @@ fn the_documents_table_and_the_default_rules_agree_on_what_is_catastrophic() {
 #[test]
 fn the_corpus_is_large_and_every_rule_is_on_both_sides() {
     let rows = rows();
-    let count = |is_bad: bool| rows.iter().filter(|row| (row.wanted != Decision::Allow) == is_bad).count();
-    assert!(count(true) >= 400 && count(false) >= 400, "{} {}", count(true), count(false));
+    let count = |is_bad: bool| {
+        rows.iter()
+            .filter(|row| (row.wanted != Decision::Allow) == is_bad)
+            .count()
+    };
+    assert!(
+        count(true) >= 400 && count(false) >= 400,
+        "{} {}",
+        count(true),
+        count(false)
+    );
     for rule in RULES {
         let of = |wanted: fn(Decision) -> bool| {
             let mine = rows.iter().filter(|row| row.rule == rule.name);
             mine.filter(|row| wanted(row.wanted)).count()
         };
-        assert!(of(|wanted| wanted == Decision::Allow) >= 3, "{} allows too little", rule.name);
-        assert!(of(|wanted| wanted != Decision::Allow) >= 3, "{} catches too little", rule.name);
+        assert!(
+            of(|wanted| wanted == Decision::Allow) >= 3,
+            "{} allows too little",
+            rule.name
+        );
+        assert!(
+            of(|wanted| wanted != Decision::Allow) >= 3,
+            "{} catches too little",
+            rule.name
+        );
     }
 }

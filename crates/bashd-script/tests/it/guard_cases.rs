@@ -69,7 +69,9 @@ pub(crate) fn denied() -> Vec<(String, String)> {
 
 /// Every script of the case files, denied or not.
 pub(crate) fn all_scripts() -> Vec<String> {
-    let files = files().into_values().chain(documented_files().into_values());
+    let files = files()
+        .into_values()
+        .chain(documented_files().into_values());
     files
         .flat_map(|cases| cases.deny.into_iter().chain(cases.ask).chain(cases.allow))
         .collect()
@@ -103,7 +105,10 @@ fn every_rule_judges_its_cases_right() {
         }
     }
     for name in files.keys() {
-        assert!(RULES.iter().any(|rule| rule.name == name), "{name} is no rule");
+        assert!(
+            RULES.iter().any(|rule| rule.name == name),
+            "{name} is no rule"
+        );
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
@@ -126,7 +131,13 @@ fn the_documents_rules_judge_their_cases_to_the_letter() {
 fn there_are_enough_cases_on_both_sides() {
     let files = files();
     let documented = documented_files();
-    let count = |of: fn(&Cases) -> usize| files.values().chain(documented.values()).map(of).sum::<usize>();
+    let count = |of: fn(&Cases) -> usize| {
+        files
+            .values()
+            .chain(documented.values())
+            .map(of)
+            .sum::<usize>()
+    };
     let (deny, allow) = (
         count(|cases| cases.deny.len() + cases.ask.len()),
         count(|cases| cases.allow.len()),

@@ -262,9 +262,9 @@ impl Conversation<'_> {
         if !left_behind.iter_mut().any(|process| is_survivor(&process)) {
             return false;
         }
-        if self.send_to_background(JobKind::Survivors).await.is_err() {
+        let Ok(alias) = self.send_to_background(JobKind::Survivors).await else {
             return false;
-        }
+        };
         let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_backgrounded()).await;
         if !matches!(kept, Ok(Some(BackgroundedMessage { error: None, .. }))) {
             claim::withdraw(&self.plan.directory);
@@ -272,6 +272,7 @@ impl Conversation<'_> {
         }
         for process in left_behind.iter_mut().filter(is_survivor) {
             process.job = Some(self.plan.job.spec.id.clone());
+            process.alias = Some(alias.clone());
         }
         true
     }

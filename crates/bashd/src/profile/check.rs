@@ -142,6 +142,7 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     )?;
     placeholders("reply.texts.notice", &texts.notice, &["notice"])?;
     placeholders("reply.texts.left_running", &texts.left_running, &process)?;
+    placeholders("reply.texts.left_next", &texts.left_next, &["job"])?;
     placeholders("reply.texts.left_unended", &texts.left_unended, &process)?;
     placeholders("reply.texts.left_more", &texts.left_more, &["count"])?;
     let job = [

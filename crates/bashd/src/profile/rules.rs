@@ -292,9 +292,11 @@ impl Default for NoticeRules {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobLayout {
-    /// A line each.
+    /// A line each; of a command that was just started, only the line about it.
     #[default]
     Lines,
+    /// A line each, and the first output of a command that was just started, too.
+    OutputFirst,
     /// A blank line between them, the output without trailing blanks.
     Paragraphs,
 }

@@ -102,7 +102,7 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
     let told = fill(template, &values);
     let text = match (rules.layout, handed.waits) {
         (JobLayout::Lines, false) => told,
-        (JobLayout::Lines, true) => {
+        (JobLayout::Lines, true) | (JobLayout::OutputFirst, _) => {
             let mut text = partial_output(profile, &handed.so_far);
             start_line(&mut text);
             text + &told
@@ -297,7 +297,12 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
         let count = unlisted.to_string();
         fill(&texts.left_more, &[("count", &count)])
     });
-    let processes = processes.chain(more).map(|line| Remark {
+    let job = finished
+        .left_behind
+        .iter()
+        .find_map(|process| process.alias.as_deref());
+    let next = job.map(|job| fill(&texts.left_next, &[("job", job)]));
+    let processes = processes.chain(more).chain(next).map(|line| Remark {
         stream: Stream::Err,
         line,
     });

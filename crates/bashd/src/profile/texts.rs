@@ -87,6 +87,9 @@ pub struct OutcomeTexts {
     /// A process was deliberately left running: `{pid}`, `{command}`.
     #[serde(default)]
     pub left_running: String,
+    /// What can be done about what was left running, once after the list: `{job}`.
+    #[serde(default)]
+    pub left_next: String,
     /// A process could not be ended: `{pid}`, `{command}`, `{reason}`.
     #[serde(default)]
     pub left_unended: String,

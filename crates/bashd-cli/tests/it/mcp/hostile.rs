@@ -22,7 +22,7 @@ fn peak(pid: u32) -> u64 {
 
 fn is_alive(client: &mut Client) {
     let alive = client.bash(&json!({"command": "echo alive"}));
-    assert_eq!(alive["structuredContent"]["output"], "alive\n");
+    assert_eq!(alive["_meta"]["bashd/reply"]["output"], "alive\n");
 }
 
 #[test]
@@ -99,10 +99,13 @@ fn an_id_that_is_in_use_is_refused() {
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
     fs::write(go, "").unwrap();
     let answer = client.wait_for(|message| message["id"] == "same");
-    assert_eq!(answer["result"]["structuredContent"]["output"], "one\n");
+    assert_eq!(answer["result"]["_meta"]["bashd/reply"]["output"], "one\n");
     client.say(&call("echo three"));
     let answer = client.wait_for(|message| message["id"] == "same");
-    assert_eq!(answer["result"]["structuredContent"]["output"], "three\n");
+    assert_eq!(
+        answer["result"]["_meta"]["bashd/reply"]["output"],
+        "three\n"
+    );
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn long_lines_are_read_or_refused_and_cost_a_bounded_amount() {
     // 10 MB of comment: nobody judges so long a script, and the reply says so.
     let comment = "x".repeat(10_000_000);
     let result = client.bash(&json!({"command": format!("echo hi # {comment}")}));
-    let denied = &result["structuredContent"]["denied"];
+    let denied = &result["_meta"]["bashd/reply"]["denied"];
     assert_eq!(denied["rule"], "script_within_bounds", "{denied}");
     let garbage = vec![b'x'; 10_000_000];
     client.write(&garbage);
@@ -168,7 +171,7 @@ fn a_thousand_requests_at_once_all_get_their_answer() {
         let id = answer["id"].as_i64().unwrap();
         assert!(waiting.remove(&id), "{id} was answered twice");
         if id % 10 == 0 {
-            let output = &answer["result"]["structuredContent"]["output"];
+            let output = &answer["result"]["_meta"]["bashd/reply"]["output"];
             assert_eq!(*output, format!("{id}\n"), "{answer}");
         }
     }

@@ -87,6 +87,7 @@ pub(crate) enum Subcommand {
     Run(RunOptions),
     Mcp(Mcp),
     Check(CheckOptions),
+    Rules(RulesOptions),
     Rpc(Rpc),
     Acp(Acp),
     /// Judge the commands of an agent that has its own shell tool.
@@ -124,6 +125,7 @@ impl Subcommand {
             Self::Run(run) => Some(&run.everywhere),
             Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
+            Self::Rules(rules) => Some(&rules.everywhere),
             Self::Rpc(rpc) => Some(&rpc.everywhere),
             Self::Acp(acp) => Some(&acp.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
@@ -249,6 +251,19 @@ pub(crate) struct CheckOptions {
     pub(crate) command: String,
     #[command(flatten)]
     pub(crate) judging: Judging,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// List the rules: which are on, why, and an example of each.
+#[derive(Debug, Args)]
+pub(crate) struct RulesOptions {
+    /// Show what is on in this profile; by default the configured one.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Print one JSON array.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -5,7 +5,7 @@
 //! ended by its keeper.
 
 use crate::activity::Activity;
-use crate::approval::Approver;
+use crate::approval::{ApprovalAnswer, Approver};
 use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
@@ -27,7 +27,7 @@ use crate::profile::minimized;
 use crate::profile::reply::{self, Ending, Finished};
 use crate::profile::views::Views;
 use crate::rc::RcScripts;
-use crate::reply::Reply;
+use crate::reply::{Denied, Reply};
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
@@ -457,10 +457,10 @@ impl EngineCore {
             () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
         };
         self.warn(warning);
-        if answer.is_yes() {
-            Ok(())
-        } else {
-            Err(Ending::Denied(judgement.into()))
+        match answer {
+            answer if answer.is_yes() => Ok(()),
+            ApprovalAnswer::Nobody => Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
+            _ => Err(Ending::Denied(judgement.into())),
         }
     }
 

@@ -126,6 +126,21 @@ pub struct Denied {
     pub suggested_tool: Option<String>,
 }
 
+impl Denied {
+    /// The denial of what a rule would ask about, where there is nobody to ask: it says how to allow it.
+    pub(crate) fn with_nobody_to_ask(judgement: &Judgement) -> Self {
+        let mut denied = Self::from(judgement);
+        let rule = &denied.rule;
+        let how = if bashd_script::guard::rule(rule).is_some() {
+            format!("guard.disable = [\"{rule}\"] in config.toml allows it")
+        } else {
+            format!("the rule {rule} in config.toml decides it")
+        };
+        denied.message = format!("{}. Nobody can be asked here; {how}", denied.message);
+        denied
+    }
+}
+
 impl From<&Judgement> for Denied {
     fn from(judgement: &Judgement) -> Self {
         let objection = judgement.objection();

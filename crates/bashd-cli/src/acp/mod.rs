@@ -121,7 +121,7 @@ pub(crate) fn acp(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
+    let mut server = ServerBase::start(&arguments.serving, settings, printer)?;
     server.set_front_end("acp");
     let shared = Arc::new(AcpServer {
         server,

@@ -46,7 +46,7 @@ pub(crate) fn mcp(
     } else {
         ResultForm::Text
     };
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
+    let mut server = ServerBase::start(&arguments.serving, settings, printer)?;
     server.set_front_end("mcp");
     server.defaults.wait_max = Some(arguments.wait_max);
     let engine = server.engine.clone();

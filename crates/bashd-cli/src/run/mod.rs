@@ -13,6 +13,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::jobs;
 use crate::print::Printer;
+use crate::rules;
 use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::profile::Profile;
@@ -41,6 +42,11 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let call = call(arguments)?;
+    rules::say_if_there_are_none(
+        &settings,
+        arguments.profile.as_deref().unwrap_or_default(),
+        printer,
+    );
     let surroundings = surroundings::for_one_command();
     let form = ReplyFormat::of(arguments);
     if let Some(name) = &arguments.profile

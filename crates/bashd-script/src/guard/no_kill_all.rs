@@ -91,8 +91,11 @@ fn kill(call: &ProgramCall<'_>) -> Decision {
 
 /// The words after the signal.
 fn targets(words: &[Word]) -> &[Word] {
+    let signal = words.get(1).and_then(Word::known);
     let after = match words.first().and_then(Word::known) {
-        Some("-l" | "-L" | "--list" | "--table") => return &[],
+        // Signal 0 only asks whether a process is there.
+        Some("-l" | "-L" | "--list" | "--table" | "-0") => return &[],
+        Some("-s" | "-n" | "--signal") if signal == Some("0") => return &[],
         Some("-s" | "-n" | "--signal") => words.get(2..),
         Some("--") => words.get(1..),
         Some(first) if first.starts_with('-') => words.get(1..),

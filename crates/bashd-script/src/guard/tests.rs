@@ -111,6 +111,58 @@ fn an_objection_points_at_the_command() {
     assert_eq!(text.get(span.start..span.end), Some("rm -rf /"));
 }
 
+fn above() -> &'static [Ancestor] {
+    static ABOVE: std::sync::OnceLock<[Ancestor; 2]> = std::sync::OnceLock::new();
+    ABOVE.get_or_init(|| {
+        [
+            Ancestor::new(77, "bashd", "/usr/bin/bashd mcp"),
+            Ancestor::new(55, "node", "node /opt/agent/cli.js --model x"),
+        ]
+    })
+}
+
+#[test]
+fn what_would_end_a_process_above_asks() {
+    let guard = Guard::new(["no_kill_all"], &[]);
+    let asks = |text: &str| {
+        !guard
+            .objections(&Script::parse(text), text, above)
+            .is_empty()
+    };
+    for text in [
+        "kill 77",
+        "kill -9 55",
+        "kill -s KILL 1 77",
+        "kill -- -55",
+        "pkill node",
+        "pkill -9 nod",
+        "pkill -f cli.js",
+        "pkill -f agent",
+        "killall node",
+        "killall -r 'no.e'",
+        "pkill -x bashd",
+        "sudo pkill -KILL bashd",
+        "pkill -f 'node /opt'",
+    ] {
+        assert!(asks(text), "{text}");
+    }
+    for text in [
+        "kill 78",
+        "kill -0 77",
+        "pkill -f 'node server.js'",
+        "pkill -x nod",
+        "killall nod",
+        "pkill vite",
+        "killall python3",
+        "pkill -f ['x",
+        "pgrep node",
+        "kill %1",
+        "pkill -f 'next dev'",
+    ] {
+        assert!(!asks(text), "{text}");
+    }
+}
+
 #[test]
 fn names_are_unique_and_messages_are_one_line() {
     for (index, rule) in RULES.iter().enumerate() {

@@ -3,10 +3,20 @@
 //! A row is what is wanted, a class, a rule, a command. With all rules that are on by default a bad row must
 //! be denied or asked about, and an everyday row must pass. With its own rule alone it must be judged as wanted.
 
-use crate::documented::{decided, directory, documented};
-use bashd_script::guard::{DEFAULT_RULES, Decision, Guard, RULES};
+use crate::documented::{directory, documented};
+use bashd_script::guard::{DEFAULT_RULES, Decision, Guard, RULES, Verdict};
+use bashd_script::script::Script;
 use std::collections::BTreeMap;
 use std::fs;
+
+/// What a guard decides about a script.
+pub(crate) fn decided(guard: &Guard, script: &str) -> Decision {
+    match guard.check(&Script::parse(script), script) {
+        Verdict::Allow => Decision::Allow,
+        Verdict::Ask(_) => Decision::Ask,
+        Verdict::Deny(_) => Decision::Deny,
+    }
+}
 
 struct Row {
     wanted: Decision,

@@ -1,6 +1,6 @@
 //! The guard as the documents have it, and their table of cases. Shared with the tests of `bashd`.
 
-use bashd_script::guard::{Decision, Guard, Verdict};
+use bashd_script::guard::{Guard, Verdict};
 use bashd_script::script::Script;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,13 +41,4 @@ pub(crate) fn documented_rows() -> Vec<(String, String, bool)> {
         (cells[0].to_owned(), script, is_denied)
     });
     rows.collect()
-}
-
-/// What a guard decides about a script.
-pub(crate) fn decided(guard: &Guard, script: &str) -> Decision {
-    match guard.check(&Script::parse(script), script) {
-        Verdict::Allow => Decision::Allow,
-        Verdict::Ask(_) => Decision::Ask,
-        Verdict::Deny(_) => Decision::Deny,
-    }
 }

@@ -1,6 +1,7 @@
 //! The guard on cases that are data: `tests/cases/guard/`. To add one, add a line there.
 
-use crate::documented::{decided, denied_by, directory, documented, documented_rows};
+use crate::corpus::decided;
+use crate::documented::{denied_by, directory, documented, documented_rows};
 use bashd_script::guard::{DOCUMENTED, Decision, Guard, RULES};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -199,9 +199,12 @@ pub enum CarriageReturn {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GuardRules {
-    /// Names of compiled-in rules (`docs/guard.md`).
+    /// Names of compiled-in rules (`docs/guard.md`); `default` stands for all that are on by default.
     #[serde(default)]
     pub rules: Vec<String>,
+    /// Whether rules that a document states have its words and denials.
+    #[serde(default)]
+    pub to_the_letter: bool,
     /// Whether only read-only commands may run (`docs/safe-mode.md`).
     #[serde(default)]
     pub safe_mode: SafeMode,

@@ -29,6 +29,10 @@ pub(super) fn check(text: &str) -> Result<RunForm, Objection> {
         instead: None,
         span: None,
     };
+    // No program gets an argument with a NUL in it.
+    if text.contains('\0') {
+        return Err(objection(INVALID_SYNTAX));
+    }
     let mut tokens = tokens::tokens(text).map_err(|_| objection(INVALID_SYNTAX))?;
     let begins_with = |prefix: &&[&str]| {
         let first = tokens.get(..prefix.len());

@@ -231,12 +231,14 @@ fn finish(parts: Few<WordPart>, span: Span) -> Word {
             parts,
             span,
             is_expanded: false,
+            is_worked_out: false,
         };
     }
     let mut word = Word {
         parts: Few::default(),
         span,
         is_expanded: false,
+        is_worked_out: false,
     };
     let closes = |part: &WordPart| matches!(part, WordPart::Text(text) if text.contains(']'));
     let last_close = parts.iter().rposition(closes);

@@ -193,6 +193,13 @@ impl Constants {
                 }
             }
         }
+        let is_substitution =
+            |part: &WordPart| matches!(part, WordPart::Variable { name, .. } if name.starts_with('('));
+        if word.parts.iter().any(is_substitution) {
+            for word in rows.iter_mut().flatten() {
+                word.is_worked_out = true;
+            }
+        }
         for row in &mut rows {
             // Blanks at an end of a value begin no word.
             if may_vanish || row.len() > 1 && how == Splice::Split {

@@ -17,6 +17,9 @@ pub struct Word {
     pub span: Span,
     /// Whether it is one of several that braces, a list or a constant made of one written word.
     pub is_expanded: bool,
+    /// Whether a substitution printed a part of it that was worked out from the text:
+    /// `$(echo cm0= | base64 -d)`.
+    pub is_worked_out: bool,
 }
 
 /// A part of a word.
@@ -59,6 +62,7 @@ impl Word {
             parts,
             span,
             is_expanded: false,
+            is_worked_out: false,
         }
     }
 
@@ -68,6 +72,7 @@ impl Word {
             parts: Few::one(WordPart::Unknown { quoted: true }),
             span,
             is_expanded: false,
+            is_worked_out: false,
         }
     }
 

@@ -10,7 +10,6 @@ pub(crate) mod missing_program;
 mod one_program;
 mod resolve;
 mod session;
-mod session_plan;
 mod shell;
 mod steps;
 mod strict_environment;

@@ -202,7 +202,10 @@ mod tests {
         for (kind, one) in [
             ("lines of dots", "line of dots"),
             ("progress bars", "progress bar"),
-            ("descriptions of passed tests", "description of passed tests"),
+            (
+                "descriptions of passed tests",
+                "description of passed tests",
+            ),
             ("lines said again later", "line said again later"),
             ("directories entered and left", "directory entered and left"),
             ("objects built", "object built"),
@@ -215,6 +218,9 @@ mod tests {
 
     #[test]
     fn lines_are_counted_with_the_last() {
-        assert_eq!(["", "a", "a\n", "a\nb", "\n\n"].map(line_count), [0, 1, 1, 2, 2]);
+        assert_eq!(
+            ["", "a", "a\n", "a\nb", "\n\n"].map(line_count),
+            [0, 1, 1, 2, 2]
+        );
     }
 }

@@ -202,9 +202,16 @@ fn names_that_are_always_kept_pass_every_filter() {
     ];
     for command in commands {
         for name in names::cases() {
-            let text = format!("running 60 tests\n{}{name}\n{}\ntest result: ok. 60 passed; 0 failed\n", passed_tests(30), passed_tests(30));
+            let text = format!(
+                "running 60 tests\n{}{name}\n{}\ntest result: ok. 60 passed; 0 failed\n",
+                passed_tests(30),
+                passed_tests(30)
+            );
             let digest = minimize(subject(command, 0, &text), &FilterSettings::default()).unwrap();
-            assert!(rebuild(&digest.text).contains(&name.to_owned()), "{command}: {name}");
+            assert!(
+                rebuild(&digest.text).contains(&name.to_owned()),
+                "{command}: {name}"
+            );
         }
     }
 }

@@ -46,7 +46,11 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
         let source = last_seen.before(all, at, first);
         if source != Some(earlier) {
             let other = source.unwrap_or(at);
-            length = if other < at { same_lines(all, other, at, work) } else { 0 };
+            length = if other < at {
+                same_lines(all, other, at, work)
+            } else {
+                0
+            };
         }
         if first.is_empty() || !is_worth(all.get(at..at + length).unwrap_or_default()) {
             at += 1;

@@ -402,7 +402,10 @@ fn common_end(one: &str, other: &str, most: usize) -> usize {
 
 /// How long an end is from its first separator on.
 fn end_from_separator(line: &str, length: usize) -> usize {
-    let ending = line.as_bytes().get(line.len() - length..).unwrap_or_default();
+    let ending = line
+        .as_bytes()
+        .get(line.len() - length..)
+        .unwrap_or_default();
     let is_separator =
         |byte: &u8| matches!(byte, b' ' | b':' | b'/' | b'.' | b'(' | b'[' | b'|' | b'=');
     let start = ending.iter().position(is_separator).unwrap_or(length);

@@ -49,5 +49,8 @@ pub(crate) const GROUPS: &str = " marks where the lines below it differ";
 /// The mark of headings that a footer names.
 fn mark_of(footer: &str) -> Option<char> {
     let (before, _) = footer.split_once(GROUPS)?;
-    before.chars().next_back().filter(|mark| MARKS.contains(mark))
+    before
+        .chars()
+        .next_back()
+        .filter(|mark| MARKS.contains(mark))
 }

@@ -74,7 +74,9 @@ impl<'a> WordForm<'a> {
     pub(super) fn of(line: &'a str) -> Option<Self> {
         let word = first_word(line);
         let rest = line.get(word.len()..)?;
-        if word.len() < SHORTEST_WORD || memchr::memmem::find(rest.as_bytes(), word.as_bytes()).is_none() {
+        if word.len() < SHORTEST_WORD
+            || memchr::memmem::find(rest.as_bytes(), word.as_bytes()).is_none()
+        {
             return None;
         }
         Some(Self {
@@ -108,7 +110,10 @@ mod tests {
 
     #[test]
     fn a_stem_is_found_in_every_place() {
-        let texts = ["shop.c -o out/shop.o -MF dep/shop", "a.c -o out/a.o -MF dep/a"];
+        let texts = [
+            "shop.c -o out/shop.o -MF dep/shop",
+            "a.c -o out/a.o -MF dep/a",
+        ];
         let (form, found) = stems(&texts, '…').unwrap();
         assert_eq!(form, "….c -o out/….o -MF dep/…");
         assert_eq!(found, ["shop", "a"]);

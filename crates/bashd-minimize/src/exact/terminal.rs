@@ -394,7 +394,9 @@ mod tests {
 
     #[test]
     fn too_many_frames_with_trouble_are_not_left_out_in_silence() {
-        let many: String = (0..3000).map(|number| format!("error {number}\r")).collect();
+        let many: String = (0..3000)
+            .map(|number| format!("error {number}\r"))
+            .collect();
         assert!(EndlessScreen::render(&many).is_none());
     }
 }

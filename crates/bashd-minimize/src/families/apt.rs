@@ -76,7 +76,8 @@ impl Filter for Apt {
             };
             let is_confirmed = if let Some(item) = line.strip_prefix("Unpacking ") {
                 set_up.contains(item)
-            } else if let Some(item) = line.strip_prefix("Selecting previously unselected package ") {
+            } else if let Some(item) = line.strip_prefix("Selecting previously unselected package ")
+            {
                 let name = item.trim_end_matches('.');
                 set_up_names.contains(name.split(':').next().unwrap_or(name))
             } else if line.starts_with("Preparing to unpack ") {

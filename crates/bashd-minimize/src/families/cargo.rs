@@ -77,8 +77,7 @@ static BUILT: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 static TESTED: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(PASSED));
 
 #[cfg(test)]
-static ALL: LazyLock<Vec<Form>> =
-    LazyLock::new(|| FORMS.iter().chain(PASSED).copied().collect());
+static ALL: LazyLock<Vec<Form>> = LazyLock::new(|| FORMS.iter().chain(PASSED).copied().collect());
 
 impl Filter for Cargo {
     fn name(&self) -> &'static str {

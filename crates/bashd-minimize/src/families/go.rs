@@ -76,7 +76,10 @@ impl Filter for Go {
                     let logs_above = previous.is_some_and(|previous| {
                         TESTED.find(previous).is_none() && result(previous).is_none()
                     });
-                    if is_sound(at, test) && !logs_below && !(logs_above && at > 0 && !is_end(previous)) {
+                    if is_sound(at, test)
+                        && !logs_below
+                        && !(logs_above && at > 0 && !is_end(previous))
+                    {
                         noise.leave(at, form);
                     }
                 }
@@ -94,7 +97,10 @@ impl Filter for Go {
 /// Whether a line ends a package, so that nothing of a test stands there.
 fn is_end(line: Option<&&str>) -> bool {
     line.is_some_and(|line| {
-        line.is_empty() || *line == "PASS" || line.starts_with("ok  \t") || line.starts_with("?   \t")
+        line.is_empty()
+            || *line == "PASS"
+            || line.starts_with("ok  \t")
+            || line.starts_with("?   \t")
     })
 }
 

@@ -121,21 +121,25 @@ const MONTHS: [&str; 12] = [
 fn stamped(line: &str) -> Option<(i64, &str, &str)> {
     let captures = STAMP.as_ref()?.captures(line)?;
     let whole = captures.get(0)?;
-    let said = line.get(whole.end()..).filter(|said| !said.trim().is_empty())?;
+    let said = line
+        .get(whole.end()..)
+        .filter(|said| !said.trim().is_empty())?;
     let group = |name: &str| captures.name(name).map(|found| found.as_str());
     let number = |name: &str| group(name).and_then(|text| text.trim().parse::<i64>().ok());
-    let month = number("month")
-        .or_else(|| number("kmonth"))
-        .or_else(|| {
-            let name = group("name")?;
-            let at = MONTHS.iter().position(|month| *month == name)?;
-            Some(at as i64 + 1)
-        })?;
+    let month = number("month").or_else(|| number("kmonth")).or_else(|| {
+        let name = group("name")?;
+        let at = MONTHS.iter().position(|month| *month == name)?;
+        Some(at as i64 + 1)
+    })?;
     let day = number("day")
         .or_else(|| number("kday"))
         .or_else(|| number("date"))?;
-    let clock = group("iso").or_else(|| group("syslog")).or_else(|| group("klog"))?;
-    let mut parts = clock.split(':').map(|part| part.parse::<i64>().unwrap_or(99));
+    let clock = group("iso")
+        .or_else(|| group("syslog"))
+        .or_else(|| group("klog"))?;
+    let mut parts = clock
+        .split(':')
+        .map(|part| part.parse::<i64>().unwrap_or(99));
     let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
     let is_real = (1..=12).contains(&month)
         && (1..=31).contains(&day)
@@ -145,7 +149,9 @@ fn stamped(line: &str) -> Option<(i64, &str, &str)> {
     if !is_real {
         return None;
     }
-    let fraction = group("fraction").or_else(|| group("kfraction")).unwrap_or("0");
+    let fraction = group("fraction")
+        .or_else(|| group("kfraction"))
+        .unwrap_or("0");
     let fraction = format!("{fraction:0<6}");
     let micros = fraction.get(..6)?.parse::<i64>().ok()?;
     // Days are counted as if every month had 31: that keeps their order, and makes a silence across
@@ -200,7 +206,10 @@ mod tests {
         let lines: Vec<String> = times.iter().map(|time| beat(time)).collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let shown = kept(&lines);
-        assert!(shown.contains("×3 until Nov 17 10:00:30, at most 10 s"), "{shown}");
+        assert!(
+            shown.contains("×3 until Nov 17 10:00:30, at most 10 s"),
+            "{shown}"
+        );
         assert!(shown.contains("\nNov 17 10:33:40 web"), "{shown}");
     }
 

@@ -183,7 +183,11 @@ mod tests {
                 let tells = form.words == FormWords::Telling && is_trouble(form.case);
                 assert!(!tells, "{}", form.case);
                 // The name of a test may be a sentence.
-                let ends = if form.pattern.ends_with(".*") { "" } else { " x" };
+                let ends = if form.pattern.ends_with(".*") {
+                    ""
+                } else {
+                    " x"
+                };
                 for (before, after) in [("x ", ""), ("note: ", ""), ("", ends)] {
                     if before.len() + after.len() == 0 {
                         continue;

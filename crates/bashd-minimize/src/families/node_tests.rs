@@ -133,10 +133,20 @@ mod tests {
 
     #[test]
     fn slow_tests_are_known() {
-        for line in ["    ✓ a (1250 ms)", "    ✓ a (48213ms)", " ✓ a > b 3s", "    ✔ b (1.2 s)"] {
+        for line in [
+            "    ✓ a (1250 ms)",
+            "    ✓ a (48213ms)",
+            " ✓ a > b 3s",
+            "    ✔ b (1.2 s)",
+        ] {
             assert!(is_slow(line), "{line}");
         }
-        for line in ["    ✓ a (12 ms)", "    ✓ in 3 parts", "(pass) a [0.08ms]", " ✓ a > b 30ms"] {
+        for line in [
+            "    ✓ a (12 ms)",
+            "    ✓ in 3 parts",
+            "(pass) a [0.08ms]",
+            " ✓ a > b 30ms",
+        ] {
             assert!(!is_slow(line), "{line}");
         }
     }

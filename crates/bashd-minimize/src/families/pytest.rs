@@ -112,14 +112,20 @@ fn results(line: &str) -> Option<(u64, u64)> {
 
 /// `tests/a.py::test_b SKIPPED (why)  [ 17%]`
 fn is_verbose_result(line: &str) -> bool {
-    let states = [" PASSED", " SKIPPED", " XFAIL", " XPASS", " FAILED", " ERROR"];
-    line.contains(".py::") && line.ends_with("%]") && states.iter().any(|state| line.contains(state))
+    let states = [
+        " PASSED", " SKIPPED", " XFAIL", " XPASS", " FAILED", " ERROR",
+    ];
+    line.contains(".py::")
+        && line.ends_with("%]")
+        && states.iter().any(|state| line.contains(state))
 }
 
 /// Whether the summary counts as many passed tests as there are.
 fn has_right_count(input: &FilterInput<'_>) -> bool {
     let summary = input.lines.iter().rev().find(|line| {
-        line.contains(" passed") && line.contains(" in ") && line.trim_end_matches('=').ends_with("s ")
+        line.contains(" passed")
+            && line.contains(" in ")
+            && line.trim_end_matches('=').ends_with("s ")
             || line.contains(" passed") && line.ends_with('s') && line.contains(" in ")
             || line.contains(" passed") && line.contains(" in ") && line.contains("s (")
     });
@@ -180,7 +186,9 @@ fn is_right_unittest(input: &FilterInput<'_>) -> bool {
         .count() as u64;
     let dots: usize = input
         .numbered()
-        .filter(|(_, line)| !line.is_empty() && line.bytes().all(|byte| matches!(byte, b'.' | b's' | b'x')))
+        .filter(|(_, line)| {
+            !line.is_empty() && line.bytes().all(|byte| matches!(byte, b'.' | b's' | b'x'))
+        })
         .map(|(_, line)| line.len())
         .sum();
     ran.is_some_and(|ran| ran > 0 && (ran == ended || ended == 0 && ran == dots as u64))

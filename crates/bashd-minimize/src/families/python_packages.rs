@@ -43,7 +43,10 @@ impl Filter for PythonPackages {
     }
 
     fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
-        let is_pip = input.commands.iter().all(|command| command.program == "pip");
+        let is_pip = input
+            .commands
+            .iter()
+            .all(|command| command.program == "pip");
         if !is_pip || !input.is(&["install"]) {
             return;
         }

@@ -44,8 +44,14 @@ impl Filter for Transfers {
 
     fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
         // What curl gets may be written among its own lines.
-        let is_wget = input.commands.iter().all(|command| command.program == "wget");
-        let is_curl = input.commands.iter().all(|command| command.program == "curl");
+        let is_wget = input
+            .commands
+            .iter()
+            .all(|command| command.program == "wget");
+        let is_curl = input
+            .commands
+            .iter()
+            .all(|command| command.program == "curl");
         let writes_apart = input.has(&["-o", "-O", "--output", "--remote-name", "-I", "--head"]);
         let prints = input.has(&["-O-", "-qO-", "-O", "--output-document"]);
         if is_wget && !prints || is_curl && writes_apart {

@@ -16,26 +16,47 @@ const MANY: u64 = 10_000;
 const KINDS: &[(&str, &str)] = &[
     ("a credential's name", "  config/.env.production.#"),
     ("a private key", "npm notice 1.7kB keys/id_rsa_#"),
-    ("a place to see", "✔ Deployed to https://shop.example.org/v#"),
+    (
+        "a place to see",
+        "✔ Deployed to https://shop.example.org/v#",
+    ),
     ("an address", "10.0.#.7 - - \"GET / HTTP/1.1\" 200"),
     ("a row of a table", "| # | Müller | 12.50 |"),
     ("a row like code", "# | total = price * count"),
-    ("a sentence like cargo's", "   Compiling the list of # customers"),
-    ("a sentence like a compiler's", "as of today # orders are open"),
+    (
+        "a sentence like cargo's",
+        "   Compiling the list of # customers",
+    ),
+    (
+        "a sentence like a compiler's",
+        "as of today # orders are open",
+    ),
     ("a sentence like make's", "install pump number # before use"),
     ("a tick of one's own", "✓ backup number # is complete"),
     ("something that is gone", "✔ Dropped table customers_#"),
     ("nothing was done", "[1/3] 0 of 48,#12 rows"),
     ("a sentence like a test's", "test number # ... ok, but slow"),
     ("a weakness", "requests 2.#: CVE-2023-3268#"),
-    ("a word of a remote", "remote: deploy key # is about to be rotated"),
-    ("permission bits", "-rwsr-xr-x 1 root root # Nov 17 12:00 bin/tool"),
+    (
+        "a word of a remote",
+        "remote: deploy key # is about to be rotated",
+    ),
+    (
+        "permission bits",
+        "-rwsr-xr-x 1 root root # Nov 17 12:00 bin/tool",
+    ),
     ("a number alone", "#"),
     ("a loss of a training", "step # loss 2.3#17 lr 0.0003"),
     ("blanks at the end", "  received: 'a # '   "),
-    ("a sentence like pip's", "Downloading the report of week # for you"),
+    (
+        "a sentence like pip's",
+        "Downloading the report of week # for you",
+    ),
     ("a sentence like pytest's", "tests PASSED by hand: # [ 50%]"),
-    ("a sentence like a step's", "[ 50%] Building confidence in object #"),
+    (
+        "a sentence like a step's",
+        "[ 50%] Building confidence in object #",
+    ),
     ("a dead link", "Get:# the book back from the library"),
     ("JSON", "{\"level\":\"info\",\"id\":#,\"msg\":\"done\"}"),
     ("a heading of one's own", "Results…#"),
@@ -108,7 +129,10 @@ fn insert(case: &Case, dice: &mut Dice) -> Vec<String> {
         }
     }
     let place = format!("{}/{}, line {at}", case.tool, case.name);
-    wrong.into_iter().map(|wrong| format!("{place}: {wrong}")).collect()
+    wrong
+        .into_iter()
+        .map(|wrong| format!("{place}: {wrong}"))
+        .collect()
 }
 
 #[test]
@@ -128,6 +152,10 @@ fn a_line_of_the_users_is_in_the_text_wherever_it_stands() {
         }
         wrong.extend(insert(case, &mut dice));
     }
-    println!("{count} insertions of {} kinds, {} falsehoods or lost lines", KINDS.len() + 1, wrong.len());
+    println!(
+        "{count} insertions of {} kinds, {} falsehoods or lost lines",
+        KINDS.len() + 1,
+        wrong.len()
+    );
     assert!(wrong.is_empty(), "{} of {count}: {wrong:#?}", wrong.len());
 }

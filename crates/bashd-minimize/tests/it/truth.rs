@@ -64,7 +64,10 @@ pub(crate) fn falsehoods(raw: &str, digest: &Digest) -> Vec<String> {
     let footer = digest.text.lines().next_back().unwrap_or_default();
     let said = left_out(footer);
     if said != missing.len() as u64 || said != digest.left_out {
-        found.push(format!("the footer says {said}, {} are missing: {footer}", missing.len()));
+        found.push(format!(
+            "the footer says {said}, {} are missing: {footer}",
+            missing.len()
+        ));
     }
     let lines = raw.strip_suffix('\n').unwrap_or(raw).split('\n').count();
     if !footer.contains(&format!("raw text has {lines} lines]")) {
@@ -114,7 +117,8 @@ fn is_right_notice(plain: &[String], at: usize, notice: &str) -> bool {
     let times: usize = times.parse().unwrap_or(0);
     let first = &plain[at - 1];
     let said = |line: &str| {
-        let from = line.find(|c: char| c.is_alphabetic() && !"TZJFMASONDIanebrpyulgcvot".contains(c));
+        let from =
+            line.find(|c: char| c.is_alphabetic() && !"TZJFMASONDIanebrpyulgcvot".contains(c));
         line.get(from.unwrap_or(0)..).unwrap_or_default().to_owned()
     };
     let following = plain.get(at..at + times).unwrap_or_default();
@@ -133,7 +137,13 @@ fn the_exact_tier_is_read_back_from_every_recorded_text() {
             };
             let plain = plain_lines(&case.raw);
             let rebuilt = rebuild(&digest.text);
-            assert!(rebuilt == plain, "{}/{}: {}", case.tool, case.name, first_difference(&rebuilt, &plain));
+            assert!(
+                rebuilt == plain,
+                "{}/{}: {}",
+                case.tool,
+                case.name,
+                first_difference(&rebuilt, &plain)
+            );
             check_untouched(&case, &digest, &plain);
         }
     }
@@ -142,14 +152,23 @@ fn the_exact_tier_is_read_back_from_every_recorded_text() {
 fn first_difference(one: &[String], other: &[String]) -> String {
     let at = one.iter().zip(other).position(|(one, other)| one != other);
     let at = at.unwrap_or(one.len().min(other.len()));
-    format!("line {at}: {:?} instead of {:?}", one.get(at), other.get(at))
+    format!(
+        "line {at}: {:?} instead of {:?}",
+        one.get(at),
+        other.get(at)
+    )
 }
 
 /// A line with trouble stands as it was.
 fn check_untouched(case: &Case, digest: &Digest, plain: &[String]) {
     let shown: std::collections::HashSet<&str> = digest.text.split('\n').collect();
     for line in plain.iter().filter(|line| tells_of_trouble(line)) {
-        assert!(shown.contains(line.as_str()), "{}/{} touched: {line}", case.tool, case.name);
+        assert!(
+            shown.contains(line.as_str()),
+            "{}/{} touched: {line}",
+            case.tool,
+            case.name
+        );
     }
 }
 
@@ -161,7 +180,12 @@ fn every_tier_tells_the_truth_about_every_recorded_text() {
             let Some(digest) = digest(&case.command, exit, &case.raw, Reach::All) else {
                 continue;
             };
-            assert!(exit == 0 || digest.left_out == 0, "{}/{}", case.tool, case.name);
+            assert!(
+                exit == 0 || digest.left_out == 0,
+                "{}/{}",
+                case.tool,
+                case.name
+            );
             for falsehood in falsehoods(&case.raw, &digest) {
                 wrong.push(format!("{}/{} ({exit}): {falsehood}", case.tool, case.name));
             }
@@ -189,7 +213,11 @@ fn check_places(case: &Case, digest: &Digest) {
             || shown[at].starts_with('[')
             || shown[at].contains(['…', '⋯', '◌'])
             || shown[at].starts_with(&format!("{plain} (×"));
-        assert!(is_itself, "{}/{}: line {number} is {line:?}, shown {:?}", case.tool, case.name, shown[at]);
+        assert!(
+            is_itself,
+            "{}/{}: line {number} is {line:?}, shown {:?}",
+            case.tool, case.name, shown[at]
+        );
     }
     assert_eq!(places.last().and_then(|place| place.raw_line), None);
 }

@@ -21,7 +21,8 @@ const PATTERN: &str = r"(?ix)
 static TROUBLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PATTERN).ok());
 
 /// Whether a line tells of an error, a warning or a failure, as far as words show. A count of zero
-/// (`0 failed`, `Errors: 0`) tells of none.
+/// (`0 failed`, `Errors: 0`) tells of
+/// none, and neither does the name of an option (`--error-format`).
 pub(crate) fn is_trouble(line: &str) -> bool {
     let Some(pattern) = TROUBLE.as_ref() else {
         return true;
@@ -29,7 +30,7 @@ pub(crate) fn is_trouble(line: &str) -> bool {
     pattern.find_iter(line).any(|found| {
         let before = line.get(..found.start()).unwrap_or_default();
         let after = line.get(found.end()..).unwrap_or_default();
-        !ends_with_zero(before) && !begins_with_zero(after)
+        !ends_with_zero(before) && !begins_with_zero(after) && !before.ends_with("--")
     })
 }
 
@@ -87,6 +88,7 @@ mod tests {
             "added 312 packages in 4s",
             "test result: ok. 60 passed; 0 failed",
             "Tests run: 2, Failures: 0, Errors: 0",
+            "rustc --error-format=json",
         ] {
             assert!(!is_trouble(line), "{line}");
         }

@@ -5,8 +5,8 @@
 //! ended by its keeper.
 
 use crate::activity::Activity;
-use crate::approval::{ApprovalAnswer, Approver};
 use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
+use crate::approval::{ApprovalAnswer, Approver};
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};

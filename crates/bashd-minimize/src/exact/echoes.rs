@@ -14,7 +14,13 @@ const FEWEST_LINES: usize = 2;
 const REFERENCE: &str = " lines as above, from: ";
 
 /// Bytes that it must have.
-const FEWEST_BYTES: usize = 140;
+const FEWEST_BYTES: usize = 64;
+
+/// Letters and digits that a reference must save: blanks and drawings cost next to no tokens.
+const LEAST_GAIN: usize = 24;
+
+/// How many characters of its first line a reference has.
+const WORDS: usize = 60;
 
 /// The text with references, and how many lines they replace; `None` if there are none.
 pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
@@ -28,8 +34,8 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     let mut at = 0;
     work.charge(text.len() * 2);
     while at < all.len() {
-        let earlier = known.first(prints.of_pair(at), at);
-        let mut length = if earlier < at {
+        let earlier = known.last(prints.of_pair(at), at);
+        let length = if earlier < at {
             same_lines(all, earlier, at, work)
         } else {
             0
@@ -42,24 +48,19 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
             return None;
         }
         // A reader, and `rebuild`, takes the latest line with these words.
-        let first = shortened(all.get(at).copied().unwrap_or_default());
-        let source = last_seen.before(all, at, first);
-        if source != Some(earlier) {
-            let other = source.unwrap_or(at);
-            length = if other < at {
-                same_lines(all, other, at, work)
-            } else {
-                0
-            };
-        }
-        if first.is_empty() || !is_worth(all.get(at..at + length).unwrap_or_default()) {
+        let found = last_seen.reference(all, at, earlier);
+        let block = all.get(at..at + length).unwrap_or_default();
+        let weight: usize = block.iter().map(|line| weight(line)).sum();
+        let reference = found.map(|first| format!("[{length}{REFERENCE}{first}]"));
+        let is_lighter = |reference: &String| self::weight(reference) + LEAST_GAIN <= weight;
+        let Some(reference) = reference.filter(is_lighter) else {
             at += 1;
             continue;
-        }
+        };
         for line in all.get(copied..at).unwrap_or_default() {
             push(&mut written, line);
         }
-        push(&mut written, &format!("[{length}{REFERENCE}{first}]"));
+        push(&mut written, &reference);
         stood_for += length as u64;
         at += length;
         copied = at;
@@ -76,6 +77,11 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
     Some((written, stood_for))
 }
 
+fn weight(line: &str) -> usize {
+    let letters = line.bytes().filter(|byte| byte.is_ascii_alphanumeric());
+    letters.count() + 1
+}
+
 /// Whether a block is long enough for a reference.
 fn is_worth(block: &[&str]) -> bool {
     let bytes: usize = block.iter().map(|line| line.len() + 1).sum();
@@ -90,14 +96,16 @@ struct LastSeen<'a> {
 }
 
 impl<'a> LastSeen<'a> {
-    /// The last line before this one with these first words.
-    fn before(&mut self, all: &[&'a str], at: usize, first: &str) -> Option<usize> {
+    /// The first words of this line, if a reader finds the earlier one by them.
+    fn reference(&mut self, all: &[&'a str], at: usize, earlier: usize) -> Option<&'a str> {
         while self.upto < at {
             let line = all.get(self.upto).copied().unwrap_or_default();
             self.places.insert(shortened(line), self.upto);
             self.upto += 1;
         }
-        self.places.get(first).copied()
+        let words = shortened(all.get(at)?);
+        let is_found = !words.is_empty() && self.places.get(words) == Some(&earlier);
+        is_found.then_some(words)
     }
 }
 
@@ -130,8 +138,8 @@ fn push(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Where pairs of lines were first seen. One slot for each: of pairs that share a slot, only the
-/// first is known. That costs a reference now and then and saves the time of a real table; whether
+/// Where pairs of lines were last seen. One slot for each: of pairs that share a slot, only the
+/// last is known. That costs a reference now and then and saves the time of a real table; whether
 /// lines are equal is checked anyway.
 struct KnownPairs {
     places: Vec<u32>,
@@ -150,15 +158,14 @@ impl KnownPairs {
         }
     }
 
-    /// Where this pair was seen first: here, if it is new.
-    fn first(&mut self, fingerprint: u64, at: usize) -> usize {
+    /// Where this pair was seen last: here, if it is new.
+    fn last(&mut self, fingerprint: u64, at: usize) -> usize {
         let place = fingerprint as usize & (self.places.len() - 1);
         match self.places.get_mut(place) {
-            Some(known) if *known == NOTHING => {
-                *known = at as u32;
-                at
+            Some(known) => {
+                let last = std::mem::replace(known, at as u32);
+                if last == NOTHING { at } else { last as usize }
             }
-            Some(known) => *known as usize,
             None => at,
         }
     }
@@ -224,13 +231,12 @@ fn same_lines(all: &[&str], earlier: usize, at: usize, work: &Work) -> usize {
         .count()
 }
 
-/// The beginning of a line: enough to find it again.
+/// The beginning of a line, to find it again.
 fn shortened(line: &str) -> &str {
     let line = line.trim();
-    const ENOUGH: usize = 60;
     let end = line
         .char_indices()
-        .nth(ENOUGH)
+        .nth(WORDS)
         .map_or(line.len(), |(at, _)| at);
     line.get(..end).unwrap_or(line)
 }

@@ -77,17 +77,19 @@ impl Filter for Pytest {
                     && argument.contains('s')
                     && argument.len() <= 4
         });
-        let is_confirmed = match command.program.as_str() {
-            "pytest" => !shows_bodies && (has_right_count(input) || has_right_percentages(input)),
-            "unittest" => is_right_unittest(input),
-            _ => false,
-        };
-        if !is_confirmed {
-            return;
-        }
-        noise.leave_forms(0..input.lines.len(), &PASSED);
-        if command.program == "unittest" {
-            leave_described(input, noise);
+        match command.program.as_str() {
+            "pytest"
+                if !shows_bodies && (has_right_count(input) || has_right_percentages(input)) =>
+            {
+                noise.leave_forms(0..input.lines.len(), &PASSED);
+            }
+            "unittest" if is_right_unittest(input) => {
+                noise.leave_forms(0..input.lines.len(), &PASSED);
+                leave_described(input, noise);
+            }
+            // A name that stands in the line twice, as it does in unittest's, confirms itself.
+            "unittest" if has_passed(input) => leave_named_twice(input, noise),
+            _ => {}
         }
     }
 }
@@ -192,6 +194,28 @@ fn is_right_unittest(input: &FilterInput<'_>) -> bool {
         .map(|(_, line)| line.len())
         .sum();
     ran.is_some_and(|ran| ran > 0 && (ran == ended || ended == 0 && ran == dots as u64))
+}
+
+/// Whether unittest says that all went well.
+fn has_passed(input: &FilterInput<'_>) -> bool {
+    let last = input.lines.iter().rev().find(|line| !line.is_empty());
+    last.is_some_and(|line| *line == "OK" || line.starts_with("OK ("))
+}
+
+/// Leaves out `test_b (tests.T.test_b) ... ok`.
+fn leave_named_twice(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    for (at, line) in input.numbered() {
+        let is_named_twice = line
+            .strip_suffix(") ... ok")
+            .and_then(|line| line.split_once(" ("))
+            .is_some_and(|(name, inner)| {
+                let class = inner.strip_suffix(name).unwrap_or_default();
+                class.ends_with('.') && class.matches('.').count() > 1
+            });
+        if is_named_twice && let Some(form) = PASSED.find(line) {
+            noise.leave(at, form);
+        }
+    }
 }
 
 /// Tests with a description: their name on one line, what they are about and the result on the

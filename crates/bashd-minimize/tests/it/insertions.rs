@@ -115,13 +115,18 @@ fn insert(case: &Case, dice: &mut Dice) -> Vec<String> {
     let mut wrong = falsehoods(&text, &shown);
     // What a later frame overwrites on any terminal is not in the plain form either.
     let plain_line = plain_form(&line).unwrap_or_default();
-    let plain = plain_form(&text).unwrap_or_default();
-    let plain = plain.strip_suffix('\n').unwrap_or(&plain);
-    let in_plain = plain.split('\n').filter(|other| *other == plain_line);
-    let rebuilt = rebuild(&shown.text);
-    let in_rebuilt = rebuilt.iter().filter(|other| **other == plain_line);
-    if in_rebuilt.count() < in_plain.count() {
-        let before = digest(&case.command, case.exit, &case.raw, Reach::All);
+    let count = |lines: &[String]| lines.iter().filter(|line| **line == plain_line).count();
+    let lines = |text: &str| -> Vec<String> {
+        let plain = plain_form(text).unwrap_or_default();
+        plain.lines().map(str::to_owned).collect()
+    };
+    let before = digest(&case.command, case.exit, &case.raw, Reach::All);
+    let shown_before = match &before {
+        Some(before) => rebuild(&before.text),
+        None => lines(&case.raw),
+    };
+    let is_in_plain = count(&lines(&text)) > count(&lines(&case.raw));
+    if is_in_plain && count(&rebuild(&shown.text)) <= count(&shown_before) {
         let is_one_more = before.is_none_or(|before| before.left_out + 1 == shown.left_out);
         let is_counted = kind == "a copy with another digit" && is_one_more;
         if !is_counted {

@@ -193,8 +193,7 @@ impl Constants {
                 }
             }
         }
-        let is_substitution =
-            |part: &WordPart| matches!(part, WordPart::Variable { name, .. } if name.starts_with('('));
+        let is_substitution = |part: &WordPart| matches!(part, WordPart::Variable { name, .. } if name.starts_with('('));
         if word.parts.iter().any(is_substitution) {
             for word in rows.iter_mut().flatten() {
                 word.is_worked_out = true;

@@ -30,8 +30,10 @@ static TROUBLE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Trouble that is written as a name.
 static TROUBLE_NAMES: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b|\bERR_\w+|^E   |^\s*[✗✕✖✘❌⚠] ?\S")
-        .expect("a pattern")
+    Regex::new(
+        r"(?:^|[^\w/-])[A-Z]\w*(?:Error|Exception|Warning)\b|\bERR_\w+|^E   |^\s*[✗✕✖✘❌⚠] ?\S",
+    )
+    .expect("a pattern")
 });
 
 /// Names that somebody looks for in any output.
@@ -141,6 +143,11 @@ fn the_rule_marks_what_a_grep_would_find() {
         ("0 errors, nothing to do", Some(FactKind::Count)),
         ("10 errors", Some(FactKind::Trouble)),
         ("E   ValueError: bad value", Some(FactKind::Trouble)),
+        ("=== RUN   TestDiff/Reporter/PanicError", None),
+        (
+            "requests.exceptions.ConnectionError: refused",
+            Some(FactKind::Trouble),
+        ),
         ("  --> src/main.rs:12:5", Some(FactKind::Place)),
         ("npm notice 512B .env.production", Some(FactKind::Name)),
         ("remote: rotate this key", Some(FactKind::Name)),

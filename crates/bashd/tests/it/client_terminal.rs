@@ -286,9 +286,17 @@ async fn what_the_client_calls_truncated_is_said_and_never_called_full() {
     assert!(reply.output.ends_with("\n100000\n"), "{}", reply.output);
     assert!(reply.text.contains("(output truncated)"), "{}", reply.text);
     assert!(reply.artifact.is_some() && !reply.text.contains("full output"));
-    assert!(reply.text.contains("for what was seen of it"), "{}", reply.text);
+    assert!(
+        reply.text.contains("for what was seen of it"),
+        "{}",
+        reply.text
+    );
     // The limit was asked for again.
-    assert!(client.log().contains(&"limit 1048576".to_owned()), "{:?}", client.log());
+    assert!(
+        client.log().contains(&"limit 1048576".to_owned()),
+        "{:?}",
+        client.log()
+    );
     // Looks of equal lines may meet anywhere.
     let client = Client::forgetting_beyond(&home, 1000);
     let script = "yes | head -n 300; until [ -e go ]; do sleep 0.01; done; yes | head -n 900";
@@ -310,7 +318,10 @@ async fn output_that_can_not_be_read_is_an_error() {
         let reply = run(&engine(&home), &client, request).await;
         let error = reply.error.clone().unwrap_or_default();
         assert!(error.contains("no, says the client"), "{reply:?}");
-        assert!(reply.is_error && !reply.text.contains("(no output)"), "{reply:?}");
+        assert!(
+            reply.is_error && !reply.text.contains("(no output)"),
+            "{reply:?}"
+        );
     }
 }
 

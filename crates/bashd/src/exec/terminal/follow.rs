@@ -201,7 +201,8 @@ impl BorrowedTerminal {
     async fn last_look(&self) -> Result<TerminalOutput, String> {
         let host = &self.host.0;
         let seen = if self.keeps_less.load(Ordering::Relaxed) {
-            self.bounded(host.output_again(&self.id, self.limit)).await?
+            self.bounded(host.output_again(&self.id, self.limit))
+                .await?
         } else {
             self.bounded(host.output(&self.id)).await?
         };

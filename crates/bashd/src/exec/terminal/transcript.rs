@@ -39,7 +39,11 @@ impl Transcript {
         let known = overlap(&self.last, &seen);
         let is_gap = known == 0 && (is_cut || !self.last.is_empty() && !seen.is_empty());
         if is_gap && !(seen.is_empty() && self.is_incomplete) {
-            let gap = if self.spool.total() == 0 { GAP.trim_start() } else { GAP };
+            let gap = if self.spool.total() == 0 {
+                GAP.trim_start()
+            } else {
+                GAP
+            };
             self.spool.append(gap.as_bytes());
         }
         // A look that lacks its beginning and begins as the whole did contradicts itself.

@@ -56,6 +56,8 @@ pub struct Plan {
     pub script: Option<String>,
     /// The script that the shell sources before the command.
     pub rc_script: Option<PathBuf>,
+    /// What it evaluates after that, still before the command.
+    pub(crate) setup: Option<String>,
     /// The program that the script is a call of, if it is that and nothing else.
     pub program: Option<OneProgram>,
     /// The working directory, held open so that it cannot be swapped meanwhile.
@@ -168,12 +170,20 @@ impl Plan {
     /// What a new shell gets: the script, after what it sources first.
     pub(crate) fn script_of_new_shell(&self) -> Option<Vec<u8>> {
         let script = self.script_of_started_shell()?;
-        let Some(rc_script) = &self.rc_script else {
+        if self.rc_script.is_none() && self.setup.is_none() {
             return Some(script.into_bytes());
-        };
-        let mut text = b". ".to_vec();
-        quote(&mut text, rc_script.as_os_str().as_encoded_bytes());
-        text.extend(br" </dev/null >/dev/null 2>&1; \builtin eval ");
+        }
+        let mut text = Vec::new();
+        if let Some(rc_script) = &self.rc_script {
+            text.extend(b". ");
+            quote(&mut text, rc_script.as_os_str().as_encoded_bytes());
+            text.extend(b" </dev/null >/dev/null 2>&1; ");
+        }
+        if let Some(setup) = &self.setup {
+            text.extend(setup.as_bytes());
+            text.push(b'\n');
+        }
+        text.extend(br"\builtin eval ");
         quote(&mut text, script.as_bytes());
         Some(text)
     }

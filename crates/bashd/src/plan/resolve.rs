@@ -118,6 +118,7 @@ pub(crate) fn draft(
         shell,
         script,
         rc_script: None,
+        setup: request.setup.clone().filter(|_| request.by.is_person()),
         cwd,
         env,
         stdin: request.stdin.clone(),

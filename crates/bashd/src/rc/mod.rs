@@ -293,6 +293,7 @@ impl<'a> RcSource<'a> {
             },
             script: Some(SCRIPT.to_owned()),
             rc_script: None,
+            setup: None,
             program: None,
             cwd: OpenDirectory {
                 path: like.cwd.path.clone(),

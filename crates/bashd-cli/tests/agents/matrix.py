@@ -141,7 +141,7 @@ def ordinary(agent, bashd, cells):
     cells["background to end"] = "yes" if "job wait bg_1" in text(seen, 3) and ended else f"NO: {text(seen, 4)[:80]}"
     large = text(seen, 5)
     is_told = "left out" in large or "artifact://" in large
-    cells["1 MiB of output"] = f"{len(large) // 1024} KiB read, the rest named" if is_told else f"NO: {large[:80]}"
+    cells["1 MiB of output"] = f"{len(large) // 1024} KiB read, the rest named" if is_told else f"- cuts it again, to {len(large) // 1024} KiB"
     numbers = {number for number in range(20) if any(f"number {number}." in r["text"] for r in seen["results"][6:])}
     cells["20 at once"] = "all 20" if len(numbers) == 20 else f"NO: {len(numbers)}"
     said = place.said()
@@ -210,7 +210,7 @@ def main(bashd, *agents):
         approval(agent, bashd, cells)
         cells["cancel"] = ends(agent, bashd, signal.SIGINT, 300 + os.getpid() % 100)
         cells["killed client"] = ends(agent, bashd, signal.SIGKILL, 400 + os.getpid() % 100)
-        rows.append(f"| {NAMES[agent]} {versions()[agent]} | " + " | ".join(cells[column] for column in COLUMNS) + " |")
+        rows.append(f"| {NAMES[agent]} {versions()[agent]} | " + " | ".join(cells[column].replace("\n", " ") for column in COLUMNS) + " |")
         print(rows[-1], file=sys.stderr)
     head = "| agent | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (len(COLUMNS) + 1)
     table = "<!-- matrix -->\n" + "\n".join([head, *rows]) + "\n<!-- end of matrix -->"

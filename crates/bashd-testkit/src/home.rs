@@ -22,6 +22,7 @@ const MAY_STAY: &[&str] = &[
     "runs/names",
     "runs/names.lock",
     "runs/swept",
+    "runs/clock",
     "shells",
 ];
 

@@ -94,7 +94,9 @@ impl Engine {
             // Most calls name none. If it cannot be loaded, each of them says why.
             let _ = profiles.get(&config.profile);
         }
-        let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
+        let ledger = Ledger::new(config.ledger, config.ledger_dir())
+            .hiding(&surroundings.env)
+            .watching_the_clock(config.runs_dir());
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);

@@ -1,6 +1,6 @@
 """Runs an agent that nobody here wrote, with bashd as its MCP server and a scripted model.
 
-    agents.py AGENT BASHD WORKSPACE < steps.json > seen.json
+    agents.py AGENT BASHD... -- WORKSPACE < steps.json > seen.json
 
 HOME is a scratch directory, which gets the agent's configuration. Nothing leaves this machine: the agent talks to the
 model of `model.py`, on loopback, with a key that is none. What is printed: what the model was sent back for each call
@@ -139,5 +139,6 @@ def run(agent, server, workspace, steps):
 
 
 if __name__ == "__main__":
-    agent, bashd, workspace = sys.argv[1:4]
-    print(json.dumps(run(agent, [bashd, "mcp", *sys.argv[4:]], workspace, json.load(sys.stdin))))
+    agent, *server = sys.argv[1:]
+    server, workspace = server[: server.index("--")], server[-1]
+    print(json.dumps(run(agent, [*server, "mcp"], workspace, json.load(sys.stdin))))

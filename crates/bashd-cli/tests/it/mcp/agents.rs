@@ -56,7 +56,7 @@ fn texts_of(agent: &str) -> Option<Vec<String>> {
     driver.env("PYTHONDONTWRITEBYTECODE", "1");
     driver.env("TMPDIR", scratch);
     driver.arg(scripts.join("agents.py"));
-    driver.args([agent, BASHD]).arg(home.workspace());
+    driver.args([agent, BASHD, "--"]).arg(home.workspace());
     driver.stdin(std::fs::File::open(steps).unwrap());
     let told = output(driver);
     let seen: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{agent}: {told}"));

@@ -1,10 +1,11 @@
 //! Clients that mean no good, or know no better.
 
 use super::client::{Client, until};
-use bashd_testkit::Home;
+use bashd_testkit::{Home, repetitions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 
 /// Memory that a server may have used at most, whatever its client did: its limit for what is in
 /// the works, and itself.
@@ -120,6 +121,43 @@ fn before_the_handshake_nothing_else_counts() {
     assert!(early["error"].is_object(), "{early}");
     assert!(client.initialize(&json!({}))["result"].is_object());
     is_alive(&mut client);
+}
+
+#[test]
+fn garbage_loses_no_answer_where_stdout_is_a_file() {
+    for _ in 0..repetitions(60) {
+        let home = Home::new();
+        let file = home.workspace().join("answers");
+        let mut server = std::process::Command::new(env!("CARGO_BIN_EXE_bashd"));
+        server.arg("mcp").env_clear().envs(home.env());
+        server.current_dir(home.workspace());
+        server.stdin(std::process::Stdio::piped());
+        server.stdout(std::fs::File::create(&file).unwrap());
+        let mut server = server.spawn().unwrap();
+        let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }});
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let mut lines = format!("{begin}\n{ready}\n");
+        for id in 1..=40 {
+            let params = json!({"name": "bash", "arguments": {"command": "true"}});
+            let call =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            let list = json!({"jsonrpc": "2.0", "id": 100 + id, "method": "tools/list"});
+            lines.push_str(&format!("garbage\n{{nonsense\n[]\n{list}\n{call}\n"));
+        }
+        let mut stdin = server.stdin.take().unwrap();
+        stdin.write_all(lines.as_bytes()).unwrap();
+        super::client::until("every request is answered", || {
+            let written = std::fs::read_to_string(&file).unwrap();
+            (1..=40)
+                .chain(101..=140)
+                .all(|id| written.contains(&format!(r#""id":{id},"#)))
+        });
+        drop(stdin);
+        assert!(server.wait().unwrap().success());
+    }
 }
 
 #[test]

@@ -108,7 +108,11 @@ fn what_is_stored_is_listed_and_read_by_address() {
     let templates = client.ask("resources/templates/list", &json!({}));
     let templates = &templates["result"]["resourceTemplates"];
     assert_eq!(templates[0]["uriTemplate"], "artifact://{id}");
-    assert_eq!(templates[1]["uriTemplate"], "job://{id}");
+    assert_eq!(
+        templates[1]["uriTemplate"],
+        "artifact://{id}?offset={offset}"
+    );
+    assert_eq!(templates[2]["uriTemplate"], "job://{id}");
     let read = client.ask("resources/read", &json!({"uri": first}));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("1\n2\n") && text.ends_with("\n20000\n"));

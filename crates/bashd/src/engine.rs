@@ -4,6 +4,8 @@
 //! logic. Every future of an engine may be dropped at any time: the command that it waits for is then
 //! ended by its keeper.
 
+mod jobs;
+
 use crate::activity::Activity;
 use crate::approval::{Approval, ApprovalAnswer, Approver};
 use crate::artifact::{ArtifactKind, ArtifactStore};
@@ -14,7 +16,7 @@ use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
 use crate::guard::safe_mode::RunForm;
 use crate::guard::{Judgement, Verdict};
-use crate::jobs::{Jobs, claim, tool};
+use crate::jobs::claim;
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
@@ -175,37 +177,6 @@ impl Engine {
                 "the command became a job, which this call does not allow",
             )),
         }
-    }
-
-    /// Answers one call of the profile's job tool, for the owner that the call names.
-    pub async fn job(&self, call: impl Into<Call>) -> Reply {
-        let begun = Instant::now();
-        let call = call.into();
-        let profile = match self.0.profile(call.profile()) {
-            Ok(profile) => profile,
-            Err(missing) => {
-                return reply::reply(&Library::fallback(), &missing.into(), begun.elapsed());
-            }
-        };
-        let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let answer = tokio::select! {
-            biased;
-            answer = tool::answer(&profile, &self.0.config, &owner, call.raw_text()) => answer,
-            () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
-        };
-        reply::of_job_tool(answer, begun.elapsed())
-    }
-
-    /// What a model of that profile is told, unasked, about its jobs that have ended.
-    pub async fn job_notice(&self, profile: &str, ended: &[crate::jobs::Job]) -> String {
-        let found = self.0.profile(profile);
-        let profile = found.unwrap_or_else(|_| Library::fallback());
-        tool::notice::text(&profile, &self.jobs(), ended).await
-    }
-
-    /// The jobs of this engine's state directory, whoever started them.
-    pub fn jobs(&self) -> Jobs {
-        Jobs::new(&self.0.config)
     }
 
     /// Says who is asked when a rule wants approval; without anybody, such commands are denied. A
@@ -378,6 +349,9 @@ impl EngineCore {
                 }
             }
             Err(RunFailure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
+            Err(RunFailure::TooManyJobs(text)) => {
+                Ending::Refused(Refusal::new(RefusalKind::TooManyJobs, text))
+            }
             Err(RunFailure::Failed(error, None)) if finished::is_written(profile, plan, &error) => {
                 match finished::never_started(profile, plan, accepted, &error) {
                     Ok(finished) => Ending::Ran(Box::new(finished)),
@@ -481,8 +455,11 @@ impl EngineCore {
         }
         let limits = self.config.jobs.limits;
         claim::check_room(&self.config.runs_dir(), owner, limits).map_err(|full| {
-            let refusal = Refusal::new(RefusalKind::InvalidValue, full.to_string());
-            Ending::Refused(refusal)
+            let kind = match full {
+                claim::ClaimFailure::Full(_) => RefusalKind::TooManyJobs,
+                claim::ClaimFailure::Io(_) => RefusalKind::InvalidValue,
+            };
+            Ending::Refused(Refusal::new(kind, full.to_string()))
         })
     }
 

@@ -328,4 +328,6 @@ pub enum RefusalKind {
     BackgroundUnavailable,
     /// An internal URL cannot be used.
     InternalUrl,
+    /// A background run was requested, and there are already as many jobs as there may be.
+    TooManyJobs,
 }

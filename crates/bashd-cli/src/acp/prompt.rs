@@ -1,9 +1,10 @@
 //! One turn: a prompt's text as a command, and what the client sees of it.
 
-use super::AcpServer;
 use super::permission::TurnClient;
 use super::terminal::Terminals;
+use super::{AcpServer, TurnBeginning};
 use crate::serve::asking;
+use crate::serve::client::ServedClient;
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, PromptRequest, PromptResponse, SessionId, SessionNotification,
     SessionUpdate, StopReason, Terminal, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus,
@@ -31,11 +32,13 @@ const TITLE_CHARACTERS: usize = 120;
 pub(super) fn start(
     shared: Arc<AcpServer>,
     request: PromptRequest,
-    (cwd, token): (PathBuf, CancellationToken),
+    beginning: TurnBeginning,
     responder: Responder<PromptResponse>,
     connection: &ConnectionTo<Client>,
 ) -> Result<(), Error> {
+    let TurnBeginning { client, cwd, token } = beginning;
     let turn = PromptTurn {
+        client,
         tool_call: ToolCallId::new(format!("call-{}", shared.next_number())),
         session: request.session_id.clone(),
         connection: connection.clone(),
@@ -61,6 +64,7 @@ pub(super) fn start(
 
 struct PromptTurn {
     shared: Arc<AcpServer>,
+    client: Arc<ServedClient>,
     connection: ConnectionTo<Client>,
     session: SessionId,
     tool_call: ToolCallId,
@@ -108,7 +112,7 @@ impl PromptTurn {
     }
 
     fn call(&self, command: String, cwd: PathBuf) -> Call {
-        let mut request = self.shared.server.defaults.clone();
+        let mut request = self.client.base.defaults.clone();
         request.command = command;
         request.cwd = Some(cwd);
         request.timeout = self.shared.timeout;

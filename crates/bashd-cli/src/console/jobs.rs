@@ -13,8 +13,8 @@ const LINES: u64 = 500;
 /// Bytes of a job's output that are shown at most.
 const BYTES: u64 = 256 * 1024;
 
-/// Everybody's jobs; the console's own come first if a name is not unique.
-const ALL: Whose<'static> = Whose::Everybody("console");
+/// Everybody's jobs.
+const ALL: Whose<'static> = Whose::Everybody;
 
 /// What a page shows of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]

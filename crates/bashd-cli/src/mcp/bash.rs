@@ -47,6 +47,8 @@ pub(super) fn defined(mut definition: Value) -> Tool {
 /// What a call needs.
 pub(super) struct BashTool<'a> {
     pub(super) shared: &'a McpServer,
+    /// The server as this client sees it.
+    pub(super) server: &'a ServerBase,
     pub(super) load: &'a Load,
     pub(super) log: &'a ClientLogLevel,
 }
@@ -61,11 +63,8 @@ impl BashTool<'_> {
         let arguments = Value::Object(request.arguments.take().unwrap_or_default()).to_string();
         let client = CallClient::of(&request, &arguments, &context, &self.shared.seal);
         let stop = CancellationToken::new();
-        let call = self
-            .shared
-            .server
-            .call(arguments.clone())
-            .cancel_by(stop.clone());
+        let call = self.server.call(arguments.clone());
+        let call = call.cancel_by(stop.clone());
         let call = asking::on_behalf_of(Arc::clone(&client) as _, call);
         let work = async {
             // Its place in the queue is given back when the command is over.

@@ -103,7 +103,8 @@ pub(super) async fn read(
 ) -> Option<Result<ReadResourceResult, ErrorData>> {
     let name = uri.strip_prefix(SCHEME)?;
     let jobs = server.engine.jobs();
-    let Ok(job) = jobs.find(Whose::Owner(server.owner()), name) else {
+    let found = jobs.find(Whose::Owner(server.owner()), name);
+    let Ok(job) = found.and_then(|job| jobs.take_over(server.owner(), job)) else {
         return Some(Err(resources::missing(uri)));
     };
     let query = OutputQuery::tail(u64::MAX).at_most(TAIL);

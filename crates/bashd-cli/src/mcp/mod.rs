@@ -40,8 +40,7 @@ pub(crate) fn mcp(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
-    server.set_front_end("mcp");
+    let mut server = ServerBase::start("mcp", &arguments.serving, settings)?;
     server.defaults.wait_max = Some(arguments.wait_max);
     let engine = server.engine.clone();
     let (outcome, signal) = if let Some(address) = arguments.http {
@@ -67,7 +66,7 @@ async fn on_stdio(server: ServerBase, stop: CancellationToken) -> Result<(), Fai
         serve::stdio::writer(),
         Arc::clone(&load),
     );
-    let handler = Handler::new(McpServer::new(server), Arc::clone(&load));
+    let handler = Handler::new(McpServer::new(server), Arc::clone(&load), None);
     let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
     let running = match Box::pin(connecting).await {
         Ok(running) => running,

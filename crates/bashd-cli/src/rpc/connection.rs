@@ -108,7 +108,10 @@ async fn next_news(news: &mut Option<OwnerNews>) -> JobNews {
 }
 
 /// Serves one client to its end.
-pub(super) async fn serve(host: RpcServer, ends: ConnectionEnds, stop: CancellationToken) {
+pub(super) async fn serve(mut host: RpcServer, ends: ConnectionEnds, stop: CancellationToken) {
+    // A connection is a client: sessions and jobs are its own.
+    let client = host.server.client();
+    host.server = client.base.clone();
     let (Ok(input), Ok(output)) = (ends.input.try_clone(), ends.output.try_clone()) else {
         return;
     };
@@ -128,6 +131,7 @@ pub(super) async fn serve(host: RpcServer, ends: ConnectionEnds, stop: Cancellat
     let linger = connection.host.linger;
     let broken = connection.outbox.broken.clone();
     drop(connection);
+    drop(client);
     tokio::select! {
         () = flushed.cancelled() => {}
         () = broken.cancelled() => {}

@@ -8,7 +8,7 @@
 
 use super::retry::Attempts;
 use super::state::{self, Job};
-use super::{Jobs, Whose, directory, news};
+use super::{JobKind, Jobs, directory, news};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::job::BELL;
 use rustix::fs::inotify::{CreateFlags, WatchFlags};
@@ -54,7 +54,7 @@ impl Jobs {
         let ended = state::directories(&self.runs)
             .filter(|path| !path.join(directory::TOLD).exists() && directory::has_ended(path))
             .filter_map(|path| Job::read(&path))
-            .filter(|job| Whose::Owner(owner).may_see(job) && job.has_ended());
+            .filter(|job| job.owner == owner && job.kind != JobKind::Foreground && job.has_ended());
         let reserved = ended.filter_map(|job| {
             let reserved = news::reserve(&job.directory)?;
             // The previous holder may just have told.

@@ -99,7 +99,8 @@ pub(crate) fn draft(
     let text = text.filter(|_| terminal.is_none());
     let (session, notes) = session_plan::or_notes(wish, text, &shell, &cwd);
     let session = session.and_then(|plan| plan.settled(accepted, lifted));
-    let job = job::plan(profile, request, setting, &cwd.path, timeout);
+    let terms = job::terms(command.lines, accepted);
+    let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);

@@ -71,9 +71,19 @@ impl SessionPlan {
     }
 }
 
+/// What the names of sessions begin with that clients share.
+const SHARED: &str = "shared:";
+
+/// Whose the session of this name is: its client's alone, or everybody's (`""`) if the name says so.
+pub(super) fn owner_of_session<'a>(name: &str, owner: &'a str) -> &'a str {
+    if name.starts_with(SHARED) { "" } else { owner }
+}
+
 /// What identifies a session. The call's own variables are not part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionKey {
+    /// Front end and client; empty for a session that clients share.
+    pub owner: String,
     /// The caller's name for it; empty for the session of calls that name none.
     pub name: String,
     /// The shell.
@@ -90,7 +100,7 @@ impl SessionKey {
     /// Whether this is the same session, with a shell that was set up differently.
     pub(crate) fn differs_by_rc_script(&self, other: &Self) -> bool {
         let rc_script = other.rc_script.clone();
-        self.name == other.name
+        (&self.owner, &self.name) == (&other.owner, &other.name)
             && self.rc_script != rc_script
             && *other
                 == Self {
@@ -101,9 +111,10 @@ impl SessionKey {
 }
 
 impl Hash for SessionKey {
-    /// By its name: sessions that differ only in something else are rare, and an environment is
+    /// By owner and name: sessions that differ only in something else are rare, and an environment is
     /// long.
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.owner.hash(state);
         self.name.hash(state);
     }
 }

@@ -38,6 +38,7 @@ fn plan_session(
                 surroundings,
                 inheritance,
                 id,
+                owner,
                 ..
             },
         is_guarded,
@@ -87,6 +88,7 @@ fn plan_session(
         runs_where_it_is: request.cwd.is_none(),
         may_be_started: false,
         key: SessionKey {
+            owner: session::owner_of_session(name, owner).to_owned(),
             name: name.to_owned(),
             program: shell.program.clone(),
             prefix: config.prefix.clone(),

@@ -72,12 +72,12 @@ impl SessionRules {
         }
     }
 
-    /// The name of a call's session, if it has one. Calls that name none share their owner's, whose
-    /// name may be empty.
+    /// The name of a call's session, if it has one. Calls that name none share one of their owner's,
+    /// whose name is empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
         match &request.session {
             Some(name) => Some(name),
-            None if self.implicit => Some(request.owner.as_deref().unwrap_or_default()),
+            None if self.implicit => Some(""),
             None => None,
         }
     }
@@ -272,8 +272,15 @@ pub struct NoticeRules {
     pub many: String,
     /// What follows for each of them: the same placeholders as for one.
     pub block: String,
+    /// What is told of a job that somebody cancelled: `{job}`, `{label}`.
+    #[serde(default = "cancelled_notice")]
+    pub cancelled: String,
     /// What surrounds it: `{text}`.
     pub around: String,
+}
+
+fn cancelled_notice() -> String {
+    "[job {job} was cancelled: {label}]".to_owned()
 }
 
 impl Default for NoticeRules {
@@ -283,6 +290,7 @@ impl Default for NoticeRules {
             one_block: "{job}: {ending}: {label}\n{result}".into(),
             many: "[{count} jobs have ended]".into(),
             block: "{job}: {ending}: {label}\n{result}".into(),
+            cancelled: cancelled_notice(),
             around: "{text}".into(),
         }
     }

@@ -115,8 +115,12 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
             parts.join("\n\n")
         }
     };
+    let running = json!({"state": "running", "jobId": handed.alias, "type": "bash"});
+    let mut details = detailed::timeouts(&handed.so_far);
+    details.insert("async".to_owned(), running.clone());
     let result = json!({
-        "async": {"state": "running", "jobId": handed.alias, "type": "bash"},
+        "details": details,
+        "async": running,
         "job": handed.id,
         "alias": handed.alias,
         "state": "running",

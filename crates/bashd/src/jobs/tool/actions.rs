@@ -1,10 +1,10 @@
 //! The job tool with one action per call.
 
-use super::JobAnswer;
 use super::arguments::{Action, JobArguments, compile};
 use super::texts;
+use super::{JobAnswer, JobToolCall};
 use crate::error::Result;
-use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, OutputStart, Typing, Waited, Whose};
+use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, OutputStart, Typing, Waited};
 use bashd_keeper::signal;
 use serde_json::{Value, json};
 
@@ -15,18 +15,19 @@ const LINES_AFTER_WAIT: u64 = 20;
 const BYTES_AFTER_WAIT: u64 = 4096;
 
 /// Answers one call.
-pub(super) async fn answer(jobs: &Jobs, whose: Whose<'_>, input: &str) -> JobAnswer {
+pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
+    let jobs = call.results.jobs;
     let arguments = match JobArguments::parse(input) {
         Ok(arguments) => arguments,
         Err(problem) => return JobAnswer::error(problem),
     };
     if arguments.action == Action::List {
-        return list(jobs, whose);
+        return list(&call.list());
     }
     let found: Result<Vec<Job>> = arguments
         .names()
         .into_iter()
-        .map(|name| jobs.find(whose, name))
+        .map(|name| call.find(name))
         .collect();
     let found = match found {
         Ok(found) if found.is_empty() => return JobAnswer::error("`job` is missing"),
@@ -67,8 +68,7 @@ async fn perform(
     }
 }
 
-fn list(jobs: &Jobs, whose: Whose<'_>) -> JobAnswer {
-    let all = jobs.list(whose);
+fn list(all: &[Job]) -> JobAnswer {
     if all.is_empty() {
         return JobAnswer::new("There are no jobs.", json!({ "jobs": [] }));
     }
@@ -200,8 +200,8 @@ async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<JobAnswer, String> {
     let mut ended = Vec::new();
     for job in found {
         let was_alive = job.state.is_alive();
-        let job = jobs.kill(&job).await.map_err(|error| error.to_string())?;
-        jobs.acknowledge(&job);
+        let killed = jobs.kill_as_owner(&job).await;
+        let job = killed.map_err(|error| error.to_string())?;
         lines.push(if was_alive {
             format!("{}: {}", job.alias, texts::state(&job))
         } else {

@@ -9,7 +9,6 @@ mod job;
 mod one_program;
 mod resolve;
 mod session;
-mod session_plan;
 mod shell;
 mod steps;
 mod strict_environment;

@@ -53,6 +53,8 @@ pub struct Request {
     pub tools: Vec<String>,
     /// The session in whose shell the command runs; `None` means as the profile says.
     pub session: Option<String>,
+    /// Whether the session begins again with a new shell, in which the command, if any, then runs.
+    pub restart: bool,
     /// Whether the call returns at once, and the command continues as a job.
     pub background: bool,
     /// What happens at the timeout; `None` means that it ends the command.
@@ -223,6 +225,13 @@ impl Request {
     #[must_use]
     pub fn session(mut self, name: impl Into<String>) -> Self {
         self.session = Some(name.into());
+        self
+    }
+
+    /// Begins the session again with a new shell, before the command runs there.
+    #[must_use]
+    pub fn restart(mut self) -> Self {
+        self.restart = true;
         self
     }
 

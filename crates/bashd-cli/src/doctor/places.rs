@@ -17,7 +17,7 @@ pub(super) fn state_directory(settings: &ConfigInForce) -> DoctorCheck {
     match rustix::fs::access(present, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) if !present.is_dir() => {
             let finding = format!("{shown}: {} is not a directory", present.display());
-            DoctorCheck::weaker(
+            DoctorCheck::limited(
                 name,
                 finding,
                 "commands run, but nothing is stored or recorded",
@@ -35,7 +35,7 @@ pub(super) fn state_directory(settings: &ConfigInForce) -> DoctorCheck {
         ),
         Err(error) => {
             let finding = format!("{shown}: {} is not writable ({error})", present.display());
-            DoctorCheck::weaker(
+            DoctorCheck::limited(
                 name,
                 finding,
                 "commands run, but nothing is stored or recorded",
@@ -54,7 +54,7 @@ pub(super) fn anonymous_files(settings: &ConfigInForce) -> DoctorCheck {
             "O_TMPFILE works",
             "short output never gets a file name",
         ),
-        Err(error) => DoctorCheck::weaker(
+        Err(error) => DoctorCheck::limited(
             name,
             format!("no O_TMPFILE in {} ({error})", present.display()),
             "output goes to named files, which are removed later",
@@ -69,7 +69,7 @@ pub(super) fn free_space(settings: &ConfigInForce) -> DoctorCheck {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             let finding = format!("{} for the state directory", for_people::size(free));
             if free < LITTLE_SPACE {
-                DoctorCheck::weaker(
+                DoctorCheck::limited(
                     name,
                     finding,
                     "low: long output may be counted but not kept",
@@ -78,7 +78,7 @@ pub(super) fn free_space(settings: &ConfigInForce) -> DoctorCheck {
                 DoctorCheck::good(name, finding, "output is kept up to the configured quotas")
             }
         }
-        Err(error) => DoctorCheck::weaker(name, error.to_string(), "unknown"),
+        Err(error) => DoctorCheck::limited(name, error.to_string(), "unknown"),
     }
 }
 

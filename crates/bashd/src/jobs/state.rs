@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Bytes from the end of the output in which the last line is looked for.
-const LAST_LINE_BYTES: u64 = 400;
+pub(super) const LAST_LINE_BYTES: u64 = 400;
 
 /// Which stage of its life a job is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

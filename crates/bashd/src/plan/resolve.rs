@@ -7,7 +7,7 @@ use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
     ClientEnvironment, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
-    directory, environment, job, one_program, session, session_plan, steps, terminal,
+    directory, environment, job, one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -97,7 +97,7 @@ pub(crate) fn draft(
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that asks for one runs in its own shell.
     let text = text.filter(|_| terminal.is_none());
-    let (session, notes) = session_plan::or_notes(wish, text, &shell, &cwd);
+    let (session, notes) = session::or_notes(wish, text, &shell, &cwd);
     let session = session.and_then(|plan| plan.settled(accepted, lifted));
     let terms = job::terms(command.lines, accepted);
     let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));

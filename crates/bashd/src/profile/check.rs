@@ -2,9 +2,9 @@
 //! placeholders can be filled.
 
 use super::Profile;
-use super::parameters::Sets;
 use super::rules::LimitRules;
 use super::rules::{ArtifactsWhen, MinimizeSwitch, OutputRules, StreamDisplay, TextForm};
+use super::sets::Sets;
 use super::texts::TruncationTexts;
 use crate::guard;
 use crate::output::window::Window;

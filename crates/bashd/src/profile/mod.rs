@@ -13,17 +13,19 @@ pub mod parameters;
 pub mod reply;
 pub mod rules;
 pub mod schema;
+pub mod sets;
 mod shape;
 pub mod texts;
 pub(crate) mod views;
 
 use crate::error::{Error, ErrorKind, Result};
-use parameters::{InputRules, Parameter, Sets, Tool};
+use parameters::{InputRules, Parameter, Tool};
 use rules::{
     BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
     RewriteRules, SessionRules, ShellRules, TerminalRules,
 };
 use serde::Deserialize;
+use sets::Sets;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
 
 /// The profile for requests that name none.

@@ -1,11 +1,9 @@
 //! The tool definition that an LLM API wants: name, description, JSON schema.
 
 use super::Profile;
-use super::parameters::{AdditionalProperties, Needs, Parameter, Sets};
-use super::rules::RangeInSchema;
+use super::parameters::{AdditionalProperties, Needs, Parameter};
 use crate::config::Config;
 use crate::jobs::tool;
-use crate::request::OnTimeout;
 use bashd_keeper::template::fill;
 use serde_json::{Map, Value, json};
 
@@ -52,30 +50,7 @@ fn input_schema(profile: &Profile, config: &Config) -> Value {
 }
 
 fn property(profile: &Profile, parameter: &Parameter) -> Value {
-    let mut property = match parameter.sets {
-        Sets::Command | Sets::Cwd | Sets::Stdin | Sets::Session => json!({"type": "string"}),
-        Sets::OnTimeout => json!({"type": "string", "enum": OnTimeout::NAMES}),
-        Sets::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        Sets::Background | Sets::StdinOpen | Sets::Pty => {
-            json!({"type": "boolean", "default": false})
-        }
-        Sets::WaitMax | Sets::Head | Sets::Tail => json!({"type": "number"}),
-        Sets::Mode => {
-            let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
-            json!({"type": "string", "enum": names})
-        }
-        Sets::Timeout => {
-            let mut number = json!({"type": "number", "default": profile.limits.timeout_s});
-            if let (Some([least, most]), RangeInSchema::Stated) = (
-                profile.limits.timeout_range_s,
-                profile.limits.timeout_range_in_schema,
-            ) {
-                number["minimum"] = json!(least);
-                number["maximum"] = json!(most);
-            }
-            number
-        }
-    };
+    let mut property = parameter.sets.schema(profile);
     property["description"] = json!(parameter.description);
     property
 }

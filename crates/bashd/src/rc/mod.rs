@@ -169,10 +169,7 @@ impl RcScripts {
             .flatten()
             .flatten()
         {
-            let is_rc_script = entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(b"snapshot-");
+            let is_rc_script = entry.file_name().as_encoded_bytes().starts_with(b"rc-");
             let is_old = age(&entry.path()).is_some_and(|age| age > Duration::from_hours(24));
             if is_rc_script && is_old && entry.path() != current {
                 let _ = fs::remove_file(entry.path());
@@ -216,7 +213,7 @@ impl<'a> RcSource<'a> {
         for name in RC_FILES {
             state_of(&self.home.join(name)).ok().hash(&mut hasher);
         }
-        directory.join(format!("snapshot-bash-{:016x}.sh", hasher.finish()))
+        directory.join(format!("rc-bash-{:016x}.sh", hasher.finish()))
     }
 
     /// Has a shell read the rc and report what it set up.

@@ -5,8 +5,9 @@ use crate::config::Config;
 use crate::notice::Notice;
 use crate::plan::StdinSource;
 use crate::profile::Profile;
-use crate::profile::parameters::{Needs, Parameter, Sets};
+use crate::profile::parameters::{Needs, Parameter};
 use crate::profile::rules::{Mode, ModeKind};
+use crate::profile::sets::Sets;
 use bashd_keeper::template::fill;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -99,7 +100,7 @@ pub enum Otherwise {
 /// A typed request may contain what the profile's JSON input has no parameter for (a directory, a
 /// shorter timeout): that comes from the host, not from the model.
 pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusal> {
-    if request.command.trim().is_empty() {
+    if request.command.trim().is_empty() && !request.restart {
         return Err(Refusal::new(RefusalKind::MissingCommand, "command"));
     }
     if request.command.contains('\0') {
@@ -113,6 +114,9 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     }
     if let Some(name) = &request.session {
         refuse_bad_session(name)?;
+    }
+    if request.restart {
+        refuse_bad_restart(profile, request)?;
     }
     if request.stdin_open && matches!(request.stdin, StdinSource::Open(_)) {
         let detail = "`stdin_open` cannot be combined with an open file as stdin";
@@ -174,6 +178,19 @@ fn refuse_bad_session(name: &str) -> Result<(), Refusal> {
         return Err(Refusal::new(RefusalKind::InvalidValue, detail));
     }
     Ok(())
+}
+
+/// Only a session that runs the call can be restarted.
+fn refuse_bad_restart(profile: &Profile, request: &Request) -> Result<(), Refusal> {
+    let why = if profile.session.name_of(request).is_none() {
+        "needs a session"
+    } else if request.background || request.pty || request.stdin_open {
+        "cannot be combined with what runs in a shell of its own (a job, a terminal)"
+    } else {
+        return Ok(());
+    };
+    let detail = format!("`restart` {why}");
+    Err(Refusal::new(RefusalKind::InvalidValue, detail))
 }
 
 fn refuse_nul(what: &str, value: &OsStr) -> Result<(), Refusal> {

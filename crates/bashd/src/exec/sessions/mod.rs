@@ -120,6 +120,9 @@ impl Sessions {
                 return Ok(outcome);
             }
         };
+        if session.is_restarted {
+            seat.restart(&mut place);
+        }
         loop {
             let seated = (Arc::clone(&seat), place);
             let opening = Opening {
@@ -234,6 +237,13 @@ impl Seat {
     /// Remembers why the session is gone, for the next reply.
     fn remember(&self, reset: Reset) {
         *self.untold() = Some(reset);
+    }
+
+    /// Ends the session that waits in this place, if any, and forgets where the last one was.
+    fn restart(&self, place: &mut SeatGuard) {
+        **place = None;
+        *self.directory() = None;
+        self.remember(Reset::Restarted);
     }
 
     fn directory(&self) -> MutexGuard<'_, Option<PathBuf>> {

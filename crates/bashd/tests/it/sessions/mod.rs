@@ -8,6 +8,7 @@
 //! | `ending` | deadlines, cancelling, lost keepers: what ends and what stays |
 //! | `overlap` | two calls of one session, eviction, engines that make one call |
 //! | `flood` | memory, every byte, exact ends |
+//! | `restart` | a call that asks for a new shell |
 //! | `random` | a thousand hostile calls in random order |
 
 mod ahead;
@@ -16,6 +17,7 @@ mod flood;
 mod hostile;
 mod overlap;
 mod random;
+mod restart;
 mod state;
 
 use crate::engine_under_test::engine;

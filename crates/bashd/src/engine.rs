@@ -5,6 +5,7 @@
 //! ended by its keeper.
 
 mod jobs;
+mod session_state;
 
 use crate::activity::Activity;
 use crate::approval::{Approval, ApprovalAnswer, Approver};
@@ -278,6 +279,12 @@ impl EngineCore {
             make_directories: &expanded.parents,
             ..self.setting(&entry.id, &judgement.form, &owner, judgement.shape)
         };
+        let state = self.session_state(profile, request, &accepted, setting, call);
+        let state = Box::pin(state).await;
+        let setting = Setting {
+            state: state.as_ref().map(|borrowed| &borrowed.state),
+            ..setting
+        };
         let draft = plan::draft(profile, request, command, &accepted, setting).map_err(failed)?;
         draft.directory().clone_into(&mut entry.cwd);
         let rc = tokio::select! {
@@ -291,7 +298,11 @@ impl EngineCore {
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
-        Ok(self.conclude(profile, &plan, run, &accepted))
+        if let (Some(state), Ok(_)) = (state, &run) {
+            state.used();
+        }
+        let ending = self.conclude(profile, &plan, run, &accepted);
+        Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
 
     /// The stages that only read what was said. Separate from the others, so that their data is not
@@ -481,6 +492,7 @@ impl EngineCore {
             inheritance: &self.inheritance,
             client: None,
             make_directories: &[],
+            state: None,
             streams: None,
         }
     }

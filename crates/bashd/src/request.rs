@@ -11,6 +11,7 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
+use crate::jobs::WaitFor;
 use crate::plan::{Resources, StdinSource};
 use crate::screen::Size;
 use std::ffi::OsString;
@@ -57,6 +58,8 @@ pub struct Request {
     pub restart: bool,
     /// Whether the call returns at once, and the command continues as a job.
     pub background: bool,
+    /// What the call waits for before it returns, if the command is a job from its beginning.
+    pub until: Option<WaitFor>,
     /// What happens at the timeout; `None` means that it ends the command.
     pub on_timeout: Option<OnTimeout>,
     /// Longest time that the call waits; then the command continues as a job, and its timeout still
@@ -239,6 +242,13 @@ impl Request {
     #[must_use]
     pub fn background(mut self) -> Self {
         self.background = true;
+        self
+    }
+
+    /// Makes a call that returns at once wait for this first, so that start and readiness are one call.
+    #[must_use]
+    pub fn until(mut self, ready: WaitFor) -> Self {
+        self.until = Some(ready);
         self
     }
 

@@ -116,6 +116,8 @@ impl PromptTurn {
         request.command = command;
         request.cwd = Some(cwd);
         request.timeout = self.shared.timeout;
+        // Its clients have no tool for jobs.
+        request.on_timeout = None;
         let call = Call::from(request);
         if self.shared.has_terminals.load(Ordering::Relaxed) {
             call.in_terminal_of(Arc::new(Terminals {

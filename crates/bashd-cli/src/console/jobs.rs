@@ -81,6 +81,10 @@ fn line(job: &Job) -> StyledLine {
     let last = for_people::one_line(&render::plain(&job.last_line));
     StyledLine::new(tone(job.state), format!("{state:<17}"))
         .and(Tone::Plain, format!(" {name:<8}"))
+        .and(
+            Tone::Faint,
+            format!(" {:<14}", for_people::one_line(&job.owner)),
+        )
         .and(Tone::Faint, format!(" {age:>6}  "))
         .and(Tone::Command, for_people::one_line(&job.command))
         .and(Tone::Faint, format!("  {last}"))

@@ -1,6 +1,7 @@
 //! The tool that runs commands: one call from its arguments to its result.
 
 use super::approval::CallClient;
+use super::ends::UntoldEnds;
 use super::handler::{McpServer, is_stateless};
 use super::load::Load;
 use super::log::ClientLogLevel;
@@ -79,7 +80,7 @@ impl BashTool<'_> {
             }
         };
         let reply = until_stopped(work, &stop, &context.ct, &self.load.closing);
-        let Some(reply) = Box::pin(reply).await else {
+        let Some(mut reply) = Box::pin(reply).await else {
             return Err(ErrorData::internal_error("the client has left", None));
         };
         if let Some(question) = client.question(&arguments, &self.shared.seal) {
@@ -102,6 +103,11 @@ impl BashTool<'_> {
             () = self.log.tell(&context, &reply, warnings) => {}
             // It is not passed on to a client that asks for nothing more; the answer must not wait for it.
             () = self.load.closing.cancelled() => {}
+        }
+        if !context.ct.is_cancelled()
+            && let Some(ends) = UntoldEnds::of(self.server).await
+        {
+            reply.text = ends.before(&reply.text);
         }
         let line = || result::line(&context.id, &reply);
         // The id of a cancelled call may already belong to another.

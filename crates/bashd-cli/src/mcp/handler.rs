@@ -162,7 +162,7 @@ impl ServerHandler for Handler {
         let mut about = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
         about.title = Some("bashd".to_owned());
         about.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
-        let instructions = instructions::text(self.shared.job.as_ref(), &self.shared.tools);
+        let instructions = instructions::text(&self.shared.server, &self.shared.tools);
         let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
         info.server_info = about;
         info

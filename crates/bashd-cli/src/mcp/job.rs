@@ -1,6 +1,7 @@
 //! The tool that manages jobs, and jobs as resources.
 
 use super::bash::defined;
+use super::ends::UntoldEnds;
 use super::load::Load;
 use super::progress::McpProgress;
 use super::resources;
@@ -52,7 +53,7 @@ pub(super) async fn answer(
     let call = server.call(arguments).cancel_by(stop.clone());
     let mut work = Box::pin(server.engine.job(call));
     let mut progress = context.meta.get_progress_token().map(McpProgress::new);
-    let reply = loop {
+    let mut reply = loop {
         let due = progress.as_ref().map(McpProgress::due);
         tokio::select! {
             reply = &mut work => break reply,
@@ -63,6 +64,11 @@ pub(super) async fn answer(
             }
         }
     };
+    if !context.ct.is_cancelled()
+        && let Some(ends) = UntoldEnds::of(server).await
+    {
+        reply.text = ends.before(&reply.text);
+    }
     let mut answer = result::of_text(reply.text, reply.is_error);
     answer.structured_content = Some(match reply.result {
         Value::Object(fields) => Value::Object(fields),

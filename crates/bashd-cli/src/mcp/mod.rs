@@ -7,6 +7,7 @@ pub(crate) mod access;
 mod approval;
 mod artifact;
 mod bash;
+mod ends;
 mod handler;
 mod http;
 mod instructions;

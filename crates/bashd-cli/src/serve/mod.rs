@@ -20,6 +20,7 @@ use crate::signals::Signals;
 use crate::surroundings;
 use bashd::jobs::{ClientEntry, Clients};
 use bashd::profile::schema;
+use bashd::request::OnTimeout;
 use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
 use serde_json::Value;
 use std::io::{self, IsTerminal};
@@ -74,6 +75,8 @@ impl ServerBase {
         let mut defaults = Request::new("").profile(&profile.name);
         options.judging.apply_to(&mut defaults);
         defaults.session.clone_from(&options.session);
+        // Counts for a model's calls, in profiles that leave the choice to the caller.
+        defaults.on_timeout = Some(OnTimeout::Background);
         check(
             &defaults,
             &profile,

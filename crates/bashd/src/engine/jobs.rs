@@ -1,15 +1,17 @@
 //! The engine and jobs: the job tool's answers, what is told of ends, and whose sessions end.
 
-use super::{Engine, default_owner};
+use super::{Engine, EngineCore, default_owner};
 use crate::call::Call;
 use crate::jobs::tool::JobToolCall;
 use crate::jobs::tool::result::JobResults;
-use crate::jobs::{Job, Jobs, tool};
+use crate::jobs::{Job, Jobs, Whose, tool};
 use crate::profile::Profile;
 use crate::profile::library::Library;
-use crate::profile::reply;
+use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
-use std::time::Instant;
+use crate::request::Request;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 impl Engine {
     /// Answers one call of the profile's job tool, for the owner that the call names.
@@ -67,5 +69,25 @@ impl Engine {
     /// Ends the sessions of an owner that makes no more calls: its client is gone. Its jobs go on.
     pub fn forget_owner(&self, owner: &str) {
         self.0.sessions.end_of(owner);
+    }
+}
+
+impl EngineCore {
+    /// Waits until a job that was just started is ready, if its call wants that.
+    pub(super) async fn when_ready(
+        &self,
+        mut ending: Ending,
+        request: &Request,
+        cancel: &CancellationToken,
+    ) -> Ending {
+        if let (Some(until), Ending::Backgrounded(call)) = (&request.until, &mut ending) {
+            let mut until = until.clone();
+            until.timeout = until.timeout.min(request.wait_max.unwrap_or(Duration::MAX));
+            let jobs = Jobs::new(&self.config);
+            if let Ok(job) = jobs.find(Whose::Everybody, &call.id) {
+                call.until = jobs.readiness(job, &until, cancel).await;
+            }
+        }
+        ending
     }
 }

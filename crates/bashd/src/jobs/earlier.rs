@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// What one owner sees of all jobs.
-pub(super) struct Sight<'a> {
+pub(super) struct JobsInSight<'a> {
     runs: &'a Path,
     whose: Whose<'a>,
     /// Where the owner's client works; `None` if the owner is not a client, or is gone.
@@ -22,12 +22,12 @@ pub(super) struct Sight<'a> {
 
 impl Jobs {
     /// What of all jobs is seen.
-    pub(super) fn sight<'a>(&'a self, whose: Whose<'a>) -> Sight<'a> {
+    pub(super) fn sight<'a>(&'a self, whose: Whose<'a>) -> JobsInSight<'a> {
         let home = match whose {
             Whose::Owner(owner) => clients::home(&self.runs, owner),
             Whose::Everybody => None,
         };
-        Sight {
+        JobsInSight {
             runs: &self.runs,
             whose,
             home,
@@ -53,7 +53,7 @@ impl Jobs {
     }
 }
 
-impl Sight<'_> {
+impl JobsInSight<'_> {
     /// The job as it is seen, if it is.
     pub(super) fn of(&self, mut job: Job) -> Option<Job> {
         match self.whose {

@@ -15,6 +15,7 @@ mod earlier;
 mod news;
 mod output;
 mod probe;
+mod ready;
 mod retry;
 mod running;
 mod screen;

@@ -245,6 +245,18 @@ impl Job {
         }
     }
 
+    /// How it stands, in one word: `running`, `completed` (with status 0), `failed`, `cancelled`.
+    pub fn outcome(&self) -> &'static str {
+        if self.state.is_alive() && !self.has_ended() {
+            return "running";
+        }
+        match (self.state, self.ended_by, self.exit_code) {
+            (_, Some(EndedBy::Cancel), _) => "cancelled",
+            (JobState::Exited | JobState::Survivors, None, Some(0)) => "completed",
+            _ => "failed",
+        }
+    }
+
     /// Whether this is one of its names.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.id == name || self.alias == name || self.name.as_deref() == Some(name)

@@ -1,6 +1,6 @@
 //! Whether a call runs in a session's shell; whose shell that is, and the text that it evaluates.
 
-use super::resolve::{PlanInput, Setting};
+use super::resolve::{PlanInput, SessionState, Setting};
 use super::{OpenDirectory, Shell, StdinSource, Variables, environment, quote};
 use crate::guard::safe_mode::RunForm;
 use crate::request::Accepted;
@@ -78,7 +78,7 @@ impl SessionPlan {
 const SHARED: &str = "shared:";
 
 /// Whose the session of this name is: its client's alone, or everybody's (`""`) if the name says so.
-fn owner_of_session<'a>(name: &str, owner: &'a str) -> &'a str {
+pub(crate) fn owner_of_session<'a>(name: &str, owner: &'a str) -> &'a str {
     if name.starts_with(SHARED) { "" } else { owner }
 }
 
@@ -165,11 +165,10 @@ fn plan_session(
                 config,
                 surroundings,
                 inheritance,
-                id,
                 owner,
                 ..
             },
-        is_guarded,
+        ..
     } = wish;
     let Some(name) = profile.session.name_of(request) else {
         return Ok(None);
@@ -199,17 +198,8 @@ fn plan_session(
             "sessions need bash, but the shell is {shell}: the command ran in a shell of its own"
         ));
     }
-    let is_kept_out = |name: &OsStr| {
-        name == environment::RUN_VARIABLE && profile.environment.run_variable
-            || is_guarded && environment::slips_code_past_the_guard(name)
-            || is_private(name)
-    };
-    let env = inheritance.by_sessions(wish.origin(), shell, is_kept_out);
-    let run = profile.environment.run_variable;
-    let run = run.then(|| (environment::RUN_VARIABLE.into(), id.as_str().into()));
-    let own = request.env.iter();
-    let own = own.filter(|(name, _)| !is_kept_out(name));
-    let own: Vec<_> = run.into_iter().chain(own.cloned()).collect();
+    let env = inheritance.by_sessions(wish.origin(), shell, |name| is_kept_out(wish, name));
+    let own = own_variables(wish);
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
         is_restarted: request.restart,
@@ -233,6 +223,54 @@ fn plan_session(
             overlap => overlap,
         },
     }))
+}
+
+/// What a session's shell says of itself, for a job that begins as the session is: a script that sets
+/// it up again.
+pub(crate) fn telling_state(into: &Path) -> String {
+    let mut text = br"{ \builtin declare -p; \builtin declare -f; \builtin alias -p; \builtin shopt -p; \builtin set +o; } 2>/dev/null >| ".to_vec();
+    quote(&mut text, into.as_os_str().as_bytes());
+    text.extend(br#"; \builtin printf %s "$PWD""#);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The script of a job that begins as a session is. Its own variables come after the session's.
+pub(super) fn beginning_with(
+    state: &SessionState,
+    wish: PlanInput<'_>,
+    script: &str,
+    cwd: &Path,
+) -> String {
+    let own = own_variables(wish);
+    let explicit = Some(cwd).filter(|cwd| *cwd != state.directory);
+    let file = state.script.as_os_str().as_bytes();
+    let mut text = br"\builtin . ".to_vec();
+    quote(&mut text, file);
+    text.extend(br" </dev/null >/dev/null 2>&1; \builtin command -p rm -f -- ");
+    quote(&mut text, file);
+    text.extend(b"; ");
+    let evaluated = evaluated(script, &own, explicit);
+    // In one piece: what the state has set up counts for how the rest is read.
+    text.extend(br"\builtin eval ");
+    quote(&mut text, &evaluated);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The variables that a call has besides those of its session's shell.
+fn own_variables(wish: PlanInput<'_>) -> Vec<(OsString, OsString)> {
+    let is_told = wish.profile.environment.run_variable;
+    let id = wish.setting.id.as_str();
+    let run = is_told.then(|| (environment::RUN_VARIABLE.into(), id.into()));
+    let own = wish.request.env.iter();
+    let own = own.filter(|(name, _)| !is_kept_out(wish, name));
+    run.into_iter().chain(own.cloned()).collect()
+}
+
+/// Whether a variable is not for a session's shell.
+fn is_kept_out(wish: PlanInput<'_>, name: &OsStr) -> bool {
+    name == environment::RUN_VARIABLE && wish.profile.environment.run_variable
+        || wish.is_guarded && environment::slips_code_past_the_guard(name)
+        || is_private(name)
 }
 
 /// Whether a shell can keep a session: it must read its script from a pipe as bash does.

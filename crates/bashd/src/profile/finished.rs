@@ -44,7 +44,7 @@ pub(crate) fn finished(
     Finished {
         exit: run.exit,
         ended_by: run.ended_by,
-        timeout: plan.limits.timeout,
+        timeout: accepted.timeout,
         requested_timeout: accepted.requested_timeout,
         ran_for: run.ran_for,
         captured: shown.captured,
@@ -106,7 +106,7 @@ pub(crate) fn backgrounded(
     run.session_reset = job.session_reset;
     run.notes = job.notes;
     run.limits = job.limits;
-    let command = plan.job.spec.command.clone();
+    let (command, limit) = (plan.job.spec.command.clone(), plan.limits.timeout);
     let waits = plan.backgrounding.is_some_and(|when| when.waits);
     let backgrounded = move |so_far| BackgroundedCall {
         so_far,
@@ -115,7 +115,9 @@ pub(crate) fn backgrounded(
         pid: job.pid,
         output_file: job.output_file,
         command,
+        limit,
         waits,
+        until: None,
     };
     (run, backgrounded)
 }

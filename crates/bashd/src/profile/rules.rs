@@ -241,11 +241,18 @@ pub struct BackgroundRules {
     /// A command that ends within this many milliseconds is reported as ended, not as started.
     pub early_exit_ms: u64,
     /// The call did not wait: `{job}` (the short name), `{id}`, `{pid}`, `{output_file}`, `{label}`
-    /// (the command, shortened), `{command}`.
+    /// (the command, shortened), `{command}`, `{limit}` (after which it is ended).
     pub started: String,
     /// The wait is over: the same placeholders, and `{seconds}`. The output so far comes before it.
     #[serde(rename = "handed_over")]
     pub backgrounded: String,
+    /// What a call that waited for its job to be ready says when it is: `{by}` (the line that matched,
+    /// the port, the status), `{seconds}`.
+    pub ready: String,
+    /// The same for a job that ended first: `{state}`.
+    pub ended_first: String,
+    /// The same for a job that keeps running, and is not ready yet: `{seconds}`.
+    pub not_ready: String,
     /// The last line of the output file.
     pub file_ends: Option<EndLines>,
     /// How the parts of the text are arranged.
@@ -314,6 +321,9 @@ impl Default for BackgroundRules {
             started: "[started as job {job}: process group {pid}, output in {output_file}]".into(),
             backgrounded:
                 "[still running after {seconds} s, as job {job}; output in {output_file}]".into(),
+            ready: "[ready after {seconds} s: {by}]".into(),
+            ended_first: "[ended before it was ready: {state}]".into(),
+            not_ready: "[not ready after {seconds} s; it keeps running]".into(),
             file_ends: None,
             layout: JobLayout::Lines,
             keeps_timeout: false,

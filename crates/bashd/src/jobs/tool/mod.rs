@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::profile::Profile;
 use crate::profile::rules::JobToolKind;
+pub(crate) use arguments::{until, until_schema};
 use result::JobResults;
 use serde_json::{Value, json};
 

@@ -2,9 +2,8 @@
 
 use super::texts::label;
 use super::{JobAnswer, JobToolCall};
-use crate::exec::EndedBy;
 use crate::jobs::news::JobWatch;
-use crate::jobs::{Condition, Job, JobState, WaitFor};
+use crate::jobs::{Condition, Job, WaitFor};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -199,16 +198,8 @@ fn section(title: &str, jobs: &[Job], line: impl Fn(&Job) -> String) -> Option<S
 const FAILED: &str = "failed";
 const CANCELLED: &str = "cancelled";
 
-/// How a job stands, in the document's words.
-pub(super) fn status(job: &Job) -> &'static str {
-    if job.state.is_alive() && !job.has_ended() {
-        return "running";
-    }
-    match (job.state, job.ended_by, job.exit_code) {
-        (_, Some(EndedBy::Cancel), _) => CANCELLED,
-        (JobState::Exited | JobState::Survivors, None, Some(0)) => "completed",
-        _ => FAILED,
-    }
+fn status(job: &Job) -> &'static str {
+    job.outcome()
 }
 
 fn block(job: &Job, text: &str) -> String {

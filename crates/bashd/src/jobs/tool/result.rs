@@ -1,7 +1,6 @@
 //! What the call of a job that has ended would have answered, had it waited: the same text, and the
 //! same data.
 
-use super::poll::status;
 use crate::artifact::ArtifactStore;
 use crate::event::Stream;
 use crate::exec::Exit;
@@ -63,7 +62,7 @@ impl JobResults<'_> {
 
 /// Which job a call became, and how that stands.
 pub(crate) fn async_details(job: &Job) -> Value {
-    json!({ "state": status(job), "jobId": job.alias, "type": "bash" })
+    json!({ "state": job.outcome(), "jobId": job.alias, "type": "bash" })
 }
 
 fn exit(job: &Job) -> Exit {

@@ -348,7 +348,10 @@ fn jobs_outlive_the_client_that_started_them_and_the_next_one_finds_them() {
     client.ask(&json!({"id": 1, "type": "hello", "capabilities": {"jobs": true}}));
     let listed = client.ask(&json!({"id": 2, "type": "job", "arguments": {"action": "list"}}));
     let text = listed["data"]["text"].as_str().unwrap();
-    assert!(text.starts_with("bg_1: running"), "{job}: {text}");
+    assert!(
+        text.starts_with(&format!("{job} (earlier): running")),
+        "{text}"
+    );
     let wait = json!({"action": "wait", "job": job, "regex": "up", "timeout": 30});
     let waited = client.ask(&json!({"id": 3, "type": "job", "arguments": wait}));
     assert_eq!(waited["data"]["is_error"], false, "{waited}");

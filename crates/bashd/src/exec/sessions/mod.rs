@@ -219,6 +219,29 @@ impl Sessions {
         Ok(Arc::clone(seat))
     }
 
+    /// Whether there is, or was, a session of this name.
+    pub(crate) fn knows(&self, owner: &str, name: &str) -> bool {
+        let is_it = |key: &SessionKey| (&*key.owner, &*key.name) == (owner, name);
+        self.seats().keys().any(is_it)
+    }
+
+    /// Ends the sessions of an owner that is gone. One that a call still uses is left to its idle
+    /// time.
+    pub(crate) fn end_of(&self, owner: &str) {
+        self.seats().retain(|key, seat| {
+            if key.owner != owner {
+                return true;
+            }
+            match seat.live.try_lock() {
+                Ok(mut live) => {
+                    *live = None;
+                    false
+                }
+                Err(_) => true,
+            }
+        });
+    }
+
     fn seats(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Seat>>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,6 +3,7 @@
 //! | file | shows |
 //! |---|---|
 //! | `documented` | (no tests) the guard as the documents have it, and their table of cases |
+//! | `executed` | random scripts under real bash, with stubs: what really ran against the verdict |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `reading` | disguises on data: `tests/cases/reading/` |
@@ -17,6 +18,7 @@
 )]
 
 mod documented;
+mod executed;
 mod guard_cases;
 mod guard_properties;
 mod reading;

@@ -45,6 +45,9 @@ const MOST_ALIASES: usize = 3;
 /// How many functions may call each other and be gone through.
 const MOST_CALLS: usize = 8;
 
+/// How often one function may be called inside itself.
+const MOST_SAME_CALLS: usize = 3;
+
 /// Most bytes of a function that is gone through where it is called.
 pub(super) const MOST_CALLED: usize = 4096;
 
@@ -174,7 +177,8 @@ impl Lowering<'_> {
         let span = command.span;
         if let Some(body) = self.constants.text(NamedText::Function, &first) {
             let calls = &self.constants.calls;
-            let is_called = calls.len() >= MOST_CALLS || calls.contains(&body);
+            let same = calls.iter().filter(|call| **call == body).count();
+            let is_called = calls.len() >= MOST_CALLS || same >= MOST_SAME_CALLS;
             // Without a variable in it, it does what it does where it is defined.
             if is_called || !body.contains('$') || !self.constants.may_work(body.len()) {
                 return None;

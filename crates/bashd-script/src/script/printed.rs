@@ -84,8 +84,10 @@ impl Constants {
             }
             let mut command = (*command).clone();
             let filled = self.fill(&mut command);
-            if !filled.others.is_empty() {
-                return None;
+            // Of several possibilities the last that is known: it was assigned last.
+            let is_known = |words: &&Vec<Word>| !words.iter().any(super::constants::is_unknown);
+            if let Some(words) = filled.others.iter().rfind(is_known) {
+                command.words.clone_from(words);
             }
             let output = self.output_of(&command, input.take())?;
             self.learn(&command, None);

@@ -37,8 +37,11 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// How long the command may run; `None` means the profile's default.
     pub timeout: Option<Duration>,
-    /// The timeout in seconds as it was given, if no duration can express it: one below 0.
+    /// The timeout in seconds as it was given: no duration is below 0, or endless.
     pub(crate) timeout_as_given: Option<f64>,
+    /// What the shell evaluates before a command that a person typed, in the same shell: neither
+    /// judged nor recorded. Without effect for any other command.
+    pub setup: Option<String>,
     /// What the command reads on stdin.
     pub stdin: StdinSource,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.
@@ -53,6 +56,8 @@ pub struct Request {
     pub tools: Vec<String>,
     /// The session in whose shell the command runs; `None` means as the profile says.
     pub session: Option<String>,
+    /// Whether the session begins again with a new shell, in which the command, if any, then runs.
+    pub restart: bool,
     /// Whether the call returns at once, and the command continues as a job.
     pub background: bool,
     /// What happens at the timeout; `None` means that it ends the command.
@@ -223,6 +228,13 @@ impl Request {
     #[must_use]
     pub fn session(mut self, name: impl Into<String>) -> Self {
         self.session = Some(name.into());
+        self
+    }
+
+    /// Begins the session again with a new shell, before the command runs there.
+    #[must_use]
+    pub fn restart(mut self) -> Self {
+        self.restart = true;
         self
     }
 

@@ -53,7 +53,7 @@ mod wrappers;
 
 pub(crate) use beginnings::Beginnings;
 pub use few::Few;
-pub use shape::ScriptShape;
+pub use shape::{ScriptShape, is_builtin};
 pub use view::{
     Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,
     Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,

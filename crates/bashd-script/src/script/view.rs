@@ -64,6 +64,89 @@ impl Script {
     }
 }
 
+/// Words of bash that are no programs, wherever they are installed.
+const BUILTINS: &[&str] = &[
+    ":",
+    ".",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "time",
+    "times",
+    "trap",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
+impl Script {
+    /// The names of the programs that it would start, where they are known, each once: no functions
+    /// of its own, no words of bash, nothing that only may be a program (`$x name`).
+    pub fn programs(&self) -> Vec<&str> {
+        let mut seen = std::collections::HashSet::new();
+        let is_certain = |command: &&SimpleCommand| match command.origin {
+            CommandOrigin::StartedBy(by) => self
+                .commands
+                .get(by)
+                .is_none_or(|starter| starter.name().is_some()),
+            CommandOrigin::Written | CommandOrigin::ScriptOf(_) => true,
+        };
+        let names = self.commands.iter().filter(is_certain);
+        let names = names.filter_map(SimpleCommand::name);
+        let is_program = |name: &&str| {
+            !BUILTINS.contains(name) && !self.functions.iter().any(|function| function == name)
+        };
+        names
+            .filter(is_program)
+            .filter(|name| seen.insert(*name))
+            .collect()
+    }
+}
+
 /// Which bound a script breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {

@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `corpus` | the default rules on a thousand commands, bad and everyday, by class |
 //! | `documented` | (no tests) the guard as the documents have it, and their table of cases |
 //! | `executed` | random scripts under real bash, with stubs: what really ran against the verdict |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
@@ -17,6 +18,7 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod corpus;
 mod documented;
 mod executed;
 mod guard_cases;

@@ -7,7 +7,7 @@ use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
     ClientEnvironment, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
-    directory, environment, job, one_program, session, session_plan, steps, terminal,
+    directory, environment, job, one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -19,7 +19,7 @@ use crate::rewrite::Command;
 use crate::run_id::RunId;
 use crate::script::ScriptShape;
 use bashd_keeper::resources;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The context of a plan: the engine's own state, and the run's name.
@@ -95,10 +95,15 @@ pub(crate) fn draft(
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
-    // A shell that lives on has no terminal: a command that asks for one runs in its own shell.
-    let text = text.filter(|_| terminal.is_none());
-    let (session, notes) = session_plan::or_notes(wish, text, &shell, &cwd);
-    let session = session.and_then(|plan| plan.settled(accepted, lifted));
+    // A shell that lives on has no terminal: a command that gets one runs in its own shell.
+    let text = text.filter(|_| terminal.is_none() && client.is_none());
+    let (session, notes) = session::or_notes(wish, text, &shell, &cwd);
+    let enters = command.leading_cd.as_ref().filter(|_| !cd.is_empty());
+    let enters = enters.map(|cd| Path::new(&*cd.directory));
+    let session = session.and_then(|plan| plan.settled(accepted, lifted, enters));
+    if let (None, Some(directory)) = (&session, enters) {
+        directory::check_way(&cwd.path, directory)?;
+    }
     let job = job::plan(profile, request, setting, &cwd.path, timeout);
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
@@ -107,11 +112,13 @@ pub(crate) fn draft(
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
+        exclusive_in: session::exclusive_in(wish, accepted),
         restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
         program: one_program::of(setting, command, script.as_deref()),
         shell,
         script,
         rc_script: None,
+        setup: request.setup.clone().filter(|_| request.by.is_person()),
         cwd,
         env,
         stdin: request.stdin.clone(),

@@ -329,7 +329,11 @@ impl Rule {
         let mut count = 0;
         for suspect in suspects.iter().filter(|suspect| suspect.rules & bit != 0) {
             let decisions = concerns.iter().map(|about| about.judge(suspect, ancestors));
-            let decision = decisions.max().unwrap_or(Decision::Allow);
+            let mut decision = decisions.max().unwrap_or(Decision::Allow);
+            if suspect.command.is_guess {
+                // What an unknown name may stand for is not known to be it.
+                decision = decision.min(Decision::Ask);
+            }
             if decision > worst || decision > Decision::Allow && count < MOST_OBJECTIONS {
                 found.push(self.objection(decision, suspect.command.span));
                 worst = worst.max(decision);

@@ -94,10 +94,10 @@ pub(super) fn may_be_fed(command: &SimpleCommand) -> bool {
     command.place.reads_pipe || words.any(has_unknown)
 }
 
-/// Whether only running can tell a part of a word.
+/// Whether a substitution prints a part of a word, be it worked out from the text or not.
 pub(super) fn has_unknown(word: &Word) -> bool {
     let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
-    word.parts.iter().any(is_unknown)
+    word.is_worked_out || word.parts.iter().any(is_unknown)
 }
 
 /// Whether a command runs what another one, inside its words, prints: `bash <(curl …)`,

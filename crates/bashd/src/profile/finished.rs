@@ -1,6 +1,7 @@
 //! From a run to what its reply is made of: notices, counts, and what got lost. Pure, but for reading.
 
 use super::Profile;
+use super::digest_lines::DigestWindow;
 use super::reply::{self, BackgroundedCall, Ending, Finished};
 use super::rules::StartFailure;
 use crate::artifact::KeptArtifact;
@@ -26,6 +27,8 @@ pub(crate) struct ShownOutput {
     pub(crate) hidden: Hidden,
     /// The filter that shortened it, if one did.
     pub(crate) minimized_by: Option<String>,
+    /// What of its digest is shown.
+    pub(crate) digest: Option<DigestWindow>,
     /// The whole output, if it was stored.
     pub(crate) kept: Option<KeptArtifact>,
 }
@@ -47,6 +50,7 @@ pub(crate) fn finished(
         captured: shown.captured,
         hidden: shown.hidden,
         minimized_by: shown.minimized_by,
+        digest: shown.digest,
         written: WrittenCounts::of(&run.out, err.map(|spool| spool as &dyn Source)),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         artifact: shown.kept,
@@ -171,6 +175,7 @@ fn of_output(
             .arrange(None),
         hidden: Hidden::default(),
         minimized_by: None,
+        digest: None,
         written: WrittenCounts::of(out, None),
         dropped_bytes: 0,
         artifact: None,

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 /// shells start with, the places of all jobs, the mark of the last sweep, and where a run could be
 /// seen whose keeper and engine were both killed.
 const MAY_STAY: &[&str] = &[
+    "said",
     "artifacts",
     "ledger",
     "live",
@@ -22,6 +23,7 @@ const MAY_STAY: &[&str] = &[
     "runs/names",
     "runs/names.lock",
     "runs/swept",
+    "runs/clock",
     "shells",
 ];
 

@@ -6,6 +6,7 @@ mod draft;
 pub(crate) mod environment;
 mod globs;
 mod job;
+pub(crate) mod missing_program;
 mod one_program;
 mod resolve;
 mod session;
@@ -234,6 +235,8 @@ pub struct Limits {
     pub drain_silence: Duration,
     /// Total bound for that, however chatty a survivor is.
     pub drain_total: Duration,
+    /// Likewise, while something still works on the last of the output, as `>(…)` does.
+    pub drain_finish: Duration,
     /// What happens to processes that a normally finished shell left running.
     pub survivors: Survivors,
 }

@@ -6,11 +6,11 @@ use rmcp::model::Tool;
 const ALWAYS: &str = "\
 bashd runs shell commands and always returns: a command that exceeds its timeout is ended with everything it started, and its output so far comes back.
 - Give slow commands (builds, installs, test suites) a longer timeout, if the tool has one, instead of running them again.
-- The outcome is in the fields of the result (exit_code, timed_out, cancelled, denied): do not search the text for it.
+- If a command failed or was ended, the text says how.
 - A denied command did not run. The message names the rule and often says what to do instead; do not try the same command in another spelling.";
 
 const WITH_JOBS: &str = "
-- If a reply names a job, its command is still running: manage it with the job tool (wait, output, kill). Start servers with background.";
+- If a reply names a job, its command is still running: `job wait bg_1` means the job tool with action wait and job bg_1. Start servers with background.";
 
 const WITH_ARTIFACTS: &str = "
 - Long output is cut in the middle, and the reply says how much is missing and where it is stored (artifact://N): read it with the artifact tool (lines, tail, grep) instead of running the command again.";

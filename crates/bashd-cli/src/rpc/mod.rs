@@ -47,7 +47,7 @@ pub(crate) fn rpc(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let profiles = Library::new(settings.config.profiles_dir.clone());
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
+    let mut server = ServerBase::start(&arguments.serving, settings, printer)?;
     server.set_front_end("rpc");
     let host = RpcServer {
         profiles: Arc::new(profiles),

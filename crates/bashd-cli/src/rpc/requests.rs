@@ -126,6 +126,8 @@ impl Requests {
 #[derive(Deserialize)]
 struct Approved {
     approved: bool,
+    /// For how long: `once`, `session` or `always`.
+    scope: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -171,8 +173,11 @@ impl CanBeAsked for Requests {
         });
         Box::pin(async move {
             match self.request::<Approved>("approve", params).await {
-                Ok(Approved { approved: true }) => ApprovalAnswer::Approved,
-                Ok(Approved { approved: false }) | Err(_) => ApprovalAnswer::Refused,
+                Ok(Approved {
+                    approved: true,
+                    scope,
+                }) => scope.map_or(ApprovalAnswer::Once, |word| ApprovalAnswer::of_word(&word)),
+                Ok(Approved { .. }) | Err(_) => ApprovalAnswer::Refused,
             }
         })
     }

@@ -13,6 +13,7 @@ use crate::args::Serving;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
+use crate::rules;
 use crate::runtime;
 use crate::settings::ConfigInForce;
 use crate::signals::Signals;
@@ -47,9 +48,14 @@ pub(crate) struct ServerBase {
 
 impl ServerBase {
     /// Starts an engine, and reads the options for its calls.
-    pub(crate) fn start(options: &Serving, settings: ConfigInForce) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        options: &Serving,
+        settings: ConfigInForce,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
         let name = options.profile.as_ref().unwrap_or(&settings.config.profile);
         let profile = settings.profile(name)?;
+        rules::say_if_there_are_none(&settings, name, printer);
         let mut surroundings = surroundings::for_commands(options.cwd.as_deref())?;
         if let Some(cwd) = &options.cwd {
             surroundings.cwd =

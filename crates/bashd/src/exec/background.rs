@@ -126,10 +126,12 @@ impl Conversation<'_> {
         let _ = self.connection.send(&announce, &[]).await;
     }
 
-    /// Removes the visible traces of a lost keeper.
+    /// Ends what a lost keeper has written down, and removes its visible traces.
     pub(super) fn withdraw_announcement(&self) {
         if !self.background.announces {
-            let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
+            let directory = live_directory(&self.plan.directory);
+            let _ = bashd_keeper::job::abandoned::settle(&directory);
+            let _ = std::fs::remove_dir_all(directory);
         }
     }
 
@@ -260,9 +262,9 @@ impl Conversation<'_> {
         if !left_behind.iter_mut().any(|process| is_survivor(&process)) {
             return false;
         }
-        if self.send_to_background(JobKind::Survivors).await.is_err() {
+        let Ok(alias) = self.send_to_background(JobKind::Survivors).await else {
             return false;
-        }
+        };
         let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_backgrounded()).await;
         if !matches!(kept, Ok(Some(BackgroundedMessage { error: None, .. }))) {
             claim::withdraw(&self.plan.directory);
@@ -270,6 +272,7 @@ impl Conversation<'_> {
         }
         for process in left_behind.iter_mut().filter(is_survivor) {
             process.job = Some(self.plan.job.spec.id.clone());
+            process.alias = Some(alias.clone());
         }
         true
     }

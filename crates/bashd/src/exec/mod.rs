@@ -193,7 +193,8 @@ async fn end_when_cancelled(
 /// the extra time is over. Somebody stopped it, or the machine is stuck.
 async fn overdue(limits: &Limits, cancel: &CancellationToken) {
     let _ = tokio::time::timeout(limits.timeout, cancel.cancelled()).await;
-    tokio::time::sleep(limits.grace + BACKSTOP).await;
+    // A shell that ends at the last moment is followed by the drain.
+    tokio::time::sleep(limits.grace.max(limits.drain_total) + BACKSTOP).await;
 }
 
 fn no_answer() -> Error {
@@ -283,6 +284,7 @@ fn start_message(plan: &Plan, beginning: Beginning) -> StartMessage {
         grace_us: micros(plan.limits.grace),
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
+        drain_finish_us: micros(plan.limits.drain_finish),
         survivors: plan.limits.survivors,
         terminal: plan.vessel.terminal(),
         stdin_open: plan.stdin_open,

@@ -55,6 +55,7 @@ pub(super) fn plan(
             pid: 0,
             keeper: 0,
             head_bytes: 0,
+            end_lines: None,
         },
         head_bytes: config.jobs.output_bytes,
         end_lines: profile.background.file_ends.clone(),

@@ -81,7 +81,7 @@ fn check_rewrite(profile: &Profile) -> Result<(), String> {
 }
 
 fn check_guard(profile: &Profile) -> Result<(), String> {
-    let is_unknown = |name: &&String| guard::rule(name).is_none();
+    let is_unknown = |name: &&String| *name != guard::DEFAULT_RULES && guard::rule(name).is_none();
     match profile.guard.rules.iter().find(is_unknown) {
         Some(name) => Err(format!("guard.rules: there is no rule `{name}`")),
         None => Ok(()),
@@ -142,6 +142,7 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     )?;
     placeholders("reply.texts.notice", &texts.notice, &["notice"])?;
     placeholders("reply.texts.left_running", &texts.left_running, &process)?;
+    placeholders("reply.texts.left_next", &texts.left_next, &["job"])?;
     placeholders("reply.texts.left_unended", &texts.left_unended, &process)?;
     placeholders("reply.texts.left_more", &texts.left_more, &["count"])?;
     let job = [

@@ -50,8 +50,9 @@ pub enum ErrorWhen {
     Cancelled,
     /// Its exit status is not 0, or a signal ended it.
     Failed,
-    /// The shell found nothing it could run: status 126 or 127, nothing on stdout, something on
-    /// stderr. Only known if the streams are shown separately.
+    /// The shell found nothing it could run: its last command is a program that is not there (127)
+    /// or may not be executed (126), with nothing on stdout and something on stderr. Only known if
+    /// the streams are shown separately.
     NotRunnable,
 }
 
@@ -86,6 +87,9 @@ pub struct OutcomeTexts {
     /// A process was deliberately left running: `{pid}`, `{command}`.
     #[serde(default)]
     pub left_running: String,
+    /// What can be done about what was left running, once after the list: `{job}`.
+    #[serde(default)]
+    pub left_next: String,
     /// A process could not be ended: `{pid}`, `{command}`, `{reason}`.
     #[serde(default)]
     pub left_unended: String,

@@ -278,6 +278,7 @@ impl<'a> RcSource<'a> {
             grace: Duration::from_millis(100),
             drain_silence: Duration::ZERO,
             drain_total: Duration::ZERO,
+            drain_finish: Duration::ZERO,
             survivors: Survivors::End,
         };
         Ok(Plan {

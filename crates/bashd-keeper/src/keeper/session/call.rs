@@ -32,6 +32,7 @@ impl From<&CallMessage> for Terms {
             grace_us: message.grace_us,
             drain_silence_us: message.drain_silence_us,
             drain_total_us: message.drain_total_us,
+            drain_finish_us: message.drain_finish_us,
             survivors: message.survivors,
             goes_to_background: false,
         }

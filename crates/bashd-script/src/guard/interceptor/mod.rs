@@ -1,17 +1,19 @@
 //! The interceptor: refuses commands for which the caller has a better tool, and names the tool.
 //!
-//! Rules are data: a pattern, the tool, a message. A rule applies only if the caller has its tool.
+//! Rules are data: a pattern, the tool, a message. A rule applies only if the caller has its tool. The
+//! defaults look at the parsed command instead of their patterns (`parsed`).
 //! This is routing, not security: a command that no pattern matches simply runs.
 
 mod candidates;
 mod defaults;
+mod parsed;
 mod pattern;
 
 pub use defaults::defaults;
 
-use super::Objection;
-use crate::script::Script;
-use candidates::Candidate;
+use super::{Decision, Objection};
+use crate::script::{Script, Span};
+use defaults::DefaultRule;
 use pattern::JsPattern;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -129,6 +131,14 @@ impl Interceptor {
         if tools.is_empty() {
             return None;
         }
+        if self.given.is_none() {
+            let rules = defaults();
+            let rule_of = |rule: DefaultRule| rules.get(rule as usize);
+            let has_tool =
+                |rule: DefaultRule| rule_of(rule).is_some_and(|rule| tools.contains(&rule.tool));
+            let (rule, span) = parsed::find(&Script::parse(given), has_tool)?;
+            return Some(interception(rule_of(rule)?, given, Some(span)));
+        }
         let rules = self.compiled().rules.iter();
         let mut rules = rules
             .filter(|(_, rule)| tools.contains(&rule.tool))
@@ -141,7 +151,7 @@ impl Interceptor {
             let (_, rule) = rules.iter().find(|(pattern, rule)| {
                 candidate.is_for(rule.scope) && pattern.is_match(candidate.text)
             })?;
-            Some(interception(rule, given, candidate))
+            Some(interception(rule, given, candidate.span))
         })
     }
 }
@@ -178,14 +188,16 @@ impl Compiled {
     }
 }
 
-fn interception(rule: &InterceptorRule, given: &str, candidate: &Candidate<'_>) -> Interception {
+fn interception(rule: &InterceptorRule, given: &str, span: Option<Span>) -> Interception {
     let message = &rule.message;
     Interception {
         tool: rule.tool.clone(),
         objection: Objection {
             rule: RULE.to_owned(),
+            decision: Decision::Deny,
+            instead: Some(format!("Use the `{}` tool", rule.tool)),
             message: format!("Blocked: {message}\n\nOriginal command: {given}"),
-            span: candidate.span,
+            span,
         },
     }
 }

@@ -322,6 +322,7 @@ fn message(plan: &Plan, session: &SessionPlan, form: CallForm, telling: Telling)
         grace_us: micros(plan.limits.grace),
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
+        drain_finish_us: micros(plan.limits.drain_finish),
         survivors: plan.limits.survivors,
     }
 }

@@ -73,6 +73,7 @@ pub(crate) async fn run(
         err: None,
         ran_for,
         left_behind: Vec::new(),
+        output_unfinished: false,
         session_reset: None,
         notes: Vec::new(),
         terminal: Some(ClientRun {

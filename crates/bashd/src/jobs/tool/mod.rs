@@ -10,6 +10,7 @@ mod poll;
 pub(crate) mod texts;
 
 use super::{Jobs, Whose};
+use crate::call::Call;
 use crate::config::Config;
 use crate::profile::Profile;
 use crate::profile::rules::JobToolKind;
@@ -78,14 +79,17 @@ pub(crate) async fn answer(
     profile: &Profile,
     config: &Config,
     owner: &str,
-    input: &str,
+    call: &Call,
 ) -> JobAnswer {
+    let input = call.raw_text();
     let jobs = &Jobs::new(config);
     let Some(tool) = &profile.job_tool else {
         return JobAnswer::error(format!("profile `{}` has no job tool", profile.name));
     };
     match tool.kind {
-        JobToolKind::Actions => actions::answer(jobs, Whose::Owner(owner), input).await,
+        JobToolKind::Actions => {
+            actions::answer(jobs, Whose::Owner(owner), input, call.wait_max()).await
+        }
         JobToolKind::Poll if !is_enabled(config) => JobAnswer::error(DISABLED),
         JobToolKind::Poll => poll::answer(profile, config, owner, input).await,
     }

@@ -9,6 +9,7 @@ use crate::jobs::news::JobWatch;
 use crate::jobs::output::OutputSource;
 use crate::jobs::{Condition, Job, JobState, Jobs, WaitFor, Whose};
 use crate::profile::Profile;
+use crate::profile::arguments;
 use crate::profile::finished::of_job;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,9 +51,11 @@ pub(super) async fn answer(
     input: &str,
 ) -> JobAnswer {
     let jobs = &Jobs::new(config);
-    let arguments: PollArguments = match serde_json::from_str(input) {
+    let read = arguments::read(&schema(), input)
+        .and_then(|given| serde_json::from_value(given).map_err(|error| error.to_string()));
+    let arguments: PollArguments = match read {
         Ok(arguments) => arguments,
-        Err(error) => return JobAnswer::error(error.to_string()),
+        Err(problem) => return JobAnswer::error(problem),
     };
     let desk = PollDesk {
         profile,

@@ -2,7 +2,7 @@
 //! output they show. A reader who follows the address of a notice finds the raw output, so that is
 //! what the numbers of notices count, as far as they are known.
 
-use crate::minimize::Digest;
+use crate::minimize::{Digest, LinePlace};
 use crate::output::Omitted;
 use crate::output::window::Windowed;
 
@@ -20,15 +20,6 @@ pub(crate) struct DigestWindow {
     pub(crate) bytes: u64,
     /// Which lines of the raw output are shown, from its start and from its end, where that is known.
     pub(crate) shown: Option<(LineRange, LineRange)>,
-}
-
-/// Where a line of the digest comes from.
-#[derive(Debug, Clone, Copy, Default)]
-struct LinePlace {
-    /// Its line in the raw output, from 1.
-    raw: Option<u64>,
-    /// The line of the digest, from 0, that is its heading.
-    heading: Option<usize>,
 }
 
 /// The lines of a digest.
@@ -79,7 +70,7 @@ impl<'a> DigestLines<'a> {
         let lines = self.lines.len() as u64;
         let head = windowed.lines_of_head();
         let first_of_tail = windowed.first_of_tail();
-        let first = |from: u64| (from..lines).find_map(|line| self.place(line).raw);
+        let first = |from: u64| (from..lines).find_map(|line| self.place(line).raw_line);
         let shown = (!self.places.is_empty()).then(|| {
             let head = match head {
                 0 => (0, 0),
@@ -116,8 +107,12 @@ impl<'a> DigestLines<'a> {
 }
 
 /// Where the lines come from; nothing where nobody knows.
-fn places(_digest: &Digest) -> Vec<LinePlace> {
-    Vec::new()
+fn places(digest: &Digest) -> Vec<LinePlace> {
+    let places = digest.places();
+    if places.iter().all(|place| place.raw_line.is_none()) {
+        return Vec::new();
+    }
+    places
 }
 
 /// Lines of a text. A last one without an end is one.
@@ -136,9 +131,10 @@ mod tests {
     const RAW: &str = "a.rs:1: x\na.rs:2: x\na.rs:3: x\nb.rs:1: y\nb.rs:2: y\nb.rs:3: y\n";
 
     fn lines() -> DigestLines<'static> {
-        let place = |raw, heading| LinePlace {
-            raw: Some(raw),
-            heading,
+        let place = |raw, heading| {
+            let mut place = LinePlace::default();
+            (place.raw_line, place.heading) = (Some(raw), heading);
+            place
         };
         DigestLines {
             text: TEXT,

@@ -39,8 +39,7 @@ impl EngineCore {
     pub(super) async fn session_state(
         &self,
         profile: &Arc<Profile>,
-        request: &Request,
-        accepted: &Accepted,
+        (request, accepted): (&Request, &Accepted),
         setting: Setting<'_>,
         call: &Call,
     ) -> Option<BorrowedState> {

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 /// shells start with, the places of all jobs, the mark of the last sweep, which clients a server had,
 /// and where a run could be seen whose keeper and engine were both killed.
 const MAY_STAY: &[&str] = &[
+    "said",
     "artifacts",
     "clients",
     "ledger",
@@ -23,6 +24,7 @@ const MAY_STAY: &[&str] = &[
     "runs/names",
     "runs/names.lock",
     "runs/swept",
+    "runs/clock",
     "shells",
 ];
 

@@ -8,7 +8,8 @@ mod jobs;
 mod session_state;
 
 use crate::activity::Activity;
-use crate::approval::{Approval, ApprovalAnswer, Approver};
+use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
+use crate::approval::{ApprovalAnswer, Approver};
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
@@ -29,7 +30,7 @@ use crate::profile::minimized;
 use crate::profile::reply::{self, Ending, Finished};
 use crate::profile::views::Views;
 use crate::rc::RcScripts;
-use crate::reply::Reply;
+use crate::reply::{Denied, Reply};
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
@@ -38,7 +39,7 @@ use crate::script::{Script, ScriptShape};
 use crate::urls::{self, Expanded, UrlTargets};
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -70,7 +71,7 @@ struct EngineCore {
     /// `None` if output is not minimized.
     minimizer: Option<minimize::FilterSettings>,
     /// Who is asked when a rule requires approval.
-    approver: OnceLock<Approver>,
+    desk: ApprovalDesk,
     /// Told once, to people: a call's reply is the wrong place for it.
     warnings: Mutex<Vec<String>>,
 }
@@ -96,10 +97,13 @@ impl Engine {
             // Most calls name none. If it cannot be loaded, each of them says why.
             let _ = profiles.get(&config.profile);
         }
-        let ledger = Ledger::new(config.ledger, config.ledger_dir()).hiding(&surroundings.env);
+        let ledger = Ledger::new(config.ledger, config.ledger_dir())
+            .hiding(&surroundings.env)
+            .watching_the_clock(config.runs_dir());
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);
+        let desk = ApprovalDesk::new(&config.state_dir);
         Ok(Self(Arc::new(EngineCore {
             config,
             surroundings,
@@ -113,7 +117,7 @@ impl Engine {
             programs: Programs::default(),
             inheritance: Inheritance::default(),
             minimizer,
-            approver: OnceLock::new(),
+            desk,
             warnings,
         })))
     }
@@ -180,12 +184,11 @@ impl Engine {
         }
     }
 
-    /// Says who is asked when a rule wants approval; without anybody, such commands are denied. A
-    /// call that brings an approver of its own ([`Call::approved_by`]) asks that one.
-    ///
-    /// An engine keeps one approver for its whole life: a second one is handed back.
-    pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
-        self.0.approver.set(approver)
+    /// Adds somebody who is asked when a rule wants approval; without anybody, such commands are denied.
+    /// All of them are asked at once, and the approver of the call ([`Call::approved_by`]) with them; the
+    /// first answer counts, and the others see it ([`Approval::answered`](crate::approval::Approval::answered)).
+    pub fn ask(&self, approver: Approver) {
+        self.0.desk.add(approver);
     }
 
     /// The stored outputs of this engine's state directory.
@@ -266,11 +269,11 @@ impl EngineCore {
             request, command, ..
         } = &*expanded;
         let judgement = self.config.judge(profile, request, command);
-        self.permit(&judgement, command, call).await?;
+        let owner = owner_of(request);
+        self.permit(&judgement, command, call, &owner).await?;
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
         }
-        let owner = owner_of(request);
         self.check_room(&owner, accepted.backgrounding)?;
         let failed = |error| Ending::Failed(error, None);
         let client = call.terminal.as_ref();
@@ -426,24 +429,28 @@ impl EngineCore {
         judgement: &Judgement,
         command: &Command,
         call: &Call,
+        caller: &str,
     ) -> Result<(), Ending> {
         let objection = match &judgement.verdict {
             Verdict::Allow => return Ok(()),
             Verdict::Deny(_) => return Err(Ending::Denied(judgement.into())),
             Verdict::Ask(objection) => objection,
         };
-        let approval = Approval::new(&command.to_run, objection.clone());
-        let own = call.approver.as_ref().map(|own| &own.0);
-        let answer = match own.or_else(|| self.approver.get()) {
-            Some(ask) => tokio::select! {
-                answer = ask(approval) => answer,
-                () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
-            },
-            None => ApprovalAnswer::Refused,
+        let question = ApprovalQuestion {
+            command: &command.to_run,
+            objection,
+            caller,
         };
+        let own = call.approver.as_ref().map(|own| &own.0);
+        let (answer, warning) = tokio::select! {
+            decided = self.desk.decide(&question, own) => decided,
+            () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
+        };
+        self.warn(warning);
         match answer {
-            ApprovalAnswer::Approved => Ok(()),
-            ApprovalAnswer::Refused => Err(Ending::Denied(judgement.into())),
+            answer if answer.is_yes() => Ok(()),
+            ApprovalAnswer::Nobody => Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
+            _ => Err(Ending::Denied(judgement.into())),
         }
     }
 

@@ -38,8 +38,11 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// How long the command may run; `None` means the profile's default.
     pub timeout: Option<Duration>,
-    /// The timeout in seconds as it was given, if no duration can express it: one below 0.
+    /// The timeout in seconds as it was given: no duration is below 0, or endless.
     pub(crate) timeout_as_given: Option<f64>,
+    /// What the shell evaluates before a command that a person typed, in the same shell: neither
+    /// judged nor recorded. Without effect for any other command.
+    pub setup: Option<String>,
     /// What the command reads on stdin.
     pub stdin: StdinSource,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.

@@ -37,6 +37,7 @@ const CHECKS: &[Checker] = &[
     places::state_directory,
     places::anonymous_files,
     places::free_space,
+    places::clock,
     places::configuration,
     interceptor::rules,
     limits::of_commands,

@@ -3,6 +3,7 @@
 use super::check::DoctorCheck;
 use crate::for_people;
 use crate::settings::ConfigInForce;
+use bashd::SeenClock;
 use rustix::fs::{Access, Mode, OFlags};
 use std::path::Path;
 
@@ -79,6 +80,27 @@ pub(super) fn free_space(settings: &ConfigInForce) -> DoctorCheck {
             }
         }
         Err(error) => DoctorCheck::limited(name, error.to_string(), "unknown"),
+    }
+}
+
+/// Whether the clock was seen to jump, by which nothing is removed.
+pub(super) fn clock(settings: &ConfigInForce) -> DoctorCheck {
+    let name = "clock";
+    let clock = SeenClock::peek(&settings.config.runs_dir());
+    match clock.jumps().last() {
+        None => DoctorCheck::good(
+            name,
+            "no jump seen",
+            "stored output and records are removed by their age",
+        ),
+        Some(jump) => DoctorCheck::limited(
+            name,
+            format!(
+                "went forward by {} at once",
+                for_people::duration(jump.length().as_millis() as u64)
+            ),
+            "what is older than that is kept for as much longer",
+        ),
     }
 }
 

@@ -7,7 +7,7 @@ use super::load::Load;
 use super::log::ClientLogLevel;
 use super::news::ResourceChange;
 use super::progress::McpProgress;
-use super::result;
+use super::result::{self, ResultForm};
 use crate::serve::{ServerBase, asking};
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
@@ -23,17 +23,17 @@ use std::time::Duration;
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The profile's tool in the protocol's form.
-pub(super) fn tool(server: &ServerBase) -> Tool {
-    defined(server.tool())
+pub(super) fn tool(server: &ServerBase, form: ResultForm) -> Tool {
+    let tool = defined(server.tool())
         .with_title("Run a shell command")
-        .with_raw_output_schema(result::schema())
         .with_annotations(
             ToolAnnotations::new()
                 .read_only(false)
                 .destructive(true)
                 .idempotent(false)
                 .open_world(true),
-        )
+        );
+    form.announced(tool, result::schema)
 }
 
 /// A profile's definition as the protocol wants it.
@@ -109,7 +109,8 @@ impl BashTool<'_> {
         {
             reply.text = ends.before(&reply.text);
         }
-        let line = || result::line(&context.id, &reply);
+        let form = self.shared.form;
+        let line = || result::line(&context.id, &reply, form);
         // The id of a cancelled call may already belong to another.
         if !is_stateless(&context)
             && !context.ct.is_cancelled()
@@ -117,7 +118,7 @@ impl BashTool<'_> {
         {
             return Ok(CallToolResult::success(Vec::new()).into());
         }
-        Ok(result::of(reply).into())
+        Ok(result::of(reply, form).into())
     }
 }
 

@@ -15,6 +15,7 @@ use super::load::Load;
 use super::log::ClientLogLevel;
 use super::news::{self, ResourceNews, Subscriptions};
 use super::resources;
+use super::result::ResultForm;
 use crate::serve::client::ServedClient;
 use crate::serve::{RUN_AT_ONCE, ServerBase};
 use bashd::artifact::ArtifactStore;
@@ -65,6 +66,7 @@ pub(super) struct McpServer {
     pub(super) seal: Seal,
     pub(super) turns: Semaphore,
     pub(super) news: ResourceNews,
+    pub(super) form: ResultForm,
     bash: Tool,
     job: Option<Tool>,
     /// Every tool, in the order in which clients see them.
@@ -73,19 +75,20 @@ pub(super) struct McpServer {
 
 impl McpServer {
     /// What is ready for clients.
-    pub(super) fn new(server: ServerBase) -> Arc<Self> {
-        let bash = bash::tool(&server);
-        let job = job::tool(&server);
+    pub(super) fn new(server: ServerBase, form: ResultForm) -> Arc<Self> {
+        let bash = bash::tool(&server, form);
+        let job = job::tool(&server, form);
         let mut tools = vec![bash.clone()];
         tools.extend(job.clone());
         if stores_output(&server) {
-            tools.push(artifact::tool());
+            tools.push(artifact::tool(form));
         }
         Arc::new(Self {
             bash,
             job,
             tools,
             news: ResourceNews::new(),
+            form,
             server,
             seal: Seal::new(),
             turns: Semaphore::new(RUN_AT_ONCE),
@@ -200,12 +203,16 @@ impl ServerHandler for Handler {
             .as_ref()
             .is_some_and(|job| job.name == request.name)
         {
-            let answer = job::answer(self.server(&context), load, request, context);
+            let server = self.server(&context);
+            let answer = job::answer(server, load, shared.form, request, context);
             return Ok(Box::pin(answer).await.into());
         }
         if request.name != shared.bash.name {
             let arguments = request.arguments.unwrap_or_default();
-            let answer = self.in_store(&context, move |store| artifact::answer(store, arguments));
+            let form = shared.form;
+            let answer = self.in_store(&context, move |store| {
+                artifact::answer(store, form, arguments)
+            });
             return Ok(answer.await?.into());
         }
         let calls = BashTool {

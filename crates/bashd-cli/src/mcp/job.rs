@@ -5,7 +5,7 @@ use super::ends::UntoldEnds;
 use super::load::Load;
 use super::progress::McpProgress;
 use super::resources;
-use super::result;
+use super::result::{self, ResultForm};
 use crate::serve::ServerBase;
 use bashd::CancellationToken;
 use bashd::jobs::{Job, OutputQuery, Whose};
@@ -25,12 +25,11 @@ pub(super) const SCHEME: &str = "job://";
 const TAIL: u64 = 64 * 1024;
 
 /// The profile's tool, if it has one.
-pub(super) fn tool(server: &ServerBase) -> Option<Tool> {
+pub(super) fn tool(server: &ServerBase, form: ResultForm) -> Option<Tool> {
     let definition = schema::job_definition(&server.profile, server.engine.config())?;
     let output = json!({"type": "object", "description": "The result of the action, as data"});
     let tool = defined(definition)
         .with_title("Manage background jobs")
-        .with_raw_output_schema(result::object(output).into())
         .with_annotations(
             ToolAnnotations::new()
                 .read_only(false)
@@ -38,13 +37,14 @@ pub(super) fn tool(server: &ServerBase) -> Option<Tool> {
                 .idempotent(false)
                 .open_world(false),
         );
-    Some(tool)
+    Some(form.announced(tool, || result::object(output)))
 }
 
 /// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need us.
 pub(super) async fn answer(
     server: &ServerBase,
     load: &Load,
+    form: ResultForm,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> CallToolResult {
@@ -69,12 +69,7 @@ pub(super) async fn answer(
     {
         reply.text = ends.before(&reply.text);
     }
-    let mut answer = result::of_text(reply.text, reply.is_error);
-    answer.structured_content = Some(match reply.result {
-        Value::Object(fields) => Value::Object(fields),
-        other => json!({"result": other}),
-    });
-    answer
+    result::of_job(reply, form)
 }
 
 async fn until(due: Option<std::time::Instant>) {

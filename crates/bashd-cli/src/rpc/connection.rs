@@ -118,8 +118,10 @@ pub(super) async fn serve(mut host: RpcServer, ends: ConnectionEnds, stop: Cance
     let mut lines = lines::read(File::from(input));
     let (outbox, flushed) = lines::write(File::from(output));
     let engine = host.server.engine.clone();
+    let limit = host.server.defaults.timeout;
+    let limit = limit.unwrap_or(Duration::from_secs(host.server.profile.limits.timeout_s));
     let mut connection = RpcConnection {
-        calls: ClientCalls::new(engine, outbox.clone(), Arc::clone(&host.turns)),
+        calls: ClientCalls::new(engine, outbox.clone(), limit, Arc::clone(&host.turns)),
         offers: Offers::default(),
         waiting: Arc::default(),
         news: None,

@@ -14,6 +14,7 @@ use crate::args::Serving;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
+use crate::rules;
 use crate::runtime;
 use crate::settings::ConfigInForce;
 use crate::signals::Signals;
@@ -61,9 +62,11 @@ impl ServerBase {
         front_end: &str,
         options: &Serving,
         settings: ConfigInForce,
+        printer: &Printer,
     ) -> Result<Self, Failure> {
         let name = options.profile.as_ref().unwrap_or(&settings.config.profile);
         let profile = settings.profile(name)?;
+        rules::say_if_there_are_none(&settings, name, printer);
         let mut surroundings = surroundings::for_commands(options.cwd.as_deref())?;
         if let Some(cwd) = &options.cwd {
             surroundings.cwd =

@@ -3,6 +3,7 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `acceptance` | every statement of the profiles' documents, by a script; its protocol in the docs |
 //! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
@@ -12,6 +13,7 @@
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
 //! | `jobs_clock` | jobs and a clock that is set back under them |
 //! | `jobs_delivery` | ends of jobs whose clients went away |
+//! | `jobs_lost` | jobs whose keeper was killed: what is left of them, and what is said |
 //! | `jobs_screen` | `jobs screen`, and keys by `jobs send`: vim, less, top, a password |
 //! | `jobs_upgrade` | jobs whose program is gone, and another looks after them |
 //! | `ledger` | the ledger between processes |
@@ -40,6 +42,7 @@
     reason = "test code: a panic is how a test fails"
 )]
 
+mod acceptance;
 mod acp;
 mod alone;
 mod artifact;
@@ -53,6 +56,7 @@ mod isolation;
 mod jobs;
 mod jobs_clock;
 mod jobs_delivery;
+mod jobs_lost;
 mod jobs_screen;
 mod jobs_upgrade;
 mod ledger;

@@ -6,6 +6,7 @@
 //! `lock` is locked for as long as the keeper lives; the kernel releases it, whatever happens to
 //! the keeper.
 
+use super::end_line::EndLines;
 use crate::capture::Streams;
 use crate::exit::{EndedBy, Exit};
 use crate::left_behind::LeftBehind;
@@ -90,6 +91,10 @@ pub struct Spec {
     pub keeper: i32,
     /// Filled in by the keeper: bytes of each stream that go to its file before the ring begins.
     pub head_bytes: u64,
+    /// Filled in by the keeper: what its output file says at its end, for whoever has to write it
+    /// in the keeper's place.
+    #[serde(default)]
+    pub end_lines: Option<EndLines>,
 }
 
 /// How a run became a job.
@@ -132,6 +137,38 @@ pub struct JobStatus {
     /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// Why nobody knows how it ended, if its keeper did not write this.
+    #[serde(default)]
+    pub lost: Option<Lost>,
+}
+
+/// Why nobody knows how a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// Its keeper is gone, and the machine is still the same.
+    NoKeeper,
+    /// The machine was restarted since.
+    Restart,
+}
+
+impl Lost {
+    /// Why a job of this kind was lost that has neither a keeper nor a status.
+    pub fn of(spec: &Spec) -> Self {
+        if spec.boot == boot_id() {
+            Self::NoKeeper
+        } else {
+            Self::Restart
+        }
+    }
+
+    /// The reason, to be put after "lost: ".
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoKeeper => "its keeper was killed, or its container stopped",
+            Self::Restart => "the machine was restarted",
+        }
+    }
 }
 
 /// A stream whose keeper is gone, or soon will be.

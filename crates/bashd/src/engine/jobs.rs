@@ -30,6 +30,7 @@ impl Engine {
             results: self.results(&profile, &jobs),
             config: &self.0.config,
             owner: &owner,
+            longest: call.wait_max(),
         };
         let answer = tokio::select! {
             biased;

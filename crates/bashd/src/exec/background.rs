@@ -146,10 +146,12 @@ impl Conversation<'_> {
         let _ = self.connection.send(&announce, &[]).await;
     }
 
-    /// Removes the visible traces of a lost keeper.
+    /// Ends what a lost keeper has written down, and removes its visible traces.
     pub(super) fn withdraw_announcement(&self) {
         if !self.background.announces {
-            let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
+            let directory = live_directory(&self.plan.directory);
+            let _ = bashd_keeper::job::abandoned::settle(&directory);
+            let _ = std::fs::remove_dir_all(directory);
         }
     }
 
@@ -281,7 +283,7 @@ impl Conversation<'_> {
         let Ok(claimed) = claim_name(self.plan) else {
             return false;
         };
-        let Ok(_claimed) = self.send_to_background(JobKind::Survivors, claimed).await else {
+        let Ok(claimed) = self.send_to_background(JobKind::Survivors, claimed).await else {
             return false;
         };
         let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_backgrounded()).await;
@@ -291,6 +293,7 @@ impl Conversation<'_> {
         }
         for process in left_behind.iter_mut().filter(is_survivor) {
             process.job = Some(self.plan.job.spec.id.clone());
+            process.alias = Some(claimed.alias.clone());
         }
         true
     }

@@ -27,6 +27,8 @@ pub struct Run {
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Whether something still worked on the last of the output when the call was answered.
+    pub output_unfinished: bool,
     /// Why the session's shell is gone or was replaced.
     pub session_reset: Option<Reset>,
     /// What the caller should know about how it was run.
@@ -54,6 +56,7 @@ impl Run {
             err,
             ran_for,
             left_behind: Vec::new(),
+            output_unfinished: false,
             session_reset: None,
             notes: Vec::new(),
             terminal: None,

@@ -1,9 +1,10 @@
 //! A job's current state, read from its directory alone.
 
-use super::directory::{self, AwaitedInput, CallTerms, Claim, JobKind, JobStatus, Spec};
+use super::directory::{self, AwaitedInput, CallTerms, Claim, JobKind, JobStatus, Lost, Spec};
 use crate::exec::{EndedBy, Exit};
 use crate::plan::{LimitsInForce, Streams};
 use crate::screen::Size;
+use bashd_keeper::job::abandoned;
 use bashd_keeper::left_behind::LeftBehind;
 use bashd_keeper::text;
 use serde::Serialize;
@@ -151,7 +152,11 @@ impl Job {
         }
         let mut status: Option<JobStatus> = directory::read(path, directory::STATUS);
         let is_alive = directory::is_alive(path);
-        if status.is_none() && !is_alive {
+        let may_have_lived = |status: &JobStatus| !status.left_behind.is_empty();
+        if !is_alive && status.as_ref().is_none_or(may_have_lived) {
+            // A keeper that was killed: whoever looks next does what it can't. If that fails, the
+            // job is lost all the same.
+            let _ = abandoned::settle(path);
             // The keeper writes before it exits: what was missing at the first look may be there
             // now.
             status = directory::read(path, directory::STATUS);
@@ -186,7 +191,10 @@ impl Job {
         let is_settled = status.is_some() && state != JobState::Survivors;
         let out_of_memory = status.as_ref().is_some_and(|status| status.out_of_memory);
         Self {
-            lost_because: (state == JobState::Lost).then(|| lost_because(&spec)),
+            lost_because: (state == JobState::Lost).then(|| {
+                let lost = status.as_ref().and_then(|status| status.lost);
+                lost.unwrap_or_else(|| Lost::of(&spec)).reason()
+            }),
             exit_code: exit.and_then(|exit| match exit {
                 Exit::Code(code) => Some(code),
                 Exit::Signal(_) | Exit::Unknown => None,
@@ -199,6 +207,7 @@ impl Job {
             ended_ms: status.as_ref().map(|status| status.ended_ms),
             ran_for: status
                 .as_ref()
+                .filter(|status| status.lost.is_none())
                 .map(|status| Duration::from_micros(status.ran_for_us)),
             age_ms: directory::since_ms(spec.started_ms).as_millis() as u64,
             output_bytes: sum(|stream| stream.bytes)
@@ -276,6 +285,7 @@ impl Job {
 fn state_of(status: Option<&JobStatus>, is_alive: bool, is_waiting: bool) -> JobState {
     match status {
         Some(status) if is_alive && !status.left_behind.is_empty() => JobState::Survivors,
+        Some(status) if status.lost.is_some() => JobState::Lost,
         Some(status) => match (status.ended_by, status.exit) {
             (None, Exit::Code(_)) => JobState::Exited,
             (None, Exit::Signal(_) | Exit::Unknown) | (Some(_), _) => JobState::Killed,
@@ -283,14 +293,6 @@ fn state_of(status: Option<&JobStatus>, is_alive: bool, is_waiting: bool) -> Job
         None if is_alive && is_waiting => JobState::WaitingForInput,
         None if is_alive => JobState::Running,
         None => JobState::Lost,
-    }
-}
-
-fn lost_because(spec: &Spec) -> &'static str {
-    if spec.boot == directory::boot_id() {
-        "its keeper was killed, or its container stopped"
-    } else {
-        "the machine was restarted"
     }
 }
 

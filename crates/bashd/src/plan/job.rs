@@ -74,6 +74,7 @@ pub(super) fn plan(
             pid: 0,
             keeper: 0,
             head_bytes: 0,
+            end_lines: None,
         },
         call,
         head_bytes: config.jobs.output_bytes,

@@ -1,6 +1,6 @@
 //! Whether a call runs in a session's shell; whose shell that is, and the text that it evaluates.
 
-use super::resolve::{PlanInput, SessionState, Setting};
+use super::resolve::{PlanInput, Setting};
 use super::{OpenDirectory, Shell, StdinSource, Variables, environment, quote};
 use crate::guard::safe_mode::RunForm;
 use crate::request::Accepted;
@@ -56,6 +56,8 @@ pub struct SessionPlan {
     pub is_restarted: bool,
     /// Whether the caller named it, and so should hear if it cannot be used.
     pub is_asked_for: bool,
+    /// The directory that the text begins by changing to, relative to where the shell is.
+    pub(crate) enters: Option<PathBuf>,
     /// Whether the command runs wherever the shell is, and not in a directory of the plan.
     pub runs_where_it_is: bool,
     /// Whether a call that must do without its session may use a shell that was started ahead.
@@ -63,11 +65,32 @@ pub struct SessionPlan {
 }
 
 impl SessionPlan {
-    /// The session in which a call runs after all, whose text begins with this `cd`. A call that is
-    /// a job from its beginning has its own shell.
-    pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
+    /// A call of the same session that only tries to change to a directory, and comes back.
+    pub(crate) fn trying(&self, directory: &Path) -> Self {
+        let mut text = br"\builtin cd -- ".to_vec();
+        quote(&mut text, directory.as_os_str().as_bytes());
+        text.extend(b" >/dev/null 2>&1");
+        Self {
+            key: self.key.clone(),
+            home: self.home.clone(),
+            text,
+            directory: DirectoryAfter::Returns,
+            enters: None,
+            ..*self
+        }
+    }
+
+    /// The session in which a call runs after all, whose text begins with this `cd`, or with one to
+    /// a relative directory. A call that is a job from its beginning has its own shell.
+    pub(super) fn settled(
+        self,
+        accepted: &Accepted,
+        lifted: &str,
+        enters: Option<&Path>,
+    ) -> Option<Self> {
         let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
         (!is_job).then_some(Self {
+            enters: enters.map(Path::to_owned),
             runs_where_it_is: self.runs_where_it_is && lifted.is_empty(),
             ..self
         })
@@ -150,6 +173,16 @@ pub(super) fn or_notes(
     }
 }
 
+/// The session in which a call must be alone, if its calls wait for each other. A job does not: its
+/// call returns at once.
+pub(super) fn exclusive_in(wish: PlanInput<'_>, accepted: &Accepted) -> Option<String> {
+    let rules = &wish.profile.session;
+    let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
+    let waits = rules.overlap_of(wish.request) == Overlap::Wait && !is_job;
+    let name = rules.name_of(wish.request).filter(|_| waits);
+    name.map(str::to_owned)
+}
+
 /// The session of a call that has one; what to say if it cannot have one.
 fn plan_session(
     wish: PlanInput<'_>,
@@ -173,7 +206,7 @@ fn plan_session(
     let Some(name) = profile.session.name_of(request) else {
         return Ok(None);
     };
-    if config.sessions.most == 0 || request.pty {
+    if config.sessions.most == 0 {
         return Ok(None);
     }
     if !request.resources.or(config.resources).eq(&config.resources) {
@@ -202,6 +235,7 @@ fn plan_session(
     let own = own_variables(wish);
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
+        enters: None,
         is_restarted: request.restart,
         is_asked_for: request.session.is_some(),
         runs_where_it_is: request.cwd.is_none(),
@@ -234,13 +268,12 @@ pub(crate) fn telling_state(into: &Path) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The script of a job that begins as a session is. Its own variables come after the session's.
-pub(super) fn beginning_with(
-    state: &SessionState,
-    wish: PlanInput<'_>,
-    script: &str,
-    cwd: &Path,
-) -> String {
+/// The script of a job that begins as a session is, if it is one. Its own variables come after the
+/// session's.
+pub(super) fn with_state(wish: PlanInput<'_>, script: String, cwd: &Path) -> String {
+    let Some(state) = wish.setting.state else {
+        return script;
+    };
     let own = own_variables(wish);
     let explicit = Some(cwd).filter(|cwd| *cwd != state.directory);
     let file = state.script.as_os_str().as_bytes();
@@ -249,7 +282,7 @@ pub(super) fn beginning_with(
     text.extend(br" </dev/null >/dev/null 2>&1; \builtin command -p rm -f -- ");
     quote(&mut text, file);
     text.extend(b"; ");
-    let evaluated = evaluated(script, &own, explicit);
+    let evaluated = evaluated(&script, &own, explicit);
     // In one piece: what the state has set up counts for how the rest is read.
     text.extend(br"\builtin eval ");
     quote(&mut text, &evaluated);

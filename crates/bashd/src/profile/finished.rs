@@ -13,7 +13,7 @@ use crate::output::line_limits::{Hidden, LineLimits};
 use crate::output::terminal::TerminalText;
 use crate::output::view::View;
 use crate::output::{Captured, Source, WrittenCounts};
-use crate::plan::{LimitsInForce, Plan};
+use crate::plan::{LimitsInForce, Plan, missing_program};
 use crate::reply::Reply;
 use crate::request::Accepted;
 use bashd_keeper::job::directory::CallTerms;
@@ -55,6 +55,11 @@ pub(crate) fn finished(
         artifact: shown.kept,
         notices: notices(plan, run, accepted),
         left_behind: run.left_behind.clone(),
+        output_unfinished: run.output_unfinished,
+        lacks_program: match run.exit {
+            Exit::Code(code) => missing_program::explains(plan, code),
+            Exit::Signal(_) | Exit::Unknown => false,
+        },
         session_reset: run.session_reset,
         limits: run.limits.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
@@ -75,6 +80,7 @@ fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
     }));
     notices.extend(plan.notices.iter().cloned());
     let limits = run.limits.as_ref();
+    notices.extend(run.output_unfinished.then(|| unfinished(plan)));
     notices.extend(limits.and_then(out_of_memory).map(Notice::request));
     let streams = [
         (Stream::Out, Some(&run.out)),
@@ -201,10 +207,20 @@ fn of_output(
         artifact: shown.kept,
         notices: Vec::new(),
         left_behind: Vec::new(),
+        output_unfinished: false,
+        lacks_program: false,
         terminal: None,
         session_reset: None,
         limits: None,
     }
+}
+
+/// That what the reply shows may not be all.
+fn unfinished(plan: &Plan) -> Notice {
+    let seconds = plan.limits.drain_finish.as_secs_f64();
+    Notice::request(format!(
+        "the output may be incomplete: a process substitution was still running {seconds} s after the command ended"
+    ))
 }
 
 /// What the kernel did to keep a command within its memory.

@@ -84,9 +84,14 @@ pub struct Parameter {
     pub name: String,
     /// Which part of the request it sets; its type follows from that.
     pub sets: Sets,
-    /// Other names under which it is accepted, in order; the schema does not show them.
+    /// Other names under which it is accepted, in order; the schema shows them only with a
+    /// description.
     #[serde(default)]
     pub aliases: Vec<String>,
+    /// Their description in the schema. The parameter is then not called required there: any of its
+    /// names will do, which a schema can't say in a form that every client accepts.
+    #[serde(default)]
+    pub aliases_description: Option<String>,
     /// Whether a call must have it.
     #[serde(default)]
     pub required: bool,

@@ -107,6 +107,10 @@ pub struct Finished {
     pub notices: Vec<Notice>,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Whether something still worked on the last of the output.
+    pub output_unfinished: bool,
+    /// Whether the shell's last command was a program that is not there or may not be executed.
+    pub lacks_program: bool,
     /// Why the session's shell is gone, or is another one than before.
     pub session_reset: Option<Reset>,
     /// The client's terminal that it ran in.
@@ -215,6 +219,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         dropped_bytes: finished.dropped_bytes,
         artifact: finished.artifact.map(|kept| artifact::address(kept.id)),
         left_behind: finished.left_behind.clone(),
+        output_unfinished: finished.output_unfinished,
         session_reset: finished.session_reset.map(|reset| reset.to_string()),
         ..from_shaped(shaped)
     }

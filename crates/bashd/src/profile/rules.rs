@@ -199,9 +199,12 @@ pub enum CarriageReturn {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GuardRules {
-    /// Names of compiled-in rules (`docs/guard.md`).
+    /// Names of compiled-in rules (`docs/guard.md`); `default` stands for all that are on by default.
     #[serde(default)]
     pub rules: Vec<String>,
+    /// Whether rules that a document states have its words and denials.
+    #[serde(default)]
+    pub to_the_letter: bool,
     /// Whether only read-only commands may run (`docs/safe-mode.md`).
     #[serde(default)]
     pub safe_mode: SafeMode,
@@ -307,9 +310,11 @@ impl Default for NoticeRules {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobLayout {
-    /// A line each.
+    /// A line each; of a command that was just started, only the line about it.
     #[default]
     Lines,
+    /// A line each, and the first output of a command that was just started, too.
+    OutputFirst,
     /// A blank line between them, the output without trailing blanks.
     Paragraphs,
 }
@@ -384,6 +389,9 @@ pub struct LimitRules {
     pub drain_silence_ms: u64,
     /// The drain's bound, in milliseconds.
     pub drain_total_ms: u64,
+    /// Its bound while something still works on the last of the output, in milliseconds.
+    #[serde(default = "finish_ms")]
+    pub drain_finish_ms: u64,
     /// What happens to what a normally finished shell left running.
     pub survivors: Survivors,
 }
@@ -397,6 +405,10 @@ pub enum RangeInSchema {
     Stated,
     /// Only the description states it.
     Unstated,
+}
+
+fn finish_ms() -> u64 {
+    2000
 }
 
 fn raised() -> String {
@@ -418,6 +430,7 @@ impl LimitRules {
             grace: Duration::from_millis(self.grace_ms),
             drain_silence: Duration::from_millis(self.drain_silence_ms),
             drain_total: Duration::from_millis(self.drain_total_ms),
+            drain_finish: Duration::from_millis(self.drain_finish_ms),
             survivors: self.survivors,
         }
     }

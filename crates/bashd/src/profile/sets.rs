@@ -71,7 +71,7 @@ impl Sets {
             Self::Session => request.session = Some(text()?),
             Self::Timeout => {
                 request.timeout = Some(seconds(name, value)?);
-                request.timeout_as_given = value.as_f64().filter(|seconds| *seconds < 0.0);
+                request.timeout_as_given = value.as_f64();
             }
             Self::WaitMax => request.wait_max = Some(seconds(name, value)?),
             Self::Until => {

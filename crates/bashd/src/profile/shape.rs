@@ -109,7 +109,7 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
     };
     let text = match (rules.layout, handed.waits) {
         (JobLayout::Lines, false) => told,
-        (JobLayout::Lines, true) => {
+        (JobLayout::Lines, true) | (JobLayout::OutputFirst, _) => {
             let mut text = partial_output(profile, &handed.so_far);
             start_line(&mut text);
             text + &told
@@ -288,12 +288,16 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
     })
 }
 
-/// Whether all that came of the run is the shell's word that there is nothing it can run.
+/// Whether all that came of the run is the shell's word that there is nothing it can run. A program
+/// may exit with the same status, and mean something else.
 fn is_not_runnable(finished: &Finished) -> bool {
     let Captured::Apart { out, err } = &finished.captured else {
         return false;
     };
-    matches!(finished.exit, Exit::Code(126 | 127)) && out.bytes == 0 && !err.text.trim().is_empty()
+    matches!(finished.exit, Exit::Code(126 | 127))
+        && finished.lacks_program
+        && out.bytes == 0
+        && !err.text.trim().is_empty()
 }
 
 pub(super) fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
@@ -317,6 +321,11 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
     let texts = &profile.reply.texts;
     let notices = finished.notices.iter().filter_map(|notice| {
         let (template, stream) = match notice.kind {
+            NoticeKind::OutputLost(stream)
+                if finished.terminal.is_some() && !texts.terminal_truncated.is_empty() =>
+            {
+                (&texts.terminal_truncated, stream)
+            }
             NoticeKind::OutputLost(stream) => (&texts.output_lost, stream),
             NoticeKind::Request => (&texts.notice, Stream::Err),
             NoticeKind::NoTerminal => return None,
@@ -331,7 +340,12 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
         let count = unlisted.to_string();
         fill(&texts.left_more, &[("count", &count)])
     });
-    let processes = processes.chain(more).map(|line| Remark {
+    let job = finished
+        .left_behind
+        .iter()
+        .find_map(|process| process.alias.as_deref());
+    let next = job.map(|job| fill(&texts.left_next, &[("job", job)]));
+    let processes = processes.chain(more).chain(next).map(|line| Remark {
         stream: Stream::Err,
         line,
     });

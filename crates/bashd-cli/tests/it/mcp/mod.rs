@@ -11,8 +11,10 @@
 //! | `resources` | stored output, as a tool and by address, and news of it |
 //! | `http` | the token, Host and Origin, and a call |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
+//! | `agents` | what the models of real agents read, by `./test --with agents` |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
 
+mod agents;
 mod client;
 mod configs;
 mod ends;

@@ -1,6 +1,7 @@
 //! The job tool's arguments: one action, and its parameters.
 
 use crate::jobs::{Condition, ScreenQuery, WaitFor};
+use crate::profile::arguments;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -73,7 +74,18 @@ pub(super) enum Action {
 
 impl JobArguments {
     pub(super) fn parse(input: &str) -> Result<Self, String> {
-        serde_json::from_str(input).map_err(|error| error.to_string())
+        let mut given = arguments::read(&schema(), input)?;
+        if let Some(given) = given.as_object_mut() {
+            given.retain(|_, value| !value.is_null());
+        }
+        serde_json::from_value(given).map_err(|error| error.to_string())
+    }
+
+    /// Waits no longer than this, whatever the call says.
+    pub(super) fn bound(&mut self, longest: Option<Duration>) {
+        let longest = longest.map_or(LONGEST_WAIT, |longest| longest.as_secs_f64());
+        let wanted = self.timeout.unwrap_or(DEFAULT_WAIT);
+        self.timeout = Some(wanted.min(longest));
     }
 
     /// The names of the jobs.

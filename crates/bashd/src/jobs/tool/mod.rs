@@ -18,6 +18,7 @@ use crate::profile::rules::JobToolKind;
 pub(crate) use arguments::{until, until_schema};
 use result::JobResults;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The answer of a tool whose jobs are disabled.
 const DISABLED: &str = "Async execution is disabled; no background jobs are available.";
@@ -84,6 +85,8 @@ pub(crate) struct JobToolCall<'a> {
     pub(crate) config: &'a Config,
     /// Whose jobs are meant; others do not exist, but for earlier ones.
     pub(crate) owner: &'a str,
+    /// How long the answer may take at most.
+    pub(crate) longest: Option<Duration>,
 }
 
 impl JobToolCall<'_> {

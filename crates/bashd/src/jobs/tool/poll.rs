@@ -4,6 +4,7 @@ use super::texts::label;
 use super::{JobAnswer, JobToolCall};
 use crate::jobs::news::JobWatch;
 use crate::jobs::{Condition, Job, WaitFor};
+use crate::profile::arguments;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -39,9 +40,11 @@ pub(super) fn schema() -> Value {
 /// Answers one call.
 pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
     let jobs = call.results.jobs;
-    let arguments: PollArguments = match serde_json::from_str(input) {
+    let read = arguments::read(&schema(), input)
+        .and_then(|given| serde_json::from_value(given).map_err(|error| error.to_string()));
+    let arguments: PollArguments = match read {
         Ok(arguments) => arguments,
-        Err(error) => return JobAnswer::error(error.to_string()),
+        Err(problem) => return JobAnswer::error(problem),
     };
     let desk = PollDesk(call);
     if arguments.list {

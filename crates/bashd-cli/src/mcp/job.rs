@@ -65,7 +65,7 @@ pub(super) async fn answer(
         }
     };
     if !context.ct.is_cancelled()
-        && let Some(ends) = UntoldEnds::of(server).await
+        && let Some(ends) = UntoldEnds::before_reply(server, &reply).await
     {
         reply.text = ends.before(&reply.text);
     }

@@ -4,6 +4,7 @@
 //! users.
 
 mod artifact;
+mod grants;
 mod jobs;
 mod limits;
 mod parse;
@@ -11,6 +12,7 @@ mod servers;
 
 pub(crate) use artifact::{ArtifactAction, ArtifactList, ArtifactRead, ArtifactRm};
 use clap::{Args, Parser, ValueEnum};
+pub(crate) use grants::{GrantsAction, GrantsOptions};
 pub(crate) use jobs::{
     JobsAction, JobsFollow, JobsKill, JobsOptions, JobsOutput, JobsRm, JobsScreen, JobsSend,
     JobsWait,
@@ -99,6 +101,7 @@ pub(crate) enum Subcommand {
     /// List, read and remove output that replies did not show in full.
     #[command(subcommand)]
     Artifact(ArtifactAction),
+    Grants(GrantsOptions),
     Schema(Schema),
     /// Show the configuration.
     #[command(subcommand)]
@@ -134,6 +137,7 @@ impl Subcommand {
             Self::Artifact(ArtifactAction::List(list)) => Some(&list.everywhere),
             Self::Artifact(ArtifactAction::Read(read)) => Some(&read.everywhere),
             Self::Artifact(ArtifactAction::Rm(rm)) => Some(&rm.everywhere),
+            Self::Grants(grants) => Some(grants.everywhere()),
             Self::Schema(schema) => Some(&schema.everywhere),
             Self::Config(ConfigAction::Show(show)) => Some(&show.everywhere),
             Self::Doctor(doctor) => Some(&doctor.everywhere),
@@ -184,9 +188,10 @@ pub(crate) struct RunOptions {
     /// Return at once; the command continues as a job (`bashd jobs`), until --timeout if that is given.
     #[arg(long)]
     pub(crate) background: bool,
-    /// What to do at the timeout: kill ends the command, background lets it continue as a job.
-    #[arg(long, value_name = "WHAT", default_value = "kill")]
-    pub(crate) on_timeout: OnTimeoutName,
+    /// What to do at the timeout: kill ends the command, background lets it continue as a job. Without
+    /// this it is ended; with --input it does what the tool's schema says.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_timeout: Option<OnTimeoutName>,
     /// Keep the command's stdin open for `bashd jobs send`.
     #[arg(long)]
     pub(crate) stdin_open: bool,
@@ -202,10 +207,9 @@ pub(crate) struct RunOptions {
 }
 
 /// What happens at the timeout.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnTimeoutName {
     Background,
-    #[default]
     Kill,
 }
 

@@ -12,6 +12,7 @@ mod doctor;
 mod exit_status;
 mod failure;
 mod for_people;
+mod grants;
 mod hook;
 mod jobs;
 mod judging;

@@ -72,6 +72,9 @@ reply! {
         pub job: Option<String>,
         /// Processes that outlived the call.
         pub left_behind: Vec<LeftBehind>,
+        /// Whether something still worked on the output when the call was answered.
+        /// A process substitution (`>(…)`) that took longer than the profile waits for it.
+        pub output_unfinished: bool,
         /// Why the session has lost its state.
         /// Its shell is gone, or is another one than before.
         pub session_reset: Option<String>,
@@ -89,10 +92,23 @@ impl Reply {
         let reply = self;
         Rest { reply, elsewhere }
     }
+
+    /// The same without zeros, empty texts and lists, and what is false: what is not there is that.
+    /// Only a status of 0 is written, since it is one.
+    pub fn compact<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
+        let reply = self;
+        CompactReply { reply, elsewhere }
+    }
 }
 
 /// A reply without some of its fields.
 struct Rest<'a> {
+    reply: &'a Reply,
+    elsewhere: &'a [&'a str],
+}
+
+/// The same, without fields that say nothing.
+struct CompactReply<'a> {
     reply: &'a Reply,
     elsewhere: &'a [&'a str],
 }

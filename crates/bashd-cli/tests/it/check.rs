@@ -299,7 +299,7 @@ fn a_bad_rule_is_reported_by_doctor_and_skipped() {
         .iter()
         .find(|check| check["name"] == "interceptor rules")
         .unwrap();
-    assert_eq!(check["verdict"], "weaker");
+    assert_eq!(check["verdict"], "limited");
     assert!(
         check["finding"].as_str().unwrap().contains("\"(\""),
         "{check}"

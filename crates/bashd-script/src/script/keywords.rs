@@ -8,16 +8,25 @@ use super::view::{
 use super::word::Word;
 
 /// Words that have a meaning at the beginning of a command, if they are not quoted.
-const RESERVED: [&str; 21] = [
+pub(super) const RESERVED: [&str; 21] = [
     "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case",
     "esac", "{", "}", "!", "[[", "function", "in", "coproc", "time",
 ];
 
 /// What they begin with.
-static RESERVED_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![");
+static RESERVED_STARTS: ByteSet = ByteSet::starts_of(&RESERVED, b"");
 
 /// Bytes of the longest of them.
-const LONGEST_RESERVED: usize = 8;
+pub(super) const LONGEST_RESERVED: usize = {
+    let (mut longest, mut rest): (usize, &[&str]) = (0, &RESERVED);
+    while let [word, after @ ..] = rest {
+        if word.len() > longest {
+            longest = word.len();
+        }
+        rest = after;
+    }
+    longest
+};
 
 /// What ends a word, unless it is quoted.
 static WORD_ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|<>()");

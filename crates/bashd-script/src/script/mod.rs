@@ -53,7 +53,7 @@ mod wrappers;
 
 pub(crate) use beginnings::Beginnings;
 pub use few::Few;
-pub use shape::ScriptShape;
+pub use shape::{ScriptShape, is_builtin};
 pub use view::{
     Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,
     Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,
@@ -95,6 +95,7 @@ fn parse_within(text: &str, mut context: Context) -> (Script, Constants) {
         return (Script::beyond(Bound::Size), context.constants);
     }
     let mut scan = ScriptReader::new(text, context.depth);
+    scan.outer_functions = context.constants.functions();
     scan.read_all();
     // The outermost text was looked at already.
     let parser = context.parser && (context.depth == 0 || parser_limits::allow(text));

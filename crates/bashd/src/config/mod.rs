@@ -107,6 +107,8 @@ pub struct Config {
     pub auto_background: Option<Duration>,
     /// Whether a call may ask for a terminal.
     pub virtual_terminal: bool,
+    /// Whether the MCP server also gives results as data, for programs.
+    pub mcp_structured: bool,
     /// The key that ends a command at whose terminal somebody types, by its name; `None` for the
     /// profile's.
     pub console_end_key: Option<String>,
@@ -294,11 +296,7 @@ impl Config {
                 memory_bytes: unless_zero(values.number("limits.memory_bytes")?),
                 processes: unless_zero(values.number("limits.processes")?),
             },
-            cgroups: match values.text("limits.cgroup")? {
-                "" | "auto" => Cgroups::Found,
-                "off" => Cgroups::Unused,
-                path => Cgroups::Under(PathBuf::from(path)),
-            },
+            cgroups: cgroups(values.text("limits.cgroup")?),
             survivors: survivors(values.text("survivors")?)?,
             guard_default: values.text("guard.rules")? == guard::DEFAULT_RULES,
             guard_enable: rule_names(values, "guard.enable")?,
@@ -315,6 +313,7 @@ impl Config {
                 .transpose()?
                 .map(Duration::from_millis),
             virtual_terminal: values.text("bash.virtualTerminal")? == "on",
+            mcp_structured: values.switch("mcp.structured")?,
             console_end_key: values.optional("console.end_key")?.map(str::to_owned),
             urls: UrlDirectories {
                 local: directory("urls.local_dir")?
@@ -325,6 +324,14 @@ impl Config {
                 rules: directory("urls.rules_dir")?,
             },
         })
+    }
+}
+
+fn cgroups(word: &str) -> Cgroups {
+    match word {
+        "" | "auto" => Cgroups::Found,
+        "off" => Cgroups::Unused,
+        path => Cgroups::Under(PathBuf::from(path)),
     }
 }
 

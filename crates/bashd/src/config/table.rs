@@ -290,6 +290,13 @@ pub const KEYS: &[ConfigKey] = &[
          or `5m`",
     ),
     key(
+        "mcp.structured",
+        ValueKind::Switch,
+        "false",
+        "whether `bashd mcp` also gives `structuredContent`, for programs: several agents then show the model \
+         nothing else (docs/mcp.md)",
+    ),
+    key(
         "console.end_key",
         ValueKind::Text,
         "",

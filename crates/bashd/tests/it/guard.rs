@@ -417,17 +417,13 @@ async fn an_approver_decides_and_a_denial_is_stricter() {
     let guarded = Guarded::with_config(ASKING, &[]);
     let approve = |approval: Approval| {
         let answer = match approval.command.as_str() {
-            "rm x" => ApprovalAnswer::Approved,
+            "rm x" => ApprovalAnswer::Once,
             _ => ApprovalAnswer::Refused,
         };
         Box::pin(async move { answer })
             as std::pin::Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>
     };
-    assert!(guarded.engine.ask(Arc::new(approve)).is_ok());
-    assert!(
-        guarded.engine.ask(Arc::new(approve)).is_err(),
-        "one approver for good"
-    );
+    guarded.engine.ask(Arc::new(approve));
     guarded
         .assert_denied(Request::new("rm y"), "ask-before-rm")
         .await;
@@ -449,17 +445,45 @@ async fn a_call_asks_its_own_approver_first() {
                 as std::pin::Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>
         })
     };
-    assert!(
-        guarded
-            .engine
-            .ask(answering(ApprovalAnswer::Approved))
-            .is_ok()
-    );
+    guarded.engine.ask(answering(ApprovalAnswer::Once));
     let refused = Call::from(Request::new("rm x")).approved_by(answering(ApprovalAnswer::Refused));
     let reply = guarded.run(refused).await;
     assert_eq!(reply.denied.unwrap().rule, "ask-before-rm");
     let reply = guarded.run(Request::new("rm x")).await;
     assert_eq!((reply.denied, reply.exit_code), (None, Some(0)));
+    guarded.finish();
+}
+
+#[tokio::test]
+async fn everybody_is_asked_the_first_answer_counts_and_the_others_see_it() {
+    let guarded = Guarded::with_config(ASKING, &[]);
+    let (seen, mut sees) = tokio::sync::mpsc::unbounded_channel();
+    // One who does not answer, and watches.
+    guarded.engine.ask(Arc::new(move |approval: Approval| {
+        let seen = seen.clone();
+        tokio::spawn(async move { seen.send(approval.answered().await) });
+        Box::pin(std::future::pending())
+    }));
+    let nobody = |_: Approval| {
+        Box::pin(async { ApprovalAnswer::Nobody })
+            as std::pin::Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>
+    };
+    guarded.engine.ask(Arc::new(nobody));
+    guarded.engine.ask(Arc::new(|_| {
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            ApprovalAnswer::Session
+        })
+    }));
+    let call = Call::from(Request::new("rm x")).approved_by(Arc::new(nobody));
+    let reply = guarded.run(call).await;
+    assert_eq!((reply.denied, reply.exit_code), (None, Some(0)));
+    assert_eq!(sees.recv().await, Some(ApprovalAnswer::Session));
+    // For the session means that nobody is asked again, for this command alone.
+    let reply = guarded.run(Request::new("rm x")).await;
+    assert_eq!((reply.denied, sees.try_recv().ok()), (None, None));
+    guarded.run(Request::new("rm  x")).await;
+    assert_eq!(sees.recv().await, Some(ApprovalAnswer::Session));
     guarded.finish();
 }
 
@@ -470,7 +494,7 @@ async fn a_call_that_waits_for_an_answer_can_be_cancelled() {
         Box::pin(std::future::pending())
             as std::pin::Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>
     };
-    assert!(guarded.engine.ask(Arc::new(never)).is_ok());
+    guarded.engine.ask(Arc::new(never));
     let token = CancellationToken::new();
     token.cancel();
     let reply = guarded

@@ -7,13 +7,14 @@
 mod candidates;
 mod defaults;
 mod parsed;
+mod pattern;
 
 pub use defaults::defaults;
 
 use super::{Decision, Objection};
 use crate::script::{Script, Span};
 use defaults::DefaultRule;
-use regex::{Regex, RegexBuilder};
+use pattern::JsPattern;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -81,7 +82,7 @@ pub struct Interceptor {
 
 #[derive(Debug)]
 struct Compiled {
-    rules: Vec<(Regex, InterceptorRule)>,
+    rules: Vec<(JsPattern, InterceptorRule)>,
     bad: Vec<BadRule>,
 }
 
@@ -147,8 +148,8 @@ impl Interceptor {
         let candidates = candidates::of(given, &script);
         let rules: Vec<_> = rules.collect();
         candidates.iter().find_map(|candidate| {
-            let (_, rule) = rules.iter().find(|(regex, rule)| {
-                candidate.is_for(rule.scope) && regex.is_match(candidate.text)
+            let (_, rule) = rules.iter().find(|(pattern, rule)| {
+                candidate.is_for(rule.scope) && pattern.is_match(candidate.text)
             })?;
             Some(interception(rule, given, candidate.span))
         })
@@ -175,8 +176,8 @@ impl Compiled {
     fn of(given: Vec<InterceptorRule>) -> Self {
         let (mut rules, mut bad) = (Vec::new(), Vec::new());
         for rule in given {
-            match compile(&rule) {
-                Ok(regex) => rules.push((regex, rule)),
+            match JsPattern::new(&rule.pattern, &rule.flags) {
+                Ok(pattern) => rules.push((pattern, rule)),
                 Err(problem) => bad.push(BadRule {
                     pattern: rule.pattern,
                     problem,
@@ -199,25 +200,6 @@ fn interception(rule: &InterceptorRule, given: &str, span: Option<Span>) -> Inte
             span,
         },
     }
-}
-
-/// The flags are JavaScript's, where these rules come from; some have no effect here.
-fn compile(rule: &InterceptorRule) -> Result<Regex, String> {
-    let mut builder = RegexBuilder::new(&rule.pattern);
-    for flag in rule.flags.chars() {
-        match flag {
-            'i' => builder.case_insensitive(true),
-            'm' => builder.multi_line(true),
-            's' => builder.dot_matches_new_line(true),
-            'u' | 'g' | 'y' | 'd' => &mut builder,
-            other => return Err(format!("there is no flag `{other}`")),
-        };
-    }
-    builder.build().map_err(|error| {
-        let text = error.to_string();
-        let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        last.unwrap_or("not a regular expression").trim().to_owned()
-    })
 }
 
 #[cfg(test)]

@@ -32,6 +32,24 @@ const WITH_VALUE: [&str; 6] = [
     "--attr-source",
 ];
 
+/// Subcommands that run scripts.
+const RUNNING: [&str; 6] = [
+    "submodule",
+    "bisect",
+    "rebase",
+    "difftool",
+    "mergetool",
+    "filter-branch",
+];
+
+/// Whether a call may run scripts at all: most do not.
+pub(super) fn may_run(command: &SimpleCommand) -> bool {
+    command.arguments().iter().take(8).any(|word| {
+        let text = word.known_beginning();
+        text.starts_with("-c") || RUNNING.contains(&text)
+    })
+}
+
 /// A call of git: its settings, and the words from the subcommand on.
 struct Git<'a> {
     settings: Vec<Word>,

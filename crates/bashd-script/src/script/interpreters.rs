@@ -81,7 +81,7 @@ const INTERPRETERS: &[Interpreter] = &[
 const TCL: Interpreter = known("tclsh", Language::Other, "c", &[]);
 
 /// Names of programs that this file knows.
-pub(super) const NAMES: [&str; 36] = [
+pub(super) const NAMES: [&str; 44] = [
     "python",
     "pypy",
     "ipython",
@@ -118,6 +118,14 @@ pub(super) const NAMES: [&str; 36] = [
     "make",
     "gmake",
     "sed",
+    "scp",
+    "sftp",
+    "man",
+    "zip",
+    "split",
+    "sort",
+    "crontab",
+    "ssh",
 ];
 
 /// Options of programs whose value is a script: the program, the option, and what stands before the
@@ -144,6 +152,15 @@ const SCRIPT_VALUES: &[(&str, &str, &str)] = &[
     ("sort", "--compress-program", ""),
     ("crontab", "-e", "\0"),
 ];
+
+/// The names of all programs that this file knows.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let values = SCRIPT_VALUES.iter().map(|(program, _, _)| *program);
+    NAMES
+        .into_iter()
+        .chain(INTERPRETERS.iter().map(|it| it.name))
+        .chain(values)
+}
 
 /// What a program of this name runs, by scripts in its options and its code; `input` is what it
 /// reads.

@@ -84,6 +84,11 @@ static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
     Wrappers(by_name, wrappers)
 });
 
+/// The names of all wrappers.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    WRAPPERS.0.keys().copied()
+}
+
 /// What a wrapper runs.
 #[derive(Default)]
 pub(super) struct Wrapped {

@@ -12,6 +12,7 @@ mod gate;
 mod git;
 mod git_settings;
 pub mod interceptor;
+mod listed;
 mod no_blind_git_add;
 mod no_broken_access;
 mod no_cloud_loss;

@@ -8,7 +8,7 @@ pub(super) const SHELLS: [&str; 10] = [
 ];
 
 /// Programs that run a script in another language.
-pub(super) const INTERPRETERS: [&str; 12] = [
+pub(super) const INTERPRETERS: [&str; 14] = [
     "python",
     "python3",
     "python2",
@@ -21,6 +21,8 @@ pub(super) const INTERPRETERS: [&str; 12] = [
     "lua",
     "pwsh",
     "osascript",
+    "powershell",
+    "iex",
 ];
 
 /// How far apart in the text commands may stand that feed each other.
@@ -112,7 +114,7 @@ pub(super) fn is_substituted(inner: &SimpleCommand, runner: &SimpleCommand) -> b
 
 /// `bash < <(curl …)`, `bash <<< "$(curl …)"`
 fn is_input(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
-    let is_runner = |name: &str| is_interpreter(name);
+    let is_runner = |name: &str| is_interpreter(name) || matches!(name, "source" | ".");
     let in_target = |word: &Word| holds(word, inner);
     runner.name().is_some_and(is_runner)
         && inner.place.inside.contains(Construct::Substitution)

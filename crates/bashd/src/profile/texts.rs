@@ -127,6 +127,13 @@ pub struct TruncationTexts {
     pub stored: String,
     /// Some of it is: `{address}`, `{dropped}`.
     pub stored_partly: String,
+    /// What follows if a digest is shown whose lines have other numbers than the raw output's:
+    /// `{first}`, `{last}`, `{total}`, `{raw_total}`.
+    #[serde(default)]
+    pub minimized: String,
+    /// What follows if the numbers are the digest's, since no others are known: the same.
+    #[serde(default)]
+    pub minimized_only: String,
     /// Likewise if a client's terminal dropped some before it was seen: `{address}`.
     #[serde(default)]
     pub stored_incomplete: String,
@@ -169,7 +176,8 @@ impl RefusalTexts {
             RefusalKind::InvalidEnvName => &self.invalid_env_name,
             RefusalKind::BackgroundDisabled => &self.background_disabled,
             RefusalKind::BackgroundUnavailable => &self.background_unavailable,
-            RefusalKind::InternalUrl => return detail.clone(),
+            // These have the same words everywhere.
+            RefusalKind::InternalUrl | RefusalKind::TooManyJobs => return detail.clone(),
             RefusalKind::InvalidJson => &self.invalid_json,
             RefusalKind::NotAnObject => &self.not_an_object,
             RefusalKind::MissingCommand => &self.missing_command,

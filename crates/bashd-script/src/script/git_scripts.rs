@@ -93,8 +93,8 @@ pub(super) fn aliased(command: &SimpleCommand) -> Option<Vec<Word>> {
     let git = read(command.arguments());
     let (called, rest) = git.words.split_first()?;
     let called = format!("alias.{}", called.known()?.to_ascii_lowercase());
-    let settings = git.settings.iter().filter_map(setting);
-    let (_, value) = settings.filter(|(name, _)| *name == called).last()?;
+    let mut settings = git.settings.iter().filter_map(setting);
+    let (_, value) = settings.rfind(|(name, _)| *name == called)?;
     if value.starts_with('!') {
         return None;
     }
@@ -171,7 +171,6 @@ pub(super) fn scripts(arguments: &[Word]) -> Vec<String> {
                 }
             }
         }
-        Some("for-each-repo") => {}
         _ => {}
     }
     found.retain(|script| !script.trim().is_empty());

@@ -156,12 +156,11 @@ impl Lowering<'_> {
             "at" | "batch" | "ssh" | "parallel" => {
                 let wrapped = wrappers::wrapped(command);
                 let has_command = wrapped.is_some_and(|wrapped| wrapped.script.is_some());
-                let script = if has_command {
+                if has_command {
                     None
                 } else {
                     self.input_script(at, InnerShell::Other)
-                };
-                script
+                }
             }
             "crontab" => self
                 .known_input(at)

@@ -181,9 +181,8 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
         "make" | "gmake" => scripts.extend(recipes(arguments, input)),
         "sed" => scripts.extend(arguments.iter().filter_map(executed_by_sed)),
         "tclsh" | "expect" => {
-            for (code, _) in [code(&TCL, arguments)] {
-                scripts.extend(code.iter().filter_map(|code| spawned(code)));
-            }
+            let (codes, _) = code(&TCL, arguments);
+            scripts.extend(codes.iter().filter_map(|code| spawned(code)));
         }
         _ => {}
     }

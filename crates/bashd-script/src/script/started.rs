@@ -60,7 +60,6 @@ impl Lowering<'_> {
             Some("git") if git_scripts::may_run(command) => {
                 started.extend(git_scripts::aliased(command));
             }
-            Some("hash" | "alias") => {}
             None => {
                 started.extend(named_by_pattern(command));
                 guessed = guesses(command);

@@ -172,7 +172,7 @@ impl Constants {
             let Some(text) = word.known() else { continue };
             match text.strip_prefix('-') {
                 Some(letters) if letters.ends_with('a') => {
-                    array = words.next().and_then(Word::known)
+                    array = words.next().and_then(Word::known);
                 }
                 Some(letters) if letters.ends_with(['d', 'n', 'N', 'p', 't', 'u', 'i']) => {
                     words.next();

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::ByteBuf;
+use std::collections::HashSet;
 use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::ops::Range;
@@ -12,6 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 
 /// The variable by which a command learns the id of its run.
 pub const RUN_VARIABLE: &str = "BASHD_RUN";
+
+/// Up to this many variables are looked for one by one, which is what most calls need.
+const FEW: usize = 8;
 
 /// An environment: no name is there twice.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -41,7 +45,7 @@ impl Variables {
     /// out: an empty name, or anything with a NUL.
     pub fn set(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
         let (name, value) = (name.as_ref().as_bytes(), value.as_ref().as_bytes());
-        if name.is_empty() || name.contains(&0) || value.contains(&0) {
+        if !can_be_passed(name, value) {
             return;
         }
         let is_it = |entry| value_of(name, entry).is_some();
@@ -49,6 +53,26 @@ impl Variables {
         if let Some(at) = known {
             self.remove(at);
         }
+        self.push(name, value);
+    }
+
+    /// Removes all but those whose names should stay.
+    pub fn retain(&mut self, mut stays: impl FnMut(&OsStr) -> bool) {
+        let (mut block, mut ends) = (Vec::with_capacity(self.block.len()), Vec::new());
+        for range in (0..self.ends.len()).filter_map(|at| self.range(at)) {
+            let Some(entry) = self.entry(range.clone()) else {
+                continue;
+            };
+            if stays(OsStr::from_bytes(split(entry).0)) {
+                block.extend_from_slice(self.block.get(range).unwrap_or_default());
+                ends.push(block.len());
+            }
+        }
+        *self = Self { block, ends };
+    }
+
+    /// Appends a variable that is not there.
+    fn push(&mut self, name: &[u8], value: &[u8]) {
         self.block.reserve(name.len() + value.len() + 2);
         for part in [name, b"=", value, &[0]] {
             self.block.extend_from_slice(part);
@@ -56,15 +80,18 @@ impl Variables {
         self.ends.push(self.block.len());
     }
 
-    /// Removes all but those whose names should stay.
-    pub fn retain(&mut self, mut stays: impl FnMut(&OsStr) -> bool) {
-        let mut at = 0;
-        while let Some(entry) = self.range(at).and_then(|range| self.entry(range)) {
-            if stays(OsStr::from_bytes(split(entry).0)) {
-                at += 1;
-            } else {
-                self.remove(at);
-            }
+    /// Sets many variables, in time that grows with their number and not with its square: a caller
+    /// may name any number of them.
+    fn set_many(&mut self, variables: &[(&[u8], &[u8])]) {
+        let mut names = HashSet::with_capacity(variables.len());
+        let last_of_each = variables
+            .iter()
+            .rev()
+            .filter(|(name, _)| names.insert(*name));
+        let new: Vec<_> = last_of_each.collect();
+        self.retain(|name| !names.contains(name.as_bytes()));
+        for (name, value) in new.into_iter().rev() {
+            self.push(name, value);
         }
     }
 
@@ -120,6 +147,11 @@ impl Variables {
     }
 }
 
+/// Whether a process can be given such a variable.
+fn can_be_passed(name: &[u8], value: &[u8]) -> bool {
+    !name.is_empty() && !name.contains(&0) && !value.contains(&0)
+}
+
 /// The value of the variable of this name, if the entry is its.
 fn value_of<'a>(name: &[u8], entry: &'a [u8]) -> Option<&'a [u8]> {
     let is_it = entry.get(name.len()) == Some(&b'=') && entry.starts_with(name);
@@ -137,8 +169,19 @@ fn split(entry: &[u8]) -> (&[u8], &[u8]) {
 
 impl<N: AsRef<OsStr>, V: AsRef<OsStr>> Extend<(N, V)> for Variables {
     fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, variables: I) {
-        for (name, value) in variables {
-            self.set(name, value);
+        let variables: Vec<(N, V)> = variables.into_iter().collect();
+        let pairs = variables.iter().map(|(name, value)| {
+            let (name, value) = (name.as_ref(), value.as_ref());
+            (name.as_bytes(), value.as_bytes())
+        });
+        let pairs: Vec<_> = pairs
+            .filter(|(name, value)| can_be_passed(name, value))
+            .collect();
+        match &*pairs {
+            few if few.len() <= FEW => few.iter().for_each(|(name, value)| {
+                self.set(OsStr::from_bytes(name), OsStr::from_bytes(value));
+            }),
+            many => self.set_many(many),
         }
     }
 }
@@ -206,10 +249,23 @@ mod tests {
         assert_eq!(variables.get("=C:"), Some(OsStr::new("odd")));
     }
 
+    /// With a search for each name this would take minutes, and a server's thread with it.
+    #[test]
+    fn a_hundred_thousand_are_set_and_filtered_in_linear_time() {
+        let named = |at: usize| (format!("V{}", at % 90_000), at.to_string());
+        let mut variables: Variables = (0..100_000).map(named).collect();
+        assert_eq!(variables.iter().count(), 90_000);
+        assert_eq!(variables.get("V1"), Some(OsStr::new("90001")));
+        variables.extend((0..50_000).map(named));
+        assert_eq!(variables.get("V1"), Some(OsStr::new("1")));
+        variables.retain(|name| name.as_bytes().ends_with(b"7"));
+        assert_eq!(variables.iter().count(), 9_000);
+    }
+
     proptest! {
         #[test]
         fn they_are_a_map_and_arrive_as_they_were_sent(
-            told in proptest::collection::vec(("[A-C]{1,2}", "[^\0]{0,4}"), 0..12),
+            told in proptest::collection::vec(("[A-C]{1,2}", "[^\0]{0,4}"), 0..24),
             out in "[A-C]{1,2}",
         ) {
             let mut variables: Variables = told.iter().map(|(n, v)| (n, v)).collect();

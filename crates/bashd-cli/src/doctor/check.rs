@@ -22,7 +22,7 @@ pub(super) enum CheckGrade {
     /// As it should be.
     Good,
     /// bashd works, with restrictions.
-    Weaker,
+    Limited,
     /// bashd needs it.
     Missing,
 }
@@ -41,14 +41,14 @@ impl DoctorCheck {
         }
     }
 
-    pub(super) fn weaker(
+    pub(super) fn limited(
         name: &'static str,
         finding: impl Into<String>,
         consequence: &'static str,
     ) -> Self {
         Self {
             name,
-            verdict: CheckGrade::Weaker,
+            verdict: CheckGrade::Limited,
             finding: finding.into(),
             consequence,
         }

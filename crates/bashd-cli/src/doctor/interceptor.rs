@@ -25,7 +25,7 @@ pub(super) fn rules(settings: &ConfigInForce) -> DoctorCheck {
                 .iter()
                 .map(|rule| format!("{:?}: {}", rule.pattern, rule.problem));
             let problems: Vec<String> = problems.collect();
-            DoctorCheck::weaker(
+            DoctorCheck::limited(
                 name,
                 problems.join("; "),
                 "these rules are skipped: fix bashInterceptor.patterns in the configuration",

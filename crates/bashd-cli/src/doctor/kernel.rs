@@ -22,7 +22,7 @@ pub(super) fn version(_settings: &ConfigInForce) -> DoctorCheck {
             DoctorCheck::good(name, release, "bashd needs 5.9 or newer")
         }
         Some(_) => DoctorCheck::missing(name, release, "bashd needs Linux 5.9 or newer"),
-        None => DoctorCheck::weaker(
+        None => DoctorCheck::limited(
             name,
             release,
             "the version is not understood; bashd needs Linux 5.9 or newer",
@@ -144,7 +144,7 @@ pub(super) fn first_process(_settings: &ConfigInForce) -> DoctorCheck {
     } else {
         let consequence =
             "it reaps orphans late: a pid may belong to a dead process (use an init like tini)";
-        DoctorCheck::weaker(name, finding, consequence)
+        DoctorCheck::limited(name, finding, consequence)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn of_commands(settings: &ConfigInForce) -> DoctorCheck {
         return if config.resources.is_unlimited() {
             DoctorCheck::good(name, finding, consequence)
         } else {
-            DoctorCheck::weaker(name, finding, consequence)
+            DoctorCheck::limited(name, finding, consequence)
         };
     };
     DoctorCheck::good(
@@ -55,7 +55,7 @@ pub(super) fn pipe_pages(_settings: &ConfigInForce) -> DoctorCheck {
             finding,
             "no limit: pipes with a lot of output grow to 1 MiB",
         ),
-        Ok(pages) if pages < PAGES_OF_A_PIPE => DoctorCheck::weaker(
+        Ok(pages) if pages < PAGES_OF_A_PIPE => DoctorCheck::limited(
             name,
             finding,
             "pipes can't grow: large outputs are read more slowly",
@@ -72,7 +72,7 @@ pub(super) fn processes(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "processes";
     let (finding, is_low) = limit(Resource::Nproc, FEW_PROCESSES);
     if is_low {
-        DoctorCheck::weaker(
+        DoctorCheck::limited(
             name,
             finding,
             "low: commands that start many processes will fail",
@@ -86,7 +86,7 @@ pub(super) fn open_files(_settings: &ConfigInForce) -> DoctorCheck {
     let name = "open files";
     let (finding, is_low) = limit(Resource::Nofile, FEW_FILES);
     if is_low {
-        DoctorCheck::weaker(
+        DoctorCheck::limited(
             name,
             finding,
             "low: many calls at once will fail (raise `ulimit -n`)",

@@ -37,6 +37,7 @@ const CHECKS: &[Checker] = &[
     places::state_directory,
     places::anonymous_files,
     places::free_space,
+    places::clock,
     places::configuration,
     interceptor::rules,
     limits::of_commands,
@@ -78,7 +79,7 @@ fn show(checks: &[DoctorCheck], printer: &Printer) -> Result<(), Failure> {
     for check in checks {
         let (paint, word) = match check.verdict {
             CheckGrade::Good => (Paint::Good, "ok     "),
-            CheckGrade::Weaker => (Paint::Warning, "limited"),
+            CheckGrade::Limited => (Paint::Warning, "limited"),
             CheckGrade::Missing => (Paint::Bad, "MISSING"),
         };
         let verdict = page.paint(paint, word);

@@ -3,6 +3,7 @@
 use super::check::DoctorCheck;
 use crate::for_people;
 use crate::settings::ConfigInForce;
+use bashd::SeenClock;
 use rustix::fs::{Access, Mode, OFlags};
 use std::path::Path;
 
@@ -17,7 +18,7 @@ pub(super) fn state_directory(settings: &ConfigInForce) -> DoctorCheck {
     match rustix::fs::access(present, Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) if !present.is_dir() => {
             let finding = format!("{shown}: {} is not a directory", present.display());
-            DoctorCheck::weaker(
+            DoctorCheck::limited(
                 name,
                 finding,
                 "commands run, but nothing is stored or recorded",
@@ -35,7 +36,7 @@ pub(super) fn state_directory(settings: &ConfigInForce) -> DoctorCheck {
         ),
         Err(error) => {
             let finding = format!("{shown}: {} is not writable ({error})", present.display());
-            DoctorCheck::weaker(
+            DoctorCheck::limited(
                 name,
                 finding,
                 "commands run, but nothing is stored or recorded",
@@ -54,7 +55,7 @@ pub(super) fn anonymous_files(settings: &ConfigInForce) -> DoctorCheck {
             "O_TMPFILE works",
             "short output never gets a file name",
         ),
-        Err(error) => DoctorCheck::weaker(
+        Err(error) => DoctorCheck::limited(
             name,
             format!("no O_TMPFILE in {} ({error})", present.display()),
             "output goes to named files, which are removed later",
@@ -69,7 +70,7 @@ pub(super) fn free_space(settings: &ConfigInForce) -> DoctorCheck {
             let free = system.f_bavail.saturating_mul(system.f_frsize);
             let finding = format!("{} for the state directory", for_people::size(free));
             if free < LITTLE_SPACE {
-                DoctorCheck::weaker(
+                DoctorCheck::limited(
                     name,
                     finding,
                     "low: long output may be counted but not kept",
@@ -78,7 +79,28 @@ pub(super) fn free_space(settings: &ConfigInForce) -> DoctorCheck {
                 DoctorCheck::good(name, finding, "output is kept up to the configured quotas")
             }
         }
-        Err(error) => DoctorCheck::weaker(name, error.to_string(), "unknown"),
+        Err(error) => DoctorCheck::limited(name, error.to_string(), "unknown"),
+    }
+}
+
+/// Whether the clock was seen to jump, by which nothing is removed.
+pub(super) fn clock(settings: &ConfigInForce) -> DoctorCheck {
+    let name = "clock";
+    let clock = SeenClock::peek(&settings.config.runs_dir());
+    match clock.jumps().last() {
+        None => DoctorCheck::good(
+            name,
+            "no jump seen",
+            "stored output and records are removed by their age",
+        ),
+        Some(jump) => DoctorCheck::limited(
+            name,
+            format!(
+                "went forward by {} at once",
+                for_people::duration(jump.length().as_millis() as u64)
+            ),
+            "what is older than that is kept for as much longer",
+        ),
     }
 }
 

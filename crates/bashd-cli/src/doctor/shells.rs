@@ -30,7 +30,7 @@ pub(super) fn bash(_settings: &ConfigInForce) -> DoctorCheck {
 pub(super) fn zsh(_settings: &ConfigInForce) -> DoctorCheck {
     match find("zsh") {
         Some(path) => DoctorCheck::good("zsh", shown(&path), "the `voice` profile starts it"),
-        None => DoctorCheck::weaker(
+        None => DoctorCheck::limited(
             "zsh",
             "not in PATH",
             "the `voice` profile starts bash instead",
@@ -46,21 +46,21 @@ pub(super) fn sh(_settings: &ConfigInForce) -> DoctorCheck {
             shown(&path),
             "the last one that the `voice` profile tries",
         ),
-        None => DoctorCheck::weaker("sh", "not in PATH", "scripts that need it will fail"),
+        None => DoctorCheck::limited("sh", "not in PATH", "scripts that need it will fail"),
     }
 }
 
 /// What shells load from the user's rc file.
 pub(super) fn rc_script(settings: &ConfigInForce) -> DoctorCheck {
-    const NAME: &str = "snapshot of ~/.bashrc";
+    const NAME: &str = "rc script";
     const TAKEN: &str = "shells of `pi` get its aliases, functions, options and PATH";
     const NONE: &str = "shells of `pi` start without your aliases and functions";
     let Some((shell, surroundings)) = shell_of_pi(settings) else {
-        return DoctorCheck::weaker(NAME, "there is no bash to read it", NONE);
+        return DoctorCheck::limited(NAME, "there is no bash to read it", NONE);
     };
     if shell.file_name() != Some(OsStr::new("bash")) {
         let finding = format!("the shell of `pi` is {}", shell.display());
-        return DoctorCheck::weaker(NAME, finding, NONE);
+        return DoctorCheck::limited(NAME, finding, NONE);
     }
     let directory = settings.config.shells_dir();
     match standing(&directory, &shell, &surroundings.variables()) {
@@ -71,7 +71,7 @@ pub(super) fn rc_script(settings: &ConfigInForce) -> DoctorCheck {
             "the first server that needs it creates it",
         ),
         Standing::Failed(reason) => {
-            DoctorCheck::weaker(NAME, format!("~/.bashrc can't be used: {reason}"), NONE)
+            DoctorCheck::limited(NAME, format!("~/.bashrc can't be used: {reason}"), NONE)
         }
         _ => DoctorCheck::good(
             NAME,

@@ -5,7 +5,7 @@
 
 use super::CallText;
 use bashd::Profile;
-use bashd::profile::parameters::Sets;
+use bashd::profile::sets::Sets;
 use std::iter::Peekable;
 use std::str::Chars;
 

@@ -354,3 +354,21 @@ fn who_asked_for_no_session_hears_nothing_of_sessions() {
     let text = reply["text"].as_str().unwrap();
     assert!(!text.contains("session"), "{text}");
 }
+
+#[test]
+fn an_unknown_profile_is_bad_usage() {
+    let home = Home::new();
+    insta::assert_snapshot!(shown(&home, &["run", "--profile", "nope", "touch ran"]).block(), @r#"
+    --- stdout
+    --- stderr
+    usage error: there is no profile `nope`
+    hint: one of: default, voice, harness, phoenix, pi
+    --- status
+    exit 125
+    "#);
+    assert!(!home.workspace().join("ran").exists());
+    // Who asked for JSON gets a reply.
+    let reply = shown(&home, &["run", "--json", "--profile", "nope", "touch ran"]).out();
+    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["error"], "there is no profile `nope`");
+}

@@ -5,10 +5,11 @@
 //! exit, when nobody waits for it, and at most once an hour unless much was stored.
 
 use super::storage::{is_locked, sweep_abandoned, write_private};
+use crate::seen_clock::SeenClock;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Time between two sweeps.
 const INTERVAL: Duration = Duration::from_hours(1);
@@ -38,7 +39,7 @@ struct StoredRun {
 /// Sweeps if the last time was long enough ago.
 pub fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> {
     let stamp = runs.join(STAMP);
-    if fs::metadata(&stamp).is_ok_and(|metadata| age(&metadata) < INTERVAL) {
+    if fs::metadata(&stamp).is_ok_and(|metadata| !is_due(&metadata)) {
         return Ok(());
     }
     write_private(&stamp, &[])?;
@@ -54,10 +55,11 @@ pub fn sweep_soon(runs: &Path) {
 
 /// Removes what is too old, then the oldest until the rest is small enough.
 pub fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
+    let clock = SeenClock::look(runs);
     let mut stored: Vec<_> = fs::read_dir(runs)?
         .flatten()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter_map(|entry| measure(entry.path()))
+        .filter_map(|entry| measure(entry.path(), &clock))
         .collect();
     stored.sort_by_key(|run| std::cmp::Reverse(run.age));
     let mut total: u64 = stored.iter().map(|run| run.bytes).sum();
@@ -74,16 +76,17 @@ pub fn sweep(runs: &Path, retention: Retention) -> io::Result<()> {
 }
 
 /// The size and age of a run's directory; `None` while somebody writes to it.
-fn measure(path: PathBuf) -> Option<StoredRun> {
+fn measure(path: PathBuf, clock: &SeenClock) -> Option<StoredRun> {
+    let age = |metadata: &fs::Metadata| Some(clock.age(metadata.modified().ok()?));
     let mut bytes = 0;
-    let mut youngest = age(&fs::metadata(&path).ok()?);
+    let mut youngest = age(&fs::metadata(&path).ok()?)?;
     for file in fs::read_dir(&path).ok()?.flatten() {
         if is_locked(&file.path()) {
             return None;
         }
         let metadata = file.metadata().ok()?;
         bytes += metadata.len();
-        youngest = youngest.min(age(&metadata));
+        youngest = youngest.min(age(&metadata)?);
     }
     Some(StoredRun {
         path,
@@ -92,18 +95,18 @@ fn measure(path: PathBuf) -> Option<StoredRun> {
     })
 }
 
-/// Time since the last change; zero if the clock was set back.
-fn age(metadata: &fs::Metadata) -> Duration {
-    let changed = metadata.modified().ok();
-    changed
-        .and_then(|time| SystemTime::now().duration_since(time).ok())
-        .unwrap_or_default()
+/// Whether the last sweep was long enough ago; also if the clock was set back since.
+fn is_due(stamp: &fs::Metadata) -> bool {
+    let age = stamp.modified().map(|then| then.elapsed());
+    !matches!(age, Ok(Ok(age)) if age < INTERVAL)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seen_clock::pretend_jump;
     use rustix::fs::FlockOperation;
+    use std::time::SystemTime;
 
     fn store(runs: &Path, name: &str, bytes: usize, days: u64) -> fs::File {
         fs::create_dir(runs.join(name)).unwrap();
@@ -120,6 +123,7 @@ mod tests {
         let entries = fs::read_dir(runs).unwrap().flatten();
         let mut names: Vec<_> = entries
             .map(|entry| entry.file_name().into_string().unwrap())
+            .filter(|name| name != "clock")
             .collect();
         names.sort();
         names
@@ -138,6 +142,25 @@ mod tests {
         };
         sweep(runs.path(), week).unwrap();
         assert_eq!(names(runs.path()), ["new", "used"]);
+    }
+
+    /// Everything looks ten days older, and nothing is.
+    #[test]
+    fn a_clock_that_jumped_removes_nothing() {
+        let runs = tempfile::tempdir().unwrap();
+        let week = Retention {
+            total: None,
+            max_age: Some(Duration::from_hours(24 * 7)),
+        };
+        sweep(runs.path(), week).unwrap();
+        store(runs.path(), "new", 10, 10);
+        pretend_jump(runs.path(), Duration::from_hours(24 * 10));
+        sweep(runs.path(), week).unwrap();
+        sweep(runs.path(), week).unwrap();
+        assert_eq!(names(runs.path()), ["new"]);
+        fs::remove_file(runs.path().join("clock")).unwrap();
+        sweep(runs.path(), week).unwrap();
+        assert!(names(runs.path()).is_empty());
     }
 
     #[test]

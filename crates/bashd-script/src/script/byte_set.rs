@@ -22,6 +22,19 @@ impl ByteSet {
         Self(set)
     }
 
+    /// The bytes with which these words begin, and those of another set.
+    pub(super) const fn starts_of(words: &[&str], others: &[u8]) -> Self {
+        let Self(mut set) = Self::of(others);
+        let mut rest = words;
+        while let [word, after @ ..] = rest {
+            if let [first, ..] = word.as_bytes() {
+                set[*first as usize] = true;
+            }
+            rest = after;
+        }
+        Self(set)
+    }
+
     /// Whether it is one of them.
     pub(super) const fn contains(&self, byte: u8) -> bool {
         self.0[byte as usize]

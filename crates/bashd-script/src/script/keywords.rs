@@ -2,20 +2,31 @@
 
 use super::byte_set::ByteSet;
 use super::reader::{FrameKind, ScriptReader};
-use super::view::{Assigned, Assignment, CommandOrigin, Construct, Joint, SimpleCommand, Span};
+use super::view::{
+    Assigned, Assignment, CommandOrigin, Construct, FunctionBody, Joint, SimpleCommand, Span,
+};
 use super::word::Word;
 
 /// Words that have a meaning at the beginning of a command, if they are not quoted.
-const RESERVED: [&str; 21] = [
+pub(super) const RESERVED: [&str; 21] = [
     "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case",
     "esac", "{", "}", "!", "[[", "function", "in", "coproc", "time",
 ];
 
 /// What they begin with.
-static RESERVED_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![");
+static RESERVED_STARTS: ByteSet = ByteSet::starts_of(&RESERVED, b"");
 
 /// Bytes of the longest of them.
-const LONGEST_RESERVED: usize = 8;
+pub(super) const LONGEST_RESERVED: usize = {
+    let (mut longest, mut rest): (usize, &[&str]) = (0, &RESERVED);
+    while let [word, after @ ..] = rest {
+        if word.len() > longest {
+            longest = word.len();
+        }
+        rest = after;
+    }
+    longest
+};
 
 /// What ends a word, unless it is quoted.
 static WORD_ENDS: ByteSet = ByteSet::of(b" \t\r\n;&|<>()");
@@ -139,6 +150,7 @@ impl ScriptReader<'_> {
             redirects: Vec::new(),
             place: self.place,
             origin: CommandOrigin::Written,
+            is_guess: false,
             span,
         });
     }
@@ -234,6 +246,12 @@ impl ScriptReader<'_> {
         self.constructs = self.constructs.with(Construct::Function);
         self.function_comes = true;
         self.skip_blanks_and_newlines();
+        let span = Span {
+            start: self.position,
+            end: self.position,
+        };
+        let name = name.unwrap_or_default().to_owned();
+        self.function_bodies.push(FunctionBody { name, span });
     }
 
     /// Skips `()` if it is next; returns whether it was.

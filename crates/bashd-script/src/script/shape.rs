@@ -66,6 +66,11 @@ const BUILTINS: [&str; 60] = [
     "wait",
 ];
 
+/// Whether bash does this itself, and looks for no program of that name.
+pub fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name)
+}
+
 /// What kind of script this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptShape {

@@ -7,16 +7,13 @@
 use super::Jobs;
 use super::directory;
 use super::output::OutputQuery;
-use super::state::{self, Job};
+use super::state::{self, Job, LAST_LINE_BYTES};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 /// Age above which a directory without a keeper is not one that is just being created.
 const ABANDONED: Duration = Duration::from_mins(1);
-
-/// Bytes in which the last line of a run is looked for.
-const LAST_LINE: u64 = 400;
 
 impl Jobs {
     /// The runs of all this user's bashd processes whose calls have waited longer than a second,
@@ -40,7 +37,7 @@ impl Jobs {
 
     /// None of it is in files: only its keeper knows what it wrote.
     async fn with_last_line(&self, job: Job) -> Job {
-        let query = OutputQuery::tail(1).at_most(LAST_LINE);
+        let query = OutputQuery::tail(1).at_most(LAST_LINE_BYTES);
         match self.output(&job, &query).await {
             Ok(output) => Job {
                 output_bytes: output.output_bytes,

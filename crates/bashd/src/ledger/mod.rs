@@ -20,6 +20,7 @@ pub use jiff::Timestamp;
 pub use read::{RecordQuery, Records, Which};
 pub use record::{MinimizedOutput, Record, RecordedOutcome};
 
+use bashd_keeper::seen_clock::SeenClock;
 use month::Month;
 use rustix::fs::{FileType, Mode, OFlags};
 use secrets::Secrets;
@@ -51,6 +52,8 @@ pub struct Ledger {
     directory: PathBuf,
     /// What is never written.
     secrets: Secrets,
+    /// The directory in which it is noted how the clock went.
+    clock: Option<PathBuf>,
     failure_said: AtomicBool,
 }
 
@@ -61,6 +64,7 @@ impl Ledger {
             settings,
             directory: directory.into(),
             secrets: Secrets::default(),
+            clock: None,
             failure_said: AtomicBool::new(false),
         }
     }
@@ -68,6 +72,12 @@ impl Ledger {
     /// Never writes the values that variables with secret names have here.
     pub(crate) fn hiding(mut self, env: &[(OsString, OsString)]) -> Self {
         self.secrets = Secrets::of(env);
+        self
+    }
+
+    /// Takes no clock's word that jumped: how it went is noted in the directory of runs.
+    pub(crate) fn watching_the_clock(mut self, runs: PathBuf) -> Self {
+        self.clock = Some(runs);
         self
     }
 
@@ -115,9 +125,10 @@ impl Ledger {
         let Some(retention) = self.settings.retention else {
             return Ok(0);
         };
+        let clock = self.clock.as_deref().map(SeenClock::look);
         let mut removed = 0;
         for (month, path) in month::files(&self.directory)? {
-            if month.ended_before(now, retention) {
+            if month.ended_before(now, retention, clock.as_ref()) {
                 fs::remove_file(path)?;
                 removed += 1;
             }

@@ -1,5 +1,6 @@
 //! The files of the ledger, one per month (UTC): names, order, and when they are due for removal.
 
+use bashd_keeper::seen_clock::SeenClock;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
@@ -29,10 +30,16 @@ impl Month {
     }
 
     /// Whether the whole month is older than `retention`; `false` if dates overflow.
-    pub(super) fn ended_before(self, now: Timestamp, retention: Duration) -> bool {
+    pub(super) fn ended_before(
+        self,
+        now: Timestamp,
+        retention: Duration,
+        clock: Option<&SeenClock>,
+    ) -> bool {
         self.end().is_some_and(|end| {
-            SignedDuration::try_from(retention)
-                .is_ok_and(|retention| now.duration_since(end) > retention)
+            let jumped = clock.map(|clock| clock.jumped_since(end.into()));
+            let limit = retention.saturating_add(jumped.unwrap_or_default());
+            SignedDuration::try_from(limit).is_ok_and(|limit| now.duration_since(end) > limit)
         })
     }
 
@@ -96,8 +103,8 @@ mod tests {
     fn a_month_falls_due_by_its_end() {
         let month = Month::of("2026-02-03T00:00:00Z".parse().unwrap());
         let ten_days = Duration::from_hours(240);
-        assert!(!month.ended_before("2026-03-11T00:00:00Z".parse().unwrap(), ten_days));
-        assert!(month.ended_before("2026-03-11T00:00:01Z".parse().unwrap(), ten_days));
-        assert!(!month.ended_before("2025-01-01T00:00:00Z".parse().unwrap(), ten_days));
+        assert!(!month.ended_before("2026-03-11T00:00:00Z".parse().unwrap(), ten_days, None));
+        assert!(month.ended_before("2026-03-11T00:00:01Z".parse().unwrap(), ten_days, None));
+        assert!(!month.ended_before("2025-01-01T00:00:00Z".parse().unwrap(), ten_days, None));
     }
 }

@@ -1,6 +1,9 @@
 //! Tests of the ledger on real files: shared, damaged, refused, swept.
 
 use super::*;
+use bashd_keeper::seen_clock::pretend_jump;
+use jiff::ToSpan;
+use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -338,6 +341,27 @@ fn beginning_a_month_removes_those_that_fell_due() {
     );
     assert_eq!(kept.sweep(at("2100-01-01T00:00:00Z")).unwrap(), 0);
     assert_eq!(place.ledger.sweep(at("2100-01-01T00:00:00Z")).unwrap(), 2);
+}
+
+#[test]
+fn a_clock_that_jumped_removes_no_month() {
+    let place = place();
+    let runs = place.directory.path().join("runs");
+    fs::create_dir_all(&runs).unwrap();
+    fs::create_dir_all(place.path("")).unwrap();
+    let now = Timestamp::now();
+    let before = now
+        .to_zoned(TimeZone::UTC)
+        .checked_sub(37.months())
+        .unwrap();
+    let old = place.path(&Month::of(before.timestamp()).file_name());
+    fs::write(&old, b"").unwrap();
+    SeenClock::look(&runs);
+    pretend_jump(&runs, Duration::from_hours(24 * 365 * 3));
+    let watching = Ledger::new(SETTINGS, place.path("")).watching_the_clock(runs);
+    assert_eq!(watching.sweep(now).unwrap(), 0);
+    assert!(old.exists());
+    assert_eq!(place.ledger.sweep(now).unwrap(), 1);
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 //! No code checks a profile's name: a new one is a file, and users write theirs in the same form
 //! (`docs/profiles.md`).
 
+pub mod arguments;
 mod check;
 mod detailed;
 pub(crate) mod finished;
@@ -13,17 +14,19 @@ pub mod parameters;
 pub mod reply;
 pub mod rules;
 pub mod schema;
+pub mod sets;
 mod shape;
 pub mod texts;
 pub(crate) mod views;
 
 use crate::error::{Error, ErrorKind, Result};
-use parameters::{InputRules, Parameter, Sets, Tool};
+use parameters::{InputRules, Parameter, Tool};
 use rules::{
     BackgroundRules, EnvironmentRules, GuardRules, JobToolRules, LimitRules, Mode, OutputRules,
     RewriteRules, SessionRules, ShellRules, TerminalRules,
 };
 use serde::Deserialize;
+use sets::Sets;
 use texts::{ErrorTexts, RefusalTexts, ReplyRules};
 
 /// The profile for requests that name none.
@@ -165,15 +168,16 @@ mod tests {
             assert_eq!(profile.name, name);
             assert_eq!(profile.limits.survivors, Survivors::Keep);
             let waits = match name {
-                "pi" => [75, 250, 2000],
-                _ => [2000, 20, 100],
+                "pi" => [75, 250, 2000, 2000],
+                _ => [2000, 20, 100, 2000],
             };
             let limits = &profile.limits;
             assert_eq!(
                 [
                     limits.grace_ms,
                     limits.drain_silence_ms,
-                    limits.drain_total_ms
+                    limits.drain_total_ms,
+                    limits.drain_finish_ms,
                 ],
                 waits,
                 "{name}"

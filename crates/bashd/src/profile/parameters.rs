@@ -1,5 +1,7 @@
 //! What a profile accepts: the tool's name and text, and its parameters.
 
+use super::sets::Sets;
+use crate::config::Config;
 use serde::Deserialize;
 
 /// How the tool introduces itself to a model.
@@ -82,9 +84,14 @@ pub struct Parameter {
     pub name: String,
     /// Which part of the request it sets; its type follows from that.
     pub sets: Sets,
-    /// Other names under which it is accepted, in order; the schema does not show them.
+    /// Other names under which it is accepted, in order; the schema shows them only with a
+    /// description.
     #[serde(default)]
     pub aliases: Vec<String>,
+    /// Their description in the schema. The parameter is then not called required there: any of its
+    /// names will do, which a schema can't say in a form that every client accepts.
+    #[serde(default)]
+    pub aliases_description: Option<String>,
     /// Whether a call must have it.
     #[serde(default)]
     pub required: bool,
@@ -104,41 +111,15 @@ pub enum Needs {
     Async,
 }
 
-/// Which part of the request a parameter sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sets {
-    /// The script: a string.
-    Command,
-    /// The working directory: a string.
-    Cwd,
-    /// Added variables: an object of strings.
-    Env,
-    /// The timeout in seconds: a number.
-    Timeout,
-    /// What the command reads: a string.
-    Stdin,
-    /// One of the profile's modes: a string.
-    Mode,
-    /// The name of a session: a string.
-    Session,
-    /// Whether the call returns at once: a boolean.
-    Background,
-    /// What happens at the timeout: `background` or `kill`.
-    OnTimeout,
-    /// Longest wait in seconds: a number.
-    WaitMax,
-    /// Whether input may be sent later: a boolean.
-    StdinOpen,
-    /// Whether the command gets a terminal: a boolean.
-    Pty,
-    /// Only this many first lines of the whole output: a number.
-    Head,
-    /// Only this many last lines of the whole output, or of its head: a number.
-    Tail,
-}
-
 impl Parameter {
+    /// Whether a schema shows it under this configuration.
+    pub fn is_offered(&self, config: &Config) -> bool {
+        match self.needs {
+            Some(Needs::Async) => config.async_enabled,
+            None => true,
+        }
+    }
+
     /// All names under which the parameter is accepted, the proper one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_str()).chain(self.aliases.iter().map(String::as_str))

@@ -1,11 +1,10 @@
 //! From a profile's JSON input to a [`Request`].
 
-use super::{OnTimeout, Refusal, RefusalKind, Request, validate};
-use crate::plan::StdinSource;
+use super::{Refusal, RefusalKind, Request, validate};
 use crate::profile::Profile;
-use crate::profile::parameters::{BareString, Parameter, Sets, Types};
+use crate::profile::parameters::{BareString, Parameter, Types};
+use crate::profile::sets::{Sets, kind_of};
 use serde_json::{Map, Value};
-use std::time::Duration;
 
 /// Reads the JSON input of a call in the profile's spelling.
 ///
@@ -53,7 +52,7 @@ fn read_object(
     refuse_unknown(profile, values)?;
     for parameter in &profile.parameters {
         if let Some((name, value)) = chosen(profile.input.types, parameter, values) {
-            set(request, parameter.sets, name, value)?;
+            parameter.sets.read(name, value, request)?;
         } else if parameter.required && parameter.sets != Sets::Command {
             let detail = format!("`{}` is required", parameter.name);
             return Err(Refusal::new(RefusalKind::InvalidValue, detail));
@@ -92,104 +91,11 @@ fn chosen<'a>(
         Types::Strict => given.next(),
         Types::Lenient => given.find(|(name, value)| {
             let blank = value.as_str().is_some_and(|text| text.trim().is_empty());
-            !blank && set(&mut Request::default(), parameter.sets, name, value).is_ok()
-        }),
-    }
-}
-
-/// Sets the parameter's field, if the value has the right type.
-fn set(request: &mut Request, sets: Sets, name: &str, value: &Value) -> Result<(), Refusal> {
-    let text = || match value {
-        Value::String(text) => Ok(text.clone()),
-        other => Err(wrong_type(name, "a string", other)),
-    };
-    match sets {
-        Sets::Command => request.command = text()?,
-        Sets::Cwd => {
-            let given = Some(text()?).filter(|cwd| !cwd.is_empty());
-            request.cwd = given.map(Into::into).or_else(|| request.cwd.take());
-        }
-        Sets::Stdin => request.stdin = StdinSource::Bytes(text()?.into_bytes()),
-        Sets::Mode => request.mode = Some(text()?),
-        Sets::Session => request.session = Some(text()?),
-        Sets::Timeout => {
-            request.timeout = Some(seconds(name, value)?);
-            request.timeout_as_given = value.as_f64().filter(|seconds| *seconds < 0.0);
-        }
-        Sets::WaitMax => request.wait_max = Some(seconds(name, value)?),
-        Sets::Background => request.background |= truth(name, value)?,
-        Sets::StdinOpen => request.stdin_open |= truth(name, value)?,
-        Sets::Pty => request.pty |= truth(name, value)?,
-        Sets::Head => request.head = Some(lines(name, value)?),
-        Sets::Tail => request.tail = Some(lines(name, value)?),
-        Sets::OnTimeout => {
-            let word = text()?;
-            request.on_timeout = Some(OnTimeout::from_name(&word).ok_or_else(|| {
-                let names = OnTimeout::NAMES.join(", ");
-                let detail = format!("`{name}` must be one of {names}, not `{word}`");
-                Refusal::new(RefusalKind::InvalidValue, detail)
-            })?);
-        }
-        Sets::Env => {
-            let Value::Object(variables) = value else {
-                return Err(wrong_type(name, "an object", value));
-            };
-            for (variable, value) in variables {
-                let Value::String(text) = value else {
-                    let name = format!("{name}.{variable}");
-                    return Err(wrong_type(&name, "a string", value));
-                };
-                request.env.push((variable.into(), text.into()));
+            !blank && {
+                let mut scratch = Request::default();
+                parameter.sets.read(name, value, &mut scratch).is_ok()
             }
-        }
-    }
-    Ok(())
-}
-
-fn seconds(name: &str, value: &Value) -> Result<Duration, Refusal> {
-    let number = value.as_f64();
-    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
-    Ok(duration(number))
-}
-
-fn truth(name: &str, value: &Value) -> Result<bool, Refusal> {
-    value
-        .as_bool()
-        .ok_or_else(|| wrong_type(name, "a boolean", value))
-}
-
-/// A count of lines. JSON has only numbers: `5.0` is five.
-fn lines(name: &str, value: &Value) -> Result<u64, Refusal> {
-    let number = value.as_f64();
-    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
-    if number < 0.0 || number.fract() != 0.0 {
-        let detail = format!("`{name}` must be a whole number of lines, not {value}");
-        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
-    }
-    Ok(value.as_u64().unwrap_or(number as u64))
-}
-
-/// Seconds as a duration; what no duration can express becomes the nearest one, for the clamp.
-fn duration(seconds: f64) -> Duration {
-    if seconds <= 0.0 {
-        return Duration::ZERO;
-    }
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
-}
-
-fn wrong_type(name: &str, expected: &str, value: &Value) -> Refusal {
-    let detail = format!("`{name}` must be {expected}, not {}", kind_of(value));
-    Refusal::new(RefusalKind::WrongType, detail)
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+        }),
     }
 }
 

@@ -5,8 +5,9 @@ use crate::config::Config;
 use crate::notice::Notice;
 use crate::plan::StdinSource;
 use crate::profile::Profile;
-use crate::profile::parameters::{Needs, Parameter, Sets};
+use crate::profile::parameters::{Needs, Parameter};
 use crate::profile::rules::{Mode, ModeKind};
+use crate::profile::sets::Sets;
 use bashd_keeper::template::fill;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -99,7 +100,7 @@ pub enum Otherwise {
 /// A typed request may contain what the profile's JSON input has no parameter for (a directory, a
 /// shorter timeout): that comes from the host, not from the model.
 pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusal> {
-    if request.command.trim().is_empty() {
+    if request.command.trim().is_empty() && !request.restart {
         return Err(Refusal::new(RefusalKind::MissingCommand, "command"));
     }
     if request.command.contains('\0') {
@@ -113,6 +114,13 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     }
     if let Some(name) = &request.session {
         refuse_bad_session(name)?;
+    }
+    if request.until.is_some() && !request.background {
+        let detail = "`until` needs `background`";
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    if request.restart {
+        refuse_bad_restart(profile, request)?;
     }
     if request.stdin_open && matches!(request.stdin, StdinSource::Open(_)) {
         let detail = "`stdin_open` cannot be combined with an open file as stdin";
@@ -176,6 +184,19 @@ fn refuse_bad_session(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Only a session that runs the call can be restarted.
+fn refuse_bad_restart(profile: &Profile, request: &Request) -> Result<(), Refusal> {
+    let why = if profile.session.name_of(request).is_none() {
+        "needs a session"
+    } else if request.background || request.pty || request.stdin_open {
+        "cannot be combined with what runs in a shell of its own (a job, a terminal)"
+    } else {
+        return Ok(());
+    };
+    let detail = format!("`restart` {why}");
+    Err(Refusal::new(RefusalKind::InvalidValue, detail))
+}
+
 fn refuse_nul(what: &str, value: &OsStr) -> Result<(), Refusal> {
     if value.as_encoded_bytes().contains(&0) {
         return Err(Refusal::new(RefusalKind::NulByte, what));
@@ -230,16 +251,17 @@ fn settle_timeout(
     };
     let timeout = asked.clamp(Duration::from_secs(least), Duration::from_secs(most));
     let as_given = request.timeout_as_given.unwrap_or(asked.as_secs_f64());
-    let requested_timeout = Some(as_given).filter(|_| asked != timeout);
+    let is_outside = as_given < least as f64 || as_given > most as f64;
+    let requested_timeout = Some(as_given).filter(|_| is_outside);
     let notice = requested_timeout.map(|requested| {
         let values = [
             ("seconds", timeout.as_secs_f64().to_string()),
-            ("requested", requested.to_string()),
+            ("requested", decimal(requested)),
             ("least", least.to_string()),
             ("most", most.to_string()),
         ];
         let values = values.each_ref().map(|(name, value)| (*name, &**value));
-        let template = if asked < timeout {
+        let template = if as_given < least as f64 {
             &profile.limits.raised
         } else {
             &profile.limits.lowered
@@ -251,6 +273,17 @@ fn settle_timeout(
         notices: notice.into_iter().collect(),
         ..Accepted::within(timeout)
     })
+}
+
+/// A number as JSON's readers write it: with an exponent where it would be a long row of zeros.
+fn decimal(number: f64) -> String {
+    let size = number.abs();
+    if size >= 1e21 || size > 0.0 && size < 1e-6 {
+        format!("{number:e}")
+    } else {
+        // There is no zero below zero for readers.
+        (number + 0.0).to_string()
+    }
 }
 
 /// Refuses what the profile offers only if the configuration enables it.

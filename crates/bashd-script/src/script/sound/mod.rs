@@ -19,6 +19,7 @@ mod test_command;
 mod word;
 
 use super::byte_set::ByteSet;
+use super::keywords::{LONGEST_RESERVED, RESERVED};
 use here_doc::HereDoc;
 use memchr::memmem;
 
@@ -49,10 +50,10 @@ static TOKEN_ENDS: ByteSet = ByteSet::of(b" \t\n;&|<>()");
 static CLOSING_STARTS: ByteSet = ByteSet::of(b"tefd}");
 
 /// What reserved words begin with, and the operators of `[[`.
-static TOKEN_STARTS: ByteSet = ByteSet::of(b"itefwudsc{}![]-=");
+static TOKEN_STARTS: ByteSet = ByteSet::starts_of(&RESERVED, b"]-=");
 
 /// Length of the longest reserved word, plus one.
-const LONGEST_TOKEN: usize = 9;
+const LONGEST_TOKEN: usize = LONGEST_RESERVED + 1;
 
 /// Whether bash will accept a text. `false` means that it is unknown.
 pub(super) fn is_certain(text: &str) -> bool {

@@ -48,6 +48,8 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         artifact: None,
         notices: Vec::new(),
         left_behind: Vec::new(),
+        output_unfinished: false,
+        lacks_program: true,
         session_reset: None,
         terminal: None,
         limits: None,
@@ -93,6 +95,7 @@ impl Ran {
             age_ms: 5,
             reason,
             job: None,
+            alias: None,
         });
         self
     }

@@ -1,8 +1,10 @@
 //! Tests of inputs: what each profile accepts, and the words in which it refuses.
 
 use super::*;
+use crate::plan::StdinSource;
 use crate::request::{Accepted, DeadlineKind};
 use std::ffi::OsString;
+use std::time::Duration;
 
 fn profile(name: &str) -> Profile {
     Profile::builtin(name).unwrap().unwrap()

@@ -1,0 +1,193 @@
+//! What a parameter can set: each part of a request, how its value is read, and what the schema
+//! says of it.
+
+use super::Profile;
+use super::rules::RangeInSchema;
+use crate::jobs::tool;
+use crate::plan::StdinSource;
+use crate::request::{OnTimeout, Refusal, RefusalKind, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Which part of the request a parameter sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sets {
+    /// The script: a string.
+    Command,
+    /// The working directory: a string.
+    Cwd,
+    /// Added variables: an object of strings.
+    Env,
+    /// The timeout in seconds: a number.
+    Timeout,
+    /// What the command reads: a string.
+    Stdin,
+    /// One of the profile's modes: a string.
+    Mode,
+    /// The name of a session: a string.
+    Session,
+    /// Whether the session begins again with a new shell: a boolean. Such a call needs no command.
+    Restart,
+    /// Whether the call returns at once: a boolean.
+    Background,
+    /// What happens at the timeout: `background` or `kill`.
+    OnTimeout,
+    /// Longest wait in seconds: a number.
+    WaitMax,
+    /// What a call that returns at once waits for first: an object with one condition.
+    Until,
+    /// Whether input may be sent later: a boolean.
+    StdinOpen,
+    /// Whether the command gets a terminal: a boolean.
+    Pty,
+    /// Only this many first lines of the whole output: a number.
+    Head,
+    /// Only this many last lines of the whole output, or of its head: a number.
+    Tail,
+}
+
+impl Sets {
+    /// Sets that part of the request, if the value has the right type.
+    pub(crate) fn read(
+        self,
+        name: &str,
+        value: &Value,
+        request: &mut Request,
+    ) -> Result<(), Refusal> {
+        let text = || match value {
+            Value::String(text) => Ok(text.clone()),
+            other => Err(wrong_type(name, "a string", other)),
+        };
+        match self {
+            Self::Command => request.command = text()?,
+            Self::Cwd => {
+                let given = Some(text()?).filter(|cwd| !cwd.is_empty());
+                request.cwd = given.map(Into::into).or_else(|| request.cwd.take());
+            }
+            Self::Stdin => request.stdin = StdinSource::Bytes(text()?.into_bytes()),
+            Self::Mode => request.mode = Some(text()?),
+            Self::Session => request.session = Some(text()?),
+            Self::Timeout => {
+                request.timeout = Some(seconds(name, value)?);
+                request.timeout_as_given = value.as_f64();
+            }
+            Self::WaitMax => request.wait_max = Some(seconds(name, value)?),
+            Self::Until => {
+                let wait = tool::until(value);
+                request.until = Some(wait.map_err(|problem| {
+                    let detail = format!("`{name}`: {problem}");
+                    Refusal::new(RefusalKind::InvalidValue, detail)
+                })?);
+            }
+            Self::Restart => request.restart |= truth(name, value)?,
+            Self::Background => request.background |= truth(name, value)?,
+            Self::StdinOpen => request.stdin_open |= truth(name, value)?,
+            Self::Pty => request.pty |= truth(name, value)?,
+            Self::Head => request.head = Some(lines(name, value)?),
+            Self::Tail => request.tail = Some(lines(name, value)?),
+            Self::OnTimeout => {
+                let word = text()?;
+                request.on_timeout = Some(OnTimeout::from_name(&word).ok_or_else(|| {
+                    let names = OnTimeout::NAMES.join(", ");
+                    let detail = format!("`{name}` must be one of {names}, not `{word}`");
+                    Refusal::new(RefusalKind::InvalidValue, detail)
+                })?);
+            }
+            Self::Env => {
+                let Value::Object(variables) = value else {
+                    return Err(wrong_type(name, "an object", value));
+                };
+                for (variable, value) in variables {
+                    let Value::String(text) = value else {
+                        let name = format!("{name}.{variable}");
+                        return Err(wrong_type(&name, "a string", value));
+                    };
+                    request.env.push((variable.into(), text.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Its type as JSON schema, with the default and the range of this profile.
+    pub(super) fn schema(self, profile: &Profile) -> Value {
+        match self {
+            Self::Command | Self::Cwd | Self::Stdin | Self::Session => json!({"type": "string"}),
+            // As servers and `run --input` take it.
+            Self::OnTimeout => {
+                json!({"type": "string", "enum": OnTimeout::NAMES, "default": "background"})
+            }
+            Self::Until => tool::until_schema(),
+            Self::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            Self::Restart | Self::Background | Self::StdinOpen | Self::Pty => {
+                json!({"type": "boolean", "default": false})
+            }
+            Self::WaitMax | Self::Head | Self::Tail => json!({"type": "number"}),
+            Self::Mode => {
+                let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
+                json!({"type": "string", "enum": names})
+            }
+            Self::Timeout => {
+                let mut number = json!({"type": "number", "default": profile.limits.timeout_s});
+                if let (Some([least, most]), RangeInSchema::Stated) = (
+                    profile.limits.timeout_range_s,
+                    profile.limits.timeout_range_in_schema,
+                ) {
+                    number["minimum"] = json!(least);
+                    number["maximum"] = json!(most);
+                }
+                number
+            }
+        }
+    }
+}
+
+fn seconds(name: &str, value: &Value) -> Result<Duration, Refusal> {
+    let number = value.as_f64();
+    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
+    Ok(duration(number))
+}
+
+fn truth(name: &str, value: &Value) -> Result<bool, Refusal> {
+    value
+        .as_bool()
+        .ok_or_else(|| wrong_type(name, "a boolean", value))
+}
+
+/// A count of lines. JSON has only numbers: `5.0` is five.
+fn lines(name: &str, value: &Value) -> Result<u64, Refusal> {
+    let number = value.as_f64();
+    let number = number.ok_or_else(|| wrong_type(name, "a number", value))?;
+    if number < 0.0 || number.fract() != 0.0 {
+        let detail = format!("`{name}` must be a whole number of lines, not {value}");
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
+    Ok(value.as_u64().unwrap_or(number as u64))
+}
+
+/// Seconds as a duration; what no duration can express becomes the nearest one, for the clamp.
+fn duration(seconds: f64) -> Duration {
+    if seconds <= 0.0 {
+        return Duration::ZERO;
+    }
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}
+
+fn wrong_type(name: &str, expected: &str, value: &Value) -> Refusal {
+    let detail = format!("`{name}` must be {expected}, not {}", kind_of(value));
+    Refusal::new(RefusalKind::WrongType, detail)
+}
+
+/// The type of a JSON value, as a sentence names it.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -3,7 +3,7 @@
 //! | file | shows |
 //! |---|---|
 //! | `cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
-//! | `outside` | recordings that no filter was written with: what is saved, lost and false of each tool |
+//! | `outside` | recorded outputs that no filter was written with: what is saved, lost and false of each tool |
 //! | `properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.

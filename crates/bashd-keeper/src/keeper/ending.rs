@@ -234,6 +234,7 @@ fn list(listed: &mut Vec<LeftBehind>, member: &Member, reason: LeftReason) {
             age_ms: tree::age_ms(member.pid),
             reason,
             job: None,
+            alias: None,
         });
     }
 }
@@ -251,7 +252,9 @@ mod tests {
             name: "bash".into(),
             state,
             parent: 1,
+            session: 1,
             is_exiting,
+            is_mere_fork: false,
             started_ticks: 1,
         }
     }

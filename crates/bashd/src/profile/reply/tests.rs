@@ -45,9 +45,12 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         written: WrittenCounts::of(&out, err),
         dropped_bytes: 0,
         minimized_by: None,
+        digest: None,
         artifact: None,
         notices: Vec::new(),
         left_behind: Vec::new(),
+        output_unfinished: false,
+        lacks_program: true,
         session_reset: None,
         terminal: None,
         limits: None,
@@ -93,6 +96,7 @@ impl Ran {
             age_ms: 5,
             reason,
             job: None,
+            alias: None,
         });
         self
     }

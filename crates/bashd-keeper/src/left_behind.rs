@@ -16,6 +16,9 @@ pub struct LeftBehind {
     /// The job by which it can be ended later, or null.
     #[serde(default)]
     pub job: Option<String>,
+    /// The short name of that job: what a text calls it.
+    #[serde(skip)]
+    pub alias: Option<String>,
 }
 
 /// Why a process outlived the call.

@@ -38,7 +38,7 @@ fn approver() -> Approver {
                 approval.objection.message, approval.command
             );
             if approval.command.contains("--dry-run") {
-                ApprovalAnswer::Approved
+                ApprovalAnswer::Once
             } else {
                 ApprovalAnswer::Refused
             }
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     runtime.block_on(async {
         let engine = Engine::new(config, surroundings, KeeperSource::Hook)?;
-        let _ = engine.ask(approver());
+        engine.ask(approver());
         for command in [
             "echo harmless",
             "cat /dev/null | lpr",

@@ -1,24 +1,39 @@
-//! Asking somebody whether a command may run.
+//! Asking somebody whether a command may run, and remembering what was answered.
+//!
+//! Only an explicit yes of a person lets a command run: no answer, any other answer and nobody to ask are
+//! denials. `desk` asks everybody who can be asked, and the first answer counts; `grants` remembers a yes that
+//! was given for longer than once.
+
+pub(crate) mod desk;
+mod grants;
+
+pub use grants::{Grant, Grants};
 
 use bashd_script::guard::Objection;
 use std::pin::Pin;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// What the approver is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Approval {
     /// The text that the shell would get.
     pub command: String,
     /// Why it needs approval.
     pub objection: Objection,
+    answered: watch::Receiver<Option<ApprovalAnswer>>,
 }
 
 impl Approval {
-    pub(crate) fn new(command: &str, objection: Objection) -> Self {
-        Self {
-            command: command.to_owned(),
-            objection,
+    /// Waits for the answer that counts, whoever gave it: a front end can then take its question back.
+    /// Never ends if the call is over before.
+    pub async fn answered(&self) -> ApprovalAnswer {
+        let mut answered = self.answered.clone();
+        let answer = answered.wait_for(Option::is_some).await;
+        match answer.ok().and_then(|answer| *answer) {
+            Some(answer) => answer,
+            None => std::future::pending().await,
         }
     }
 }
@@ -27,11 +42,43 @@ impl Approval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     /// It may run, this once.
-    Approved,
-    /// It may not; also if nobody answered.
+    Once,
+    /// It may run, and so may the same command for the same caller, as long as this engine lives.
+    Session,
+    /// It may run, and so may the same command until the grant is removed.
+    Always,
+    /// It may not.
     Refused,
+    /// Nobody could be asked here; somebody else may answer.
+    Nobody,
 }
 
-/// Asks somebody. Dropped with the call that waits for it.
+impl ApprovalAnswer {
+    /// What a person chooses from, in this order; the words that programs send.
+    pub const CHOICES: [(&'static str, Self); 4] = [
+        ("once", Self::Once),
+        ("session", Self::Session),
+        ("always", Self::Always),
+        ("deny", Self::Refused),
+    ];
+
+    /// The answer of a word; every other word is a no.
+    pub fn of_word(word: &str) -> Self {
+        let mut choices = Self::CHOICES.into_iter();
+        choices
+            .find(|(name, _)| *name == word)
+            .map_or(Self::Refused, |(_, answer)| answer)
+    }
+
+    /// Whether the command may run.
+    pub fn is_yes(self) -> bool {
+        match self {
+            Self::Once | Self::Session | Self::Always => true,
+            Self::Refused | Self::Nobody => false,
+        }
+    }
+}
+
+/// Asks somebody. Dropped with the call that waits for it, and when somebody else has answered.
 pub type Approver =
     Arc<dyn Fn(Approval) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> + Send + Sync>;

@@ -7,6 +7,7 @@ use crate::request::{self, Refusal, RefusalKind, Request};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What an engine is asked to do, and how to stop it.
@@ -116,6 +117,11 @@ impl Call {
     /// Whose jobs are meant, if the caller said so.
     pub(crate) fn owner(&self) -> Option<&str> {
         self.defaults().owner.as_deref()
+    }
+
+    /// How long the server lets a call wait, if it says so.
+    pub(crate) fn wait_max(&self) -> Option<Duration> {
+        self.defaults().wait_max
     }
 
     /// The requested directory, for a call that ends before it is resolved; empty if only the shell

@@ -4,8 +4,12 @@
 //! logic. Every future of an engine may be dropped at any time: the command that it waits for is then
 //! ended by its keeper.
 
+mod jobs;
+mod session_state;
+
 use crate::activity::Activity;
-use crate::approval::{Approval, ApprovalAnswer, Approver};
+use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
+use crate::approval::{ApprovalAnswer, Approver};
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
@@ -14,7 +18,7 @@ use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
 use crate::guard::safe_mode::RunForm;
 use crate::guard::{Judgement, Verdict};
-use crate::jobs::{Jobs, claim, tool};
+use crate::jobs::claim;
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
@@ -26,7 +30,7 @@ use crate::profile::minimized;
 use crate::profile::reply::{self, Ending, Finished};
 use crate::profile::views::Views;
 use crate::rc::RcScripts;
-use crate::reply::Reply;
+use crate::reply::{Denied, Reply};
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
@@ -35,7 +39,7 @@ use crate::script::{Script, ScriptShape};
 use crate::urls::{self, Expanded, UrlTargets};
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +71,7 @@ struct EngineCore {
     /// `None` if output is not minimized.
     minimizer: Option<minimize::FilterSettings>,
     /// Who is asked when a rule requires approval.
-    approver: OnceLock<Approver>,
+    desk: ApprovalDesk,
     /// Told once, to people: a call's reply is the wrong place for it.
     warnings: Mutex<Vec<String>>,
 }
@@ -99,6 +103,7 @@ impl Engine {
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);
+        let desk = ApprovalDesk::new(&config.state_dir);
         Ok(Self(Arc::new(EngineCore {
             config,
             surroundings,
@@ -112,7 +117,7 @@ impl Engine {
             programs: Programs::default(),
             inheritance: Inheritance::default(),
             minimizer,
-            approver: OnceLock::new(),
+            desk,
             warnings,
         })))
     }
@@ -179,43 +184,11 @@ impl Engine {
         }
     }
 
-    /// Answers one call of the profile's job tool, for the owner that the call names.
-    pub async fn job(&self, call: impl Into<Call>) -> Reply {
-        let begun = Instant::now();
-        let call = call.into();
-        let profile = match self.0.profile(call.profile()) {
-            Ok(profile) => profile,
-            Err(missing) => {
-                return reply::reply(&Library::fallback(), &missing.into(), begun.elapsed());
-            }
-        };
-        let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let answer = tokio::select! {
-            biased;
-            answer = tool::answer(&profile, &self.0.config, &owner, call.raw_text()) => answer,
-            () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
-        };
-        reply::of_job_tool(answer, begun.elapsed())
-    }
-
-    /// What a model of that profile is told, unasked, about its jobs that have ended.
-    pub async fn job_notice(&self, profile: &str, ended: &[crate::jobs::Job]) -> String {
-        let found = self.0.profile(profile);
-        let profile = found.unwrap_or_else(|_| Library::fallback());
-        tool::notice::text(&profile, &self.jobs(), ended).await
-    }
-
-    /// The jobs of this engine's state directory, whoever started them.
-    pub fn jobs(&self) -> Jobs {
-        Jobs::new(&self.0.config)
-    }
-
-    /// Says who is asked when a rule wants approval; without anybody, such commands are denied. A
-    /// call that brings an approver of its own ([`Call::approved_by`]) asks that one.
-    ///
-    /// An engine keeps one approver for its whole life: a second one is handed back.
-    pub fn ask(&self, approver: Approver) -> Result<(), Approver> {
-        self.0.approver.set(approver)
+    /// Adds somebody who is asked when a rule wants approval; without anybody, such commands are denied.
+    /// All of them are asked at once, and the approver of the call ([`Call::approved_by`]) with them; the
+    /// first answer counts, and the others see it ([`Approval::answered`](crate::approval::Approval::answered)).
+    pub fn ask(&self, approver: Approver) {
+        self.0.desk.add(approver);
     }
 
     /// The stored outputs of this engine's state directory.
@@ -296,11 +269,11 @@ impl EngineCore {
             request, command, ..
         } = &*expanded;
         let judgement = self.config.judge(profile, request, command);
-        self.permit(&judgement, command, call).await?;
+        let owner = owner_of(request);
+        self.permit(&judgement, command, call, &owner).await?;
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
         }
-        let owner = owner_of(request);
         self.check_room(&owner, accepted.backgrounding)?;
         let failed = |error| Ending::Failed(error, None);
         let client = call.terminal.as_ref();
@@ -308,6 +281,12 @@ impl EngineCore {
             client: client.filter(|_| exec::terminal::suits(request)),
             make_directories: &expanded.parents,
             ..self.setting(&entry.id, &judgement.form, &owner, judgement.shape)
+        };
+        let state = self.session_state(profile, request, &accepted, setting, call);
+        let state = Box::pin(state).await;
+        let setting = Setting {
+            state: state.as_ref().map(|borrowed| &borrowed.state),
+            ..setting
         };
         let draft = plan::draft(profile, request, command, &accepted, setting).map_err(failed)?;
         draft.directory().clone_into(&mut entry.cwd);
@@ -322,7 +301,11 @@ impl EngineCore {
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
-        Ok(self.conclude(profile, &plan, run, &accepted))
+        if let (Some(state), Ok(_)) = (state, &run) {
+            state.used();
+        }
+        let ending = self.conclude(profile, &plan, run, &accepted);
+        Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
 
     /// The stages that only read what was said. Separate from the others, so that their data is not
@@ -380,6 +363,9 @@ impl EngineCore {
                 }
             }
             Err(RunFailure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
+            Err(RunFailure::TooManyJobs(text)) => {
+                Ending::Refused(Refusal::new(RefusalKind::TooManyJobs, text))
+            }
             Err(RunFailure::Failed(error, None)) if finished::is_written(profile, plan, &error) => {
                 match finished::never_started(profile, plan, accepted, &error) {
                     Ok(finished) => Ending::Ran(Box::new(finished)),
@@ -438,24 +424,28 @@ impl EngineCore {
         judgement: &Judgement,
         command: &Command,
         call: &Call,
+        caller: &str,
     ) -> Result<(), Ending> {
         let objection = match &judgement.verdict {
             Verdict::Allow => return Ok(()),
             Verdict::Deny(_) => return Err(Ending::Denied(judgement.into())),
             Verdict::Ask(objection) => objection,
         };
-        let approval = Approval::new(&command.to_run, objection.clone());
-        let own = call.approver.as_ref().map(|own| &own.0);
-        let answer = match own.or_else(|| self.approver.get()) {
-            Some(ask) => tokio::select! {
-                answer = ask(approval) => answer,
-                () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
-            },
-            None => ApprovalAnswer::Refused,
+        let question = ApprovalQuestion {
+            command: &command.to_run,
+            objection,
+            caller,
         };
+        let own = call.approver.as_ref().map(|own| &own.0);
+        let (answer, warning) = tokio::select! {
+            decided = self.desk.decide(&question, own) => decided,
+            () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
+        };
+        self.warn(warning);
         match answer {
-            ApprovalAnswer::Approved => Ok(()),
-            ApprovalAnswer::Refused => Err(Ending::Denied(judgement.into())),
+            answer if answer.is_yes() => Ok(()),
+            ApprovalAnswer::Nobody => Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
+            _ => Err(Ending::Denied(judgement.into())),
         }
     }
 
@@ -483,8 +473,11 @@ impl EngineCore {
         }
         let limits = self.config.jobs.limits;
         claim::check_room(&self.config.runs_dir(), owner, limits).map_err(|full| {
-            let refusal = Refusal::new(RefusalKind::InvalidValue, full.to_string());
-            Ending::Refused(refusal)
+            let kind = match full {
+                claim::ClaimFailure::Full(_) => RefusalKind::TooManyJobs,
+                claim::ClaimFailure::Io(_) => RefusalKind::InvalidValue,
+            };
+            Ending::Refused(Refusal::new(kind, full.to_string()))
         })
     }
 
@@ -506,6 +499,7 @@ impl EngineCore {
             inheritance: &self.inheritance,
             client: None,
             make_directories: &[],
+            state: None,
             streams: None,
         }
     }

@@ -92,10 +92,23 @@ impl Reply {
         let reply = self;
         Rest { reply, elsewhere }
     }
+
+    /// The same without zeros, empty texts and lists, and what is false: what is not there is that.
+    /// Only a status of 0 is written, since it is one.
+    pub fn compact<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
+        let reply = self;
+        CompactReply { reply, elsewhere }
+    }
 }
 
 /// A reply without some of its fields.
 struct Rest<'a> {
+    reply: &'a Reply,
+    elsewhere: &'a [&'a str],
+}
+
+/// The same, without fields that say nothing.
+struct CompactReply<'a> {
     reply: &'a Reply,
     elsewhere: &'a [&'a str],
 }
@@ -111,6 +124,21 @@ pub struct Denied {
     /// The tool to use instead, where the rule names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_tool: Option<String>,
+}
+
+impl Denied {
+    /// The denial of what a rule would ask about, where there is nobody to ask: it says how to allow it.
+    pub(crate) fn with_nobody_to_ask(judgement: &Judgement) -> Self {
+        let mut denied = Self::from(judgement);
+        let rule = &denied.rule;
+        let how = if bashd_script::guard::rule(rule).is_some() {
+            format!("guard.disable = [\"{rule}\"] in config.toml allows it")
+        } else {
+            format!("the rule {rule} in config.toml decides it")
+        };
+        denied.message = format!("{}. Nobody can be asked here; {how}", denied.message);
+        denied
+    }
 }
 
 impl From<&Judgement> for Denied {

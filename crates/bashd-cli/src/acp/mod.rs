@@ -2,12 +2,13 @@
 //!
 //! The text of a prompt runs as one command, in one of the client's terminals if it offers them,
 //! otherwise here. The client sees a tool call with its terminal or its output, and the reply's text
-//! as the agent's message. `prompt` is one turn, `permission` asks the client's user, `terminal` is
+//! as the agent's message. `prompt` is one turn, `content` reads its command, `permission` asks the client's user, `terminal` is
 //! the client's terminals.
 //!
 //! Handlers block the dispatch of the protocol's crate: none of them waits for the client, and
 //! anything that takes time is spawned.
 
+mod content;
 mod permission;
 mod prompt;
 mod terminal;
@@ -16,13 +17,15 @@ use crate::args::Acp;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
+use crate::serve::client::ServedClient;
 use crate::serve::lines::{self, ClientLine, Outbox};
 use crate::serve::{self, ServerBase};
 use crate::settings::ConfigInForce;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, CancelNotification, Implementation, InitializeRequest, InitializeResponse,
-    NewSessionRequest, NewSessionResponse, PromptRequest, SessionId,
+    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptRequest,
+    SessionId,
 };
 use agent_client_protocol::{Agent, Error, Lines, on_receive_notification, on_receive_request};
 use bashd::CancellationToken;
@@ -53,10 +56,20 @@ struct AcpServer {
     last: AtomicU64,
 }
 
-/// A conversation: its directory, and the command that it runs now.
+/// A conversation: a client with its directory, and the command that it runs now.
 struct AcpSession {
+    client: Arc<ServedClient>,
     cwd: PathBuf,
     running: Option<CancellationToken>,
+    /// Whether the shell that is kept for it is in its directory.
+    has_entered: bool,
+}
+
+/// What a turn begins with.
+struct TurnBeginning {
+    client: Arc<ServedClient>,
+    cwd: PathBuf,
+    token: CancellationToken,
 }
 
 impl AcpServer {
@@ -78,15 +91,40 @@ impl AcpServer {
         }
         let id = SessionId::new(format!("session-{}", self.next_number()));
         let session = AcpSession {
+            client: Arc::new(self.server.client_in(&request.cwd)),
             cwd: request.cwd,
             running: None,
+            has_entered: false,
         };
         sessions.insert(id.clone(), session);
         Ok(NewSessionResponse::new(id))
     }
 
+    /// Goes on with a session of before: its directory, and the shell that is kept for it.
+    fn load(&self, request: &LoadSessionRequest) -> Result<LoadSessionResponse, Error> {
+        let mut sessions = self.sessions();
+        let id = &request.session_id;
+        let session = sessions.get_mut(id).ok_or_else(|| {
+            Error::invalid_params().data(json!(format!(
+                "there is no session {id}: sessions end with the bashd process that has them"
+            )))
+        })?;
+        if session.cwd != request.cwd {
+            let reason = format!("this session is in {}", session.cwd.display());
+            return Err(Error::invalid_params().data(json!(reason)));
+        }
+        Ok(LoadSessionResponse::new())
+    }
+
+    /// Whether a session's shell is in its directory already; from now on it is.
+    fn is_entered(&self, id: &SessionId) -> bool {
+        let mut sessions = self.sessions();
+        let session = sessions.get_mut(id);
+        session.is_none_or(|session| std::mem::replace(&mut session.has_entered, true))
+    }
+
     /// Begins a session's turn; a session runs one command at a time.
-    fn begin(&self, id: &SessionId) -> Result<(PathBuf, CancellationToken), Error> {
+    fn begin(&self, id: &SessionId) -> Result<TurnBeginning, Error> {
         let mut sessions = self.sessions();
         let session = sessions.get_mut(id).ok_or_else(|| {
             Error::invalid_params().data(json!(format!("there is no session {id}")))
@@ -97,7 +135,11 @@ impl AcpServer {
         }
         let token = CancellationToken::new();
         session.running = Some(token.clone());
-        Ok((session.cwd.clone(), token))
+        Ok(TurnBeginning {
+            client: Arc::clone(&session.client),
+            cwd: session.cwd.clone(),
+            token,
+        })
     }
 
     fn end(&self, id: &SessionId) {
@@ -121,8 +163,7 @@ pub(crate) fn acp(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
-    server.set_front_end("acp");
+    let server = ServerBase::start("acp", &arguments.serving, settings, printer)?;
     let shared = Arc::new(AcpServer {
         server,
         timeout: arguments.timeout,
@@ -179,8 +220,8 @@ async fn serve_client(
         outbox.send_line(line.into_bytes()).await;
         Ok::<_, io::Error>(outbox)
     });
-    let (greeted, opened, prompted, cancelled) =
-        (shared.clone(), shared.clone(), shared.clone(), shared);
+    let (greeted, opened, loaded) = (shared.clone(), shared.clone(), shared.clone());
+    let (prompted, cancelled) = (shared.clone(), shared);
     Agent
         .v1()
         .name("bashd")
@@ -197,6 +238,12 @@ async fn serve_client(
         .on_receive_request(
             async move |request: NewSessionRequest, responder, _connection| {
                 responder.respond_with_result(opened.open(request))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: LoadSessionRequest, responder, _connection| {
+                responder.respond_with_result(loaded.load(&request))
             },
             on_receive_request!(),
         )
@@ -226,6 +273,6 @@ async fn serve_client(
 fn greeting() -> InitializeResponse {
     let itself = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
     InitializeResponse::new(ProtocolVersion::V1)
-        .agent_capabilities(AgentCapabilities::new())
+        .agent_capabilities(AgentCapabilities::new().load_session(true))
         .agent_info(itself)
 }

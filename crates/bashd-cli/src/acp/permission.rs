@@ -1,6 +1,6 @@
 //! Asks the client's user whether a command may run, if a rule says so: `session/request_permission`.
 
-use crate::serve::asking::CanBeAsked;
+use crate::serve::asking::{self, CanBeAsked};
 use agent_client_protocol::Client;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -10,12 +10,6 @@ use agent_client_protocol::v1::schema::{
 use bashd::approval::{Approval, ApprovalAnswer};
 use std::pin::Pin;
 use std::sync::Arc;
-
-/// The option that lets the command run.
-const ALLOW: &str = "allow";
-
-/// The option that keeps the command from running.
-const REJECT: &str = "reject";
 
 /// The client of one turn.
 pub(super) struct TurnClient {
@@ -31,10 +25,18 @@ impl CanBeAsked for TurnClient {
         self: Arc<Self>,
         approval: Approval,
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
-        let options = vec![
-            PermissionOption::new(ALLOW, "Run it this once", PermissionOptionKind::AllowOnce),
-            PermissionOption::new(REJECT, "Do not run it", PermissionOptionKind::RejectOnce),
-        ];
+        let options = ApprovalAnswer::CHOICES.map(|(word, answer)| {
+            let kind = match answer {
+                ApprovalAnswer::Once => PermissionOptionKind::AllowOnce,
+                ApprovalAnswer::Session | ApprovalAnswer::Always => {
+                    PermissionOptionKind::AllowAlways
+                }
+                ApprovalAnswer::Refused | ApprovalAnswer::Nobody => {
+                    PermissionOptionKind::RejectOnce
+                }
+            };
+            PermissionOption::new(word, asking::meaning(answer), kind)
+        });
         let objection = &approval.objection;
         let question = format!(
             "{} ({})\n\n{}",
@@ -44,12 +46,13 @@ impl CanBeAsked for TurnClient {
             .status(ToolCallStatus::Pending)
             .content(vec![question.into()]);
         let tool_call = ToolCallUpdate::new(self.tool_call.clone(), fields);
-        let request = RequestPermissionRequest::new(self.session.clone(), tool_call, options);
+        let request =
+            RequestPermissionRequest::new(self.session.clone(), tool_call, options.to_vec());
         let asked = self.connection.send_request(request);
         Box::pin(async move {
             match asked.block_task().await.map(|answer| answer.outcome) {
-                Ok(RequestPermissionOutcome::Selected(chosen)) if &*chosen.option_id.0 == ALLOW => {
-                    ApprovalAnswer::Approved
+                Ok(RequestPermissionOutcome::Selected(chosen)) => {
+                    ApprovalAnswer::of_word(&chosen.option_id.0)
                 }
                 _ => ApprovalAnswer::Refused,
             }

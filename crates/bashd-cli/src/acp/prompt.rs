@@ -1,9 +1,11 @@
 //! One turn: a prompt's text as a command, and what the client sees of it.
 
-use super::AcpServer;
+use super::content;
 use super::permission::TurnClient;
 use super::terminal::Terminals;
+use super::{AcpServer, TurnBeginning};
 use crate::serve::asking;
+use crate::serve::client::ServedClient;
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, PromptRequest, PromptResponse, SessionId, SessionNotification,
     SessionUpdate, StopReason, Terminal, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus,
@@ -31,11 +33,13 @@ const TITLE_CHARACTERS: usize = 120;
 pub(super) fn start(
     shared: Arc<AcpServer>,
     request: PromptRequest,
-    (cwd, token): (PathBuf, CancellationToken),
+    beginning: TurnBeginning,
     responder: Responder<PromptResponse>,
     connection: &ConnectionTo<Client>,
 ) -> Result<(), Error> {
+    let TurnBeginning { client, cwd, token } = beginning;
     let turn = PromptTurn {
+        client,
         tool_call: ToolCallId::new(format!("call-{}", shared.next_number())),
         session: request.session_id.clone(),
         connection: connection.clone(),
@@ -61,6 +65,7 @@ pub(super) fn start(
 
 struct PromptTurn {
     shared: Arc<AcpServer>,
+    client: Arc<ServedClient>,
     connection: ConnectionTo<Client>,
     session: SessionId,
     tool_call: ToolCallId,
@@ -73,7 +78,9 @@ impl PromptTurn {
         cwd: PathBuf,
         token: CancellationToken,
     ) -> Result<PromptResponse, Error> {
-        let command = command(request)?;
+        let refused = |reason| Error::invalid_params().data(json!(reason));
+        let command = content::command(&request.prompt).map_err(refused)?;
+        let cwd = self.enter(cwd, &token).await;
         self.announce(&command);
         let call = self.call(command, cwd).cancel_by(token);
         let client = Arc::new(TurnClient {
@@ -107,13 +114,34 @@ impl PromptTurn {
         Err(Error::internal_error().data(json!("the call ended without a reply")))
     }
 
-    fn call(&self, command: String, cwd: PathBuf) -> Call {
-        let mut request = self.shared.server.defaults.clone();
+    /// The directory to run in. A shell that is kept goes there once, and then stays where its commands leave it.
+    async fn enter(&self, cwd: PathBuf, token: &CancellationToken) -> Option<PathBuf> {
+        let mut request = self.client.base.defaults.clone();
+        if request.session.is_none() {
+            return Some(cwd);
+        }
+        if self.shared.is_entered(&self.session) {
+            return None;
+        }
+        let path = cwd.to_string_lossy().replace('\'', r"'\''");
+        request.command = format!("cd -- '{path}'");
+        let call = Call::from(request).cancel_by(token.clone());
+        let reply = self.client.base.engine.run(call).await;
+        // If the shell can't go there, the command says so itself.
+        (reply.exit_code != Some(0)).then_some(cwd)
+    }
+
+    fn call(&self, command: String, cwd: Option<PathBuf>) -> Call {
+        let mut request = self.client.base.defaults.clone();
         request.command = command;
-        request.cwd = Some(cwd);
+        request.cwd = cwd;
+        let has_shell = request.session.is_some();
         request.timeout = self.shared.timeout;
+        // Its clients have no tool for jobs.
+        request.on_timeout = None;
         let call = Call::from(request);
-        if self.shared.has_terminals.load(Ordering::Relaxed) {
+        // A shell that is kept is ours: it can't be in a terminal that the client gives back.
+        if !has_shell && self.shared.has_terminals.load(Ordering::Relaxed) {
             call.in_terminal_of(Arc::new(Terminals {
                 connection: self.connection.clone(),
                 session: self.session.clone(),
@@ -169,19 +197,6 @@ impl PromptTurn {
 /// The reply without the parts that the client sees anyway: clients show this to people.
 fn raw_output(reply: &Reply) -> Value {
     serde_json::to_value(reply.without(&["text", "result"])).unwrap_or_default()
-}
-
-/// The command: all text of the prompt.
-fn command(request: &PromptRequest) -> Result<String, Error> {
-    let texts = request.prompt.iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.text.as_str()),
-        _ => None,
-    });
-    let command = texts.collect::<Vec<_>>().join("\n");
-    if command.trim().is_empty() {
-        return Err(Error::invalid_params().data(json!("the prompt has no text to run")));
-    }
-    Ok(command)
 }
 
 fn title(command: &str) -> String {

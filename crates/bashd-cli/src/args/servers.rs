@@ -30,6 +30,10 @@ pub(crate) struct Mcp {
     /// after a minute.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "50")]
     pub(crate) wait_max: Duration,
+    /// Also give results as data (`structuredContent`), for programs. Several agents then show their model
+    /// nothing else.
+    #[arg(long)]
+    pub(crate) structured: bool,
     #[command(flatten)]
     pub(crate) serving: Serving,
     #[command(flatten)]

@@ -4,8 +4,9 @@ use crate::args::Mcp;
 use crate::failure::{Failure, FailureKind};
 use anyhow::Context;
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::header::{AUTHORIZATION, HeaderValue, ORIGIN};
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The word that asks for no token.
@@ -79,6 +80,19 @@ impl Access {
         }
     }
 
+    /// Who a request without a session is from: whoever has the token. A token that was given names the
+    /// same client after a restart.
+    pub(super) fn client(&self) -> String {
+        match &self.token {
+            Token::None => "anybody".to_owned(),
+            Token::Generated(token) | Token::Given(token) => {
+                let mut hasher = DefaultHasher::new();
+                token.hash(&mut hasher);
+                format!("token-{:016x}", hasher.finish())
+            }
+        }
+    }
+
     /// The host names under which clients may reach the server.
     pub(super) fn hosts(&self) -> &[String] {
         &self.hosts
@@ -96,18 +110,48 @@ impl Access {
         named.collect()
     }
 
+    /// The origin of a request from a page that may call the server.
+    pub(super) fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let origin = headers.get(ORIGIN)?;
+        let text = origin.to_str().ok()?;
+        let scheme_and_host = |host: &String| host.trim_end_matches('*').to_owned();
+        let is_ours = self.origins().iter().map(scheme_and_host).any(|begin| {
+            let port = text.strip_prefix(&begin);
+            let is_port = |port: &str| port.parse::<u16>().is_ok();
+            port.is_some_and(is_port) || begin.strip_suffix(':') == Some(text)
+        });
+        is_ours.then(|| origin.clone())
+    }
+
     /// Whether a request brings the token.
-    pub(super) fn admits(&self, headers: &HeaderMap) -> bool {
+    pub(super) fn admits(&self, headers: &HeaderMap) -> Admission {
         let expected = match &self.token {
             Token::Generated(token) | Token::Given(token) => token,
-            Token::None => return true,
+            Token::None => return Admission::Yes,
         };
         let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let (scheme, token) = header
             .and_then(|value| value.split_at_checked("Bearer ".len()))
             .unwrap_or_default();
-        scheme.eq_ignore_ascii_case(b"Bearer ") && is_equal(token, expected.as_bytes())
+        if !scheme.eq_ignore_ascii_case(b"Bearer ") || token.is_empty() {
+            Admission::NoToken
+        } else if is_equal(token, expected.as_bytes()) {
+            Admission::Yes
+        } else {
+            Admission::WrongToken
+        }
     }
+}
+
+/// Whether a request may come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It brings the token, or none is needed.
+    Yes,
+    /// It brings none.
+    NoToken,
+    /// It brings another one.
+    WrongToken,
 }
 
 /// Compares in a time that does not reveal where two texts differ.
@@ -169,10 +213,11 @@ mod tests {
         let access = access(&["--http", "0"]).unwrap();
         let token = access.news().unwrap();
         assert_eq!(token.len(), 2 * RANDOM);
-        assert!(access.admits(&bearer(token)));
-        assert!(!access.admits(&bearer("wrong")));
-        assert!(!access.admits(&bearer(&format!("{token}0"))));
-        assert!(!access.admits(&HeaderMap::new()));
+        assert_eq!(access.admits(&bearer(token)), Admission::Yes);
+        assert_eq!(access.admits(&bearer("wrong")), Admission::WrongToken);
+        let longer = bearer(&format!("{token}0"));
+        assert_eq!(access.admits(&longer), Admission::WrongToken);
+        assert_eq!(access.admits(&HeaderMap::new()), Admission::NoToken);
     }
 
     #[test]
@@ -186,14 +231,14 @@ mod tests {
         }
         let given = access(&["--http", "0.0.0.0:0", "--token", "secret"]).unwrap();
         assert!(given.news().is_none());
-        assert!(given.admits(&bearer("secret")));
-        assert!(!given.admits(&HeaderMap::new()));
+        assert_eq!(given.admits(&bearer("secret")), Admission::Yes);
+        assert_eq!(given.admits(&HeaderMap::new()), Admission::NoToken);
     }
 
     #[test]
     fn nobody_else_hears_of_a_server_without_token() {
         let open = access(&["--http", "[::1]:0", "--token", "none"]).unwrap();
-        assert!(open.admits(&HeaderMap::new()));
+        assert_eq!(open.admits(&HeaderMap::new()), Admission::Yes);
         assert_eq!(open.hosts(), ["localhost", "127.0.0.1", "::1", "::1"]);
         assert!(open.origins().contains(&"http://[::1]:*".to_owned()));
     }

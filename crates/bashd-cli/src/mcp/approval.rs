@@ -5,22 +5,24 @@
 //! arguments.
 
 use super::handler::is_stateless;
-use crate::serve::asking::{CanBeAsked, PATIENCE};
+use crate::serve::asking::{self, CanBeAsked, PATIENCE};
 use bashd::approval::{Approval, ApprovalAnswer};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, RequestStateCodec,
-    SealOptions,
+    ElicitationSchema, EnumSchema, InputRequest, InputRequests, InputRequiredResult,
+    RequestStateCodec, SealOptions,
 };
 use rmcp::service::{ElicitationMode, Peer, RequestContext};
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A question is taken back before nobody waits for its answer any more.
 const TAKEN_BACK: Duration = PATIENCE.saturating_sub(Duration::from_millis(100));
+
+/// The field of the form: without a choice in it, an answer is none.
+const CHOICE: &str = "choice";
 
 /// The name of our question in a stateless answer.
 const QUESTION: &str = "approval";
@@ -37,9 +39,9 @@ enum Way {
     Now(Peer<RoleServer>),
     /// The client, by a second call.
     Later,
-    /// The client has said yes to this command.
-    Approved(String),
-    /// Nobody can be asked, or the user said no.
+    /// The client's user has answered for this command.
+    Answered(String, ApprovalAnswer),
+    /// Nobody can be asked.
     Nobody,
 }
 
@@ -99,7 +101,7 @@ impl CallClient {
     pub(super) fn question(&self, arguments: &str, seal: &Seal) -> Option<InputRequiredResult> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let approval = open.as_ref()?;
-        let request = InputRequest::Elicitation(ElicitRequest::new(form(approval)));
+        let request = InputRequest::Elicitation(ElicitRequest::new(form(approval)?));
         let requests = InputRequests::from([(QUESTION.to_owned(), request)]);
         let state = seal.close(&approval.command, arguments)?;
         let mut result = InputRequiredResult::from_request_state(state);
@@ -115,20 +117,22 @@ impl CanBeAsked for CallClient {
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> {
         Box::pin(async move {
             match &self.way {
-                Way::Approved(command) if *command == approval.command => ApprovalAnswer::Approved,
-                Way::Approved(_) | Way::Nobody => ApprovalAnswer::Refused,
-                Way::Now(peer) => {
-                    let form = form(&approval);
-                    let asked = peer.create_elicitation_with_timeout(form, Some(TAKEN_BACK));
-                    match asked.await.map(|result| result.action) {
-                        Ok(ElicitationAction::Accept) => ApprovalAnswer::Approved,
-                        _ => ApprovalAnswer::Refused,
+                Way::Answered(command, answer) if *command == approval.command => *answer,
+                Way::Answered(..) => ApprovalAnswer::Refused,
+                Way::Nobody => ApprovalAnswer::Nobody,
+                Way::Now(peer) => match form(&approval) {
+                    Some(form) => {
+                        let asked = peer.create_elicitation_with_timeout(form, Some(TAKEN_BACK));
+                        asked
+                            .await
+                            .map_or(ApprovalAnswer::Refused, |result| answer_of(&result))
                     }
-                }
+                    None => ApprovalAnswer::Nobody,
+                },
                 Way::Later => {
                     let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
                     *open = Some(approval);
-                    ApprovalAnswer::Refused
+                    ApprovalAnswer::Nobody
                 }
             }
         })
@@ -158,23 +162,33 @@ fn stateless(
     let response = responses.and_then(|responses| responses.get(QUESTION));
     let result =
         response.and_then(|response| serde_json::from_value::<ElicitResult>(response.clone()).ok());
-    match result.map(|result| result.action) {
-        Some(ElicitationAction::Accept) => Way::Approved(command),
-        Some(_) => Way::Nobody,
+    match result {
+        Some(result) => Way::Answered(command, answer_of(&result)),
         None => Way::Later,
     }
 }
 
-/// A question to accept or decline: there is nothing to fill in.
-fn form(approval: &Approval) -> ElicitRequestParams {
-    let objection = &approval.objection;
-    let message = format!(
-        "May this command run?\n\n{}\n\n{} ({})",
-        approval.command, objection.message, objection.rule
-    );
-    ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message,
-        requested_schema: ElicitationSchema::new(BTreeMap::new()),
+/// What the user chose. Accepting alone is no choice: some clients accept forms without showing them to
+/// anybody.
+fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
+    let content = result.content.as_ref();
+    let choice = content.and_then(|content| content.get(CHOICE)?.as_str());
+    match (&result.action, choice) {
+        (ElicitationAction::Accept, Some(word)) => ApprovalAnswer::of_word(word),
+        _ => ApprovalAnswer::Refused,
     }
+}
+
+/// A form with one required choice and no default: a client can't fill it in by itself, and declines it where
+/// nobody is there.
+fn form(approval: &Approval) -> Option<ElicitRequestParams> {
+    let words = ApprovalAnswer::CHOICES.map(|(word, _)| word.to_owned());
+    let titles = ApprovalAnswer::CHOICES.map(|(_, answer)| asking::meaning(answer).to_owned());
+    let choice = EnumSchema::builder(words.into()).enum_titles(titles.into());
+    let form = ElicitationSchema::builder().required_enum_schema(CHOICE, choice.ok()?.build());
+    Some(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: asking::question(approval),
+        requested_schema: form.build().ok()?,
+    })
 }

@@ -1,10 +1,11 @@
 //! The tool that reads stored output: a range, the end, or the lines that match.
 
-use super::result;
+use super::result::{self, ResultForm};
 use bashd::artifact::{self, ArtifactStore, Grep, Passage, Range, Selection};
+use bashd::profile::arguments;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The tool's name.
 pub(super) const NAME: &str = "artifact";
@@ -30,10 +31,33 @@ struct ArtifactArguments {
 }
 
 /// The tool's definition.
-pub(super) fn tool() -> Tool {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    let number = |least: u64, about: &str| json!({"type": "integer", "minimum": least, "description": about});
-    let input = json!({
+pub(super) fn tool(form: ResultForm) -> Tool {
+    let output = json!({
+        "type": "object",
+        "properties": {
+            "id": text("Its address"),
+            "output": text("The part that was asked for"),
+            "truncated": {"type": "boolean", "description": "There is more than this call returned"},
+            "bytes": number(0, "Bytes that the command wrote"),
+            "lines": number(0, "Newlines that the command wrote"),
+            "dropped_bytes": number(0, "Bytes that were not kept"),
+        },
+    });
+    let tool = Tool::new(NAME, DESCRIPTION, result::object(input()))
+        .with_title("Read stored output")
+        .with_annotations(
+            ToolAnnotations::new()
+                .read_only(true)
+                .destructive(false)
+                .idempotent(true)
+                .open_world(false),
+        );
+    form.announced(tool, || result::object(output))
+}
+
+/// What a call may say.
+fn input() -> Value {
+    json!({
         "type": "object",
         "required": ["id"],
         "properties": {
@@ -45,38 +69,35 @@ pub(super) fn tool() -> Tool {
             "context": number(0, "Also return this many lines around each match."),
         },
         "additionalProperties": false,
-    });
-    let output = json!({
-        "type": "object",
-        "required": ["id", "text", "truncated", "bytes", "lines", "dropped_bytes"],
-        "properties": {
-            "id": text("Its address"),
-            "text": text("The part that was asked for"),
-            "truncated": {"type": "boolean", "description": "There is more than this call returned"},
-            "bytes": number(0, "Bytes that the command wrote"),
-            "lines": number(0, "Newlines that the command wrote"),
-            "dropped_bytes": number(0, "Bytes that were not kept"),
-        },
-    });
-    Tool::new(NAME, DESCRIPTION, result::object(input))
-        .with_title("Read stored output")
-        .with_raw_output_schema(result::object(output).into())
-        .with_annotations(
-            ToolAnnotations::new()
-                .read_only(true)
-                .destructive(false)
-                .idempotent(true)
-                .open_world(false),
-        )
+    })
+}
+
+fn text(about: &str) -> Value {
+    json!({"type": "string", "description": about})
+}
+
+fn number(least: u64, about: &str) -> Value {
+    json!({"type": "integer", "minimum": least, "description": about})
 }
 
 /// Answers one call. It reads and searches files, so it must not run on the runtime's own thread.
-pub(super) fn answer(store: &ArtifactStore, arguments: JsonObject) -> CallToolResult {
-    read(store, arguments)
+pub(super) fn answer(
+    store: &ArtifactStore,
+    form: ResultForm,
+    arguments: JsonObject,
+) -> CallToolResult {
+    read(store, form, arguments)
         .unwrap_or_else(|complaint| result::of_text(format!("Error: {complaint}"), true))
 }
 
-fn read(store: &ArtifactStore, arguments: JsonObject) -> Result<CallToolResult, String> {
+fn read(
+    store: &ArtifactStore,
+    form: ResultForm,
+    arguments: JsonObject,
+) -> Result<CallToolResult, String> {
+    let mut arguments = arguments;
+    arguments::check(&input(), &arguments.clone().into())?;
+    arguments.retain(|_, value| !value.is_null());
     let arguments: ArtifactArguments = serde_json::from_value(arguments.into()).map_err(told)?;
     let id = artifact::parse_id(&arguments.id)
         .ok_or_else(|| format!("`{}` is not an address like artifact://3", arguments.id))?;
@@ -90,16 +111,15 @@ fn read(store: &ArtifactStore, arguments: JsonObject) -> Result<CallToolResult, 
         (false, false) => text.clone(),
     };
     store.note_read(id, shown.len());
-    let mut result = result::of_text(shown, false);
-    result.structured_content = Some(json!({
+    let data = json!({
         "id": about.address,
-        "text": text,
+        "output": text,
         "truncated": truncated,
         "bytes": about.bytes,
         "lines": about.lines,
         "dropped_bytes": about.dropped_bytes,
-    }));
-    Ok(result)
+    });
+    Ok(form.with_data(result::of_text(shown, false), data))
 }
 
 fn selection(arguments: &ArtifactArguments) -> Result<Selection, String> {

@@ -14,6 +14,8 @@ use super::load::Load;
 use super::log::ClientLogLevel;
 use super::news::{self, ResourceNews, Subscriptions};
 use super::resources;
+use super::result::ResultForm;
+use crate::serve::client::ServedClient;
 use crate::serve::{RUN_AT_ONCE, ServerBase};
 use bashd::artifact::ArtifactStore;
 use bashd::profile::rules::ArtifactsWhen;
@@ -28,7 +30,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 
 /// Requests that we answer. If rmcp can't read their parameters, they reach us as unknown.
@@ -63,6 +65,7 @@ pub(super) struct McpServer {
     pub(super) seal: Seal,
     pub(super) turns: Semaphore,
     pub(super) news: ResourceNews,
+    pub(super) form: ResultForm,
     bash: Tool,
     job: Option<Tool>,
     /// Every tool, in the order in which clients see them.
@@ -71,19 +74,20 @@ pub(super) struct McpServer {
 
 impl McpServer {
     /// What is ready for clients.
-    pub(super) fn new(server: ServerBase) -> Arc<Self> {
-        let bash = bash::tool(&server);
-        let job = job::tool(&server);
+    pub(super) fn new(server: ServerBase, form: ResultForm) -> Arc<Self> {
+        let bash = bash::tool(&server, form);
+        let job = job::tool(&server, form);
         let mut tools = vec![bash.clone()];
         tools.extend(job.clone());
         if stores_output(&server) {
-            tools.push(artifact::tool());
+            tools.push(artifact::tool(form));
         }
         Arc::new(Self {
             bash,
             job,
             tools,
             news: ResourceNews::new(),
+            form,
             server,
             seal: Seal::new(),
             turns: Semaphore::new(RUN_AT_ONCE),
@@ -99,6 +103,10 @@ fn stores_output(server: &ServerBase) -> bool {
 /// One client's view of the server.
 pub(super) struct Handler {
     shared: Arc<McpServer>,
+    /// Who the client is in requests of a handshake, or on stdin.
+    own: OnceLock<ServedClient>,
+    /// Who it is in requests that belong to no session.
+    by_token: Option<Arc<ServedClient>>,
     load: Arc<Load>,
     log: ClientLogLevel,
     subscriptions: Subscriptions,
@@ -106,13 +114,32 @@ pub(super) struct Handler {
 
 impl Handler {
     /// A handler for one client.
-    pub(super) fn new(shared: Arc<McpServer>, load: Arc<Load>) -> Self {
+    pub(super) fn new(
+        shared: Arc<McpServer>,
+        load: Arc<Load>,
+        by_token: Option<Arc<ServedClient>>,
+    ) -> Self {
         Self {
+            own: OnceLock::new(),
+            by_token,
             shared,
             load,
             log: ClientLogLevel::default(),
             subscriptions: Subscriptions::new(),
         }
+    }
+
+    /// The server as the client of a request sees it.
+    fn server(&self, context: &RequestContext<RoleServer>) -> &ServerBase {
+        match &self.by_token {
+            Some(client) if is_stateless(context) => &client.base,
+            _ => self.own(),
+        }
+    }
+
+    /// The server as the client of this session sees it.
+    fn own(&self) -> &ServerBase {
+        &self.own.get_or_init(|| self.shared.server.client()).base
     }
 
     /// Works on stored output, in a thread that may wait for files.
@@ -138,7 +165,7 @@ impl ServerHandler for Handler {
         let mut about = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
         about.title = Some("bashd".to_owned());
         about.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
-        let instructions = instructions::text(self.shared.job.as_ref(), &self.shared.tools);
+        let instructions = instructions::text(&self.shared.server, &self.shared.tools);
         let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
         info.server_info = about;
         info
@@ -173,16 +200,18 @@ impl ServerHandler for Handler {
             .as_ref()
             .is_some_and(|job| job.name == request.name)
         {
-            let answer = job::answer(&shared.server, load, request, context);
+            let answer = job::answer(self.server(&context), load, shared.form, request, context);
             return Ok(Box::pin(answer).await.into());
         }
         if request.name != shared.bash.name {
             let arguments = request.arguments.unwrap_or_default();
-            let answer = self.in_store(move |store| artifact::answer(store, arguments));
+            let form = shared.form;
+            let answer = self.in_store(move |store| artifact::answer(store, form, arguments));
             return Ok(answer.await?.into());
         }
         let calls = BashTool {
             shared,
+            server: self.server(&context),
             load,
             log: &self.log,
         };
@@ -192,14 +221,14 @@ impl ServerHandler for Handler {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let is_first = cursor.is_none();
         let listed = self.in_store(move |store| resources::list(store, cursor.as_deref()));
         let mut listed = listed.await??;
         if is_first {
-            let jobs = job::list(&self.shared.server);
+            let jobs = job::list(self.server(&context));
             listed.resources.splice(..0, jobs);
         }
         Ok(listed)
@@ -216,9 +245,9 @@ impl ServerHandler for Handler {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if let Some(read) = job::read(&self.shared.server, &request.uri).await {
+        if let Some(read) = job::read(self.server(&context), &request.uri).await {
             return Ok(read?.into());
         }
         let read = self.in_store(move |store| resources::read(store, &request.uri));
@@ -247,7 +276,8 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.subscriptions.begin(&self.shared, context.peer);
+        let server = self.own().clone();
+        self.subscriptions.begin(&self.shared, server, context.peer);
     }
 
     fn accepted_subscription_filter(
@@ -258,7 +288,11 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        news::pass_on(&self.shared, &context).await;
+        let server = match &self.by_token {
+            Some(client) => &client.base,
+            None => self.own(),
+        };
+        news::pass_on(&self.shared, server, &context).await;
         Ok(())
     }
 

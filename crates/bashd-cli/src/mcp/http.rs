@@ -2,7 +2,7 @@
 //!
 //! rmcp speaks the protocol, and checks Host and Origin; this file has the listener and the token check.
 
-use super::access::Access;
+use super::access::{Access, Admission};
 use super::handler::{Handler, McpServer};
 use super::load::Load;
 use super::message::LONGEST;
@@ -13,10 +13,10 @@ use bashd::CancellationToken;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::WWW_AUTHENTICATE;
+use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -35,6 +35,21 @@ const CONNECTIONS: usize = 256;
 
 /// Sessions of clients with a handshake at the same time.
 const SESSIONS: usize = 256;
+
+/// What pages of other origins may send and read, if their origin is allowed.
+const CORS: &[(&str, &str)] = &[
+    ("access-control-allow-methods", "GET, POST, DELETE, OPTIONS"),
+    (
+        "access-control-allow-headers",
+        "authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name",
+    ),
+    (
+        "access-control-expose-headers",
+        "mcp-session-id, www-authenticate",
+    ),
+    ("access-control-max-age", "600"),
+    ("vary", "origin"),
+];
 
 /// How long such a session may be silent: longer than any command may run.
 const SESSION_SILENCE: Duration = Duration::from_mins(65);
@@ -95,13 +110,19 @@ fn service(shared: Arc<McpServer>, access: &Access, stop: CancellationToken) -> 
     let mut sessions = LocalSessionManager::default();
     sessions.session_config = session_config;
     let sessions = Arc::new(sessions);
+    let by_token = Arc::new(shared.server.client_named(&access.client()));
     let counted = Arc::clone(&sessions);
     let handler = move || {
         let count = counted.sessions.try_read().map(|sessions| sessions.len());
         if count.is_ok_and(|count| count > SESSIONS) {
             return Err(io::Error::other("too many sessions"));
         }
-        Ok(Handler::new(Arc::clone(&shared), Arc::new(Load::default())))
+        let (shared, by_token) = (Arc::clone(&shared), Arc::clone(&by_token));
+        Ok(Handler::new(
+            shared,
+            Arc::new(Load::default()),
+            Some(by_token),
+        ))
     };
     StreamableHttpService::new(handler, sessions, config)
 }
@@ -126,16 +147,47 @@ async fn connection(
 }
 
 async fn answer(service: &Service, access: &Access, request: Request<Incoming>) -> HttpAnswer {
-    if !access.admits(request.headers()) {
-        let mut refusal = plain(StatusCode::UNAUTHORIZED, "a bearer token is needed\n");
-        let scheme = hyper::header::HeaderValue::from_static("Bearer");
+    let origin = access.allowed_origin(request.headers());
+    // A browser asks before it sends the token.
+    let mut answer = match &origin {
+        Some(_) if request.method() == Method::OPTIONS => plain(StatusCode::NO_CONTENT, ""),
+        _ => admitted(service, access, request).await,
+    };
+    if let Some(origin) = origin {
+        let headers = answer.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        for (name, value) in CORS {
+            headers.insert(*name, HeaderValue::from_static(value));
+        }
+    }
+    answer
+}
+
+async fn admitted(service: &Service, access: &Access, request: Request<Incoming>) -> HttpAnswer {
+    let refused = match access.admits(request.headers()) {
+        Admission::Yes => None,
+        Admission::NoToken => Some(("Bearer", "a bearer token is needed\n")),
+        Admission::WrongToken => Some((
+            "Bearer error=\"invalid_token\"",
+            "the bearer token is wrong\n",
+        )),
+    };
+    if let Some((scheme, text)) = refused {
+        let mut refusal = plain(StatusCode::UNAUTHORIZED, text);
+        let scheme = HeaderValue::from_static(scheme);
         refusal.headers_mut().insert(WWW_AUTHENTICATE, scheme);
         return refusal;
     }
     if request.uri().path() != PATH {
         return plain(StatusCode::NOT_FOUND, "the path is /mcp\n");
     }
-    service.handle(request).await
+    let is_delete = request.method() == Method::DELETE;
+    let answer = service.handle(request).await;
+    if is_delete && answer.status() == StatusCode::ACCEPTED {
+        // The session is gone; clients of the SDKs' first line complain about a 202.
+        return plain(StatusCode::NO_CONTENT, "");
+    }
+    answer
 }
 
 fn plain(status: StatusCode, text: &'static str) -> HttpAnswer {

@@ -1,10 +1,11 @@
 //! The tool that manages jobs, and jobs as resources.
 
 use super::bash::defined;
+use super::ends::UntoldEnds;
 use super::load::Load;
 use super::progress::McpProgress;
 use super::resources;
-use super::result;
+use super::result::{self, ResultForm};
 use crate::serve::ServerBase;
 use bashd::CancellationToken;
 use bashd::jobs::{Job, OutputQuery, Whose};
@@ -24,12 +25,11 @@ pub(super) const SCHEME: &str = "job://";
 const TAIL: u64 = 64 * 1024;
 
 /// The profile's tool, if it has one.
-pub(super) fn tool(server: &ServerBase) -> Option<Tool> {
+pub(super) fn tool(server: &ServerBase, form: ResultForm) -> Option<Tool> {
     let definition = schema::job_definition(&server.profile, server.engine.config())?;
     let output = json!({"type": "object", "description": "The result of the action, as data"});
     let tool = defined(definition)
         .with_title("Manage background jobs")
-        .with_raw_output_schema(result::object(output).into())
         .with_annotations(
             ToolAnnotations::new()
                 .read_only(false)
@@ -37,13 +37,14 @@ pub(super) fn tool(server: &ServerBase) -> Option<Tool> {
                 .idempotent(false)
                 .open_world(false),
         );
-    Some(tool)
+    Some(form.announced(tool, || result::object(output)))
 }
 
 /// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need us.
 pub(super) async fn answer(
     server: &ServerBase,
     load: &Load,
+    form: ResultForm,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> CallToolResult {
@@ -52,7 +53,7 @@ pub(super) async fn answer(
     let call = server.call(arguments).cancel_by(stop.clone());
     let mut work = Box::pin(server.engine.job(call));
     let mut progress = context.meta.get_progress_token().map(McpProgress::new);
-    let reply = loop {
+    let mut reply = loop {
         let due = progress.as_ref().map(McpProgress::due);
         tokio::select! {
             reply = &mut work => break reply,
@@ -63,12 +64,12 @@ pub(super) async fn answer(
             }
         }
     };
-    let mut answer = result::of_text(reply.text, reply.is_error);
-    answer.structured_content = Some(match reply.result {
-        Value::Object(fields) => Value::Object(fields),
-        other => json!({"result": other}),
-    });
-    answer
+    if !context.ct.is_cancelled()
+        && let Some(ends) = UntoldEnds::of(server).await
+    {
+        reply.text = ends.before(&reply.text);
+    }
+    result::of_job(reply, form)
 }
 
 async fn until(due: Option<std::time::Instant>) {
@@ -103,7 +104,8 @@ pub(super) async fn read(
 ) -> Option<Result<ReadResourceResult, ErrorData>> {
     let name = uri.strip_prefix(SCHEME)?;
     let jobs = server.engine.jobs();
-    let Ok(job) = jobs.find(Whose::Owner(server.owner()), name) else {
+    let found = jobs.find(Whose::Owner(server.owner()), name);
+    let Ok(job) = found.and_then(|job| jobs.take_over(server.owner(), job)) else {
         return Some(Err(resources::missing(uri)));
     };
     let query = OutputQuery::tail(u64::MAX).at_most(TAIL);

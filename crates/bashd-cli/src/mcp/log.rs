@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The name under which we log.
-const LOGGER: &str = "bashd";
+pub(super) const LOGGER: &str = "bashd";
 
 /// The lowest level that the client wants.
 pub(super) struct ClientLogLevel(AtomicU8);

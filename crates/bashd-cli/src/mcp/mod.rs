@@ -7,6 +7,7 @@ pub(crate) mod access;
 mod approval;
 mod artifact;
 mod bash;
+mod ends;
 mod handler;
 mod http;
 mod instructions;
@@ -31,6 +32,7 @@ use access::Access;
 use bashd::CancellationToken;
 use handler::{Handler, McpServer};
 use load::Load;
+use result::ResultForm;
 use rmcp::service::{QuitReason, ServerInitializeError};
 use std::sync::Arc;
 
@@ -40,18 +42,22 @@ pub(crate) fn mcp(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
-    server.set_front_end("mcp");
+    let form = if arguments.structured || settings.config.mcp_structured {
+        ResultForm::Structured
+    } else {
+        ResultForm::Text
+    };
+    let mut server = ServerBase::start("mcp", &arguments.serving, settings, printer)?;
     server.defaults.wait_max = Some(arguments.wait_max);
     let engine = server.engine.clone();
     let (outcome, signal) = if let Some(address) = arguments.http {
         let access = Access::of(arguments, address)?;
-        let shared = McpServer::new(server);
+        let shared = McpServer::new(server, form);
         serve::until_done(&engine, |stop| http::serve(shared, access, stop, printer))?
     } else {
         let whom = "a client of the Model Context Protocol";
         serve::greet(printer, whom, "docs/mcp.md");
-        serve::until_done(&engine, |stop| on_stdio(server, stop))?
+        serve::until_done(&engine, |stop| on_stdio(McpServer::new(server, form), stop))?
     };
     if let Err(failure) = outcome {
         return Ok(failure.show(printer));
@@ -60,14 +66,14 @@ pub(crate) fn mcp(
 }
 
 /// One client on stdin and stdout.
-async fn on_stdio(server: ServerBase, stop: CancellationToken) -> Result<(), Failure> {
+async fn on_stdio(shared: Arc<McpServer>, stop: CancellationToken) -> Result<(), Failure> {
     let load = Arc::new(Load::default());
     let transport = stdio::Stdio::new(
         serve::stdio::reader(),
         serve::stdio::writer(),
         Arc::clone(&load),
     );
-    let handler = Handler::new(McpServer::new(server), Arc::clone(&load));
+    let handler = Handler::new(shared, Arc::clone(&load), None);
     let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
     let running = match Box::pin(connecting).await {
         Ok(running) => running,

@@ -1,34 +1,101 @@
-//! From a reply to a tool's result: text for the model, data for programs.
+//! From a reply to a tool's result: its text for the model, its fields for programs.
 //!
-//! There are two forms: rmcp's own, and the whole answer as a line. The line is written directly from the
-//! reply; rmcp would build a tree first, which takes several times as long.
+//! Several agents show their model nothing but `structuredContent` where there is one. So a result is its text
+//! alone, and its fields are in `_meta`, which models are not shown; a server for programs gives them as
+//! `structuredContent` ([`ResultForm`]).
+//!
+//! There are two ways to write it: rmcp's own, and the whole answer as a line. The line is written directly from
+//! the reply; rmcp would build a tree first, which takes several times as long.
 
-use bashd::{FieldType, Nothing, Reply, ReplyField};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, RequestId};
+use bashd::{FieldType, Reply, ReplyField};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, RequestId, Tool};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The key of the profile's own structured result in `_meta`: models need not see it twice.
-const RESULT: &str = "bashd/result";
+/// The key of the reply's fields in `_meta`.
+const REPLY: &str = "bashd/reply";
 
-/// The fields of a reply that have places of their own in the protocol.
-const ELSEWHERE: &[&str] = &["text", "is_error", "result"];
+/// The fields that have places of their own in the protocol.
+const ELSEWHERE: &[&str] = &["text", "is_error"];
+
+/// The same, where the profile's own result has another place, too.
+const ELSEWHERE_IF_STRUCTURED: &[&str] = &["text", "is_error", "result"];
+
+/// What the text of an error says already. Some agents show their model the whole result of an error, `_meta`
+/// included: it would read everything twice.
+const SAID_BY_ERRORS: &[&str] = &["text", "is_error", "output", "error", "result", "denied"];
+
+/// What a program is told of a job; the rest is in the resource `job://{id}`.
+const OF_A_JOB: &[&str] = &[
+    "id",
+    "alias",
+    "name",
+    "state",
+    "command",
+    "exit_code",
+    "signal",
+    "ended_by",
+    "output_bytes",
+];
 
 /// How many bytes an answer usually has besides its text and its output.
 const AROUND: usize = 1024;
 
-/// The result of a call: the reply's text, and its fields.
-pub(super) fn of(reply: Reply) -> CallToolResult {
-    let fields = serde_json::to_value(reply.without(ELSEWHERE)).unwrap_or_default();
-    let mut answer = of_text(reply.text, reply.is_error);
-    answer.structured_content = Some(fields);
-    if !reply.result.is_null() {
-        let mut meta = JsonObject::new();
-        meta.insert(RESULT.to_owned(), reply.result);
-        answer.meta = Some(MetaObject(meta));
+/// Where the fields of a reply go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResultForm {
+    /// Into `_meta`: the model reads the text.
+    Text,
+    /// Into `structuredContent`, which the tools announce.
+    Structured,
+}
+
+impl ResultForm {
+    /// The tool with its output schema, if its results have one.
+    pub(super) fn announced(self, tool: Tool, schema: impl FnOnce() -> JsonObject) -> Tool {
+        match self {
+            Self::Text => tool,
+            Self::Structured => tool.with_raw_output_schema(Arc::new(schema())),
+        }
     }
+
+    /// The result with data of another kind than a reply's.
+    pub(super) fn with_data(self, mut answer: CallToolResult, data: Value) -> CallToolResult {
+        match self {
+            Self::Text => answer.meta = Some(meta(data)),
+            Self::Structured => answer.structured_content = Some(compact(data)),
+        }
+        answer
+    }
+}
+
+/// The result of a call: the reply's text, and its fields.
+pub(super) fn of(reply: Reply, form: ResultForm) -> CallToolResult {
+    let structured = structured(&reply, form);
+    let fields = serde_json::to_value(MetaReply::of(&reply, form)).unwrap_or_default();
+    let mut answer = of_text(reply.text, reply.is_error);
+    answer.structured_content = structured;
+    answer.meta = Some(meta(fields));
     answer
+}
+
+/// The result of a call of the job tool.
+pub(super) fn of_job(reply: Reply, form: ResultForm) -> CallToolResult {
+    match form {
+        ResultForm::Text => of(reply, form),
+        ResultForm::Structured => {
+            let answer = of_text(reply.text, reply.is_error);
+            let mut data = match reply.result {
+                Value::Object(members) => members,
+                other => object(json!({ "result": other })),
+            };
+            if let Some(text) = data.shift_remove("text") {
+                data.insert("output".to_owned(), text);
+            }
+            form.with_data(answer, briefly(data.into()))
+        }
+    }
 }
 
 /// A result of text alone.
@@ -41,11 +108,12 @@ pub(super) fn of_text(text: String, is_error: bool) -> CallToolResult {
     }
 }
 
+fn meta(fields: Value) -> MetaObject {
+    MetaObject(JsonObject::from_iter([(REPLY.to_owned(), fields)]))
+}
+
 /// The line that answers a call of a client with a handshake, without its newline.
-pub(super) fn line(id: &RequestId, reply: &Reply) -> Option<Vec<u8>> {
-    let meta = (!reply.result.is_null()).then_some(Meta {
-        result: &reply.result,
-    });
+pub(super) fn line(id: &RequestId, reply: &Reply, form: ResultForm) -> Option<Vec<u8>> {
     let answer = ToolAnswer {
         jsonrpc: "2.0",
         id,
@@ -54,9 +122,11 @@ pub(super) fn line(id: &RequestId, reply: &Reply) -> Option<Vec<u8>> {
                 kind: "text",
                 text: &reply.text,
             }],
-            structured_content: reply.without(ELSEWHERE),
+            structured_content: structured(reply, form),
             is_error: reply.is_error,
-            meta,
+            meta: Meta {
+                reply: MetaReply::of(reply, form),
+            },
         },
     };
     let mut line = Vec::with_capacity(reply.text.len() + reply.output.len() + AROUND);
@@ -64,21 +134,30 @@ pub(super) fn line(id: &RequestId, reply: &Reply) -> Option<Vec<u8>> {
     Some(line)
 }
 
+fn structured(reply: &Reply, form: ResultForm) -> Option<Value> {
+    if form == ResultForm::Text {
+        return None;
+    }
+    let fields = serde_json::to_value(reply.compact(ELSEWHERE_IF_STRUCTURED)).unwrap_or_default();
+    Some(compact(fields))
+}
+
 #[derive(Serialize)]
-struct ToolAnswer<'a, S> {
+struct ToolAnswer<'a, F> {
     jsonrpc: &'static str,
     id: &'a RequestId,
-    result: Answered<'a, S>,
+    result: Answered<'a, F>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answered<'a, S> {
+struct Answered<'a, F> {
     content: [ContentText<'a>; 1],
-    structured_content: S,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<Value>,
     is_error: bool,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Meta<'a>>,
+    #[serde(rename = "_meta")]
+    meta: Meta<F>,
 }
 
 #[derive(Serialize)]
@@ -89,47 +168,114 @@ struct ContentText<'a> {
 }
 
 #[derive(Serialize)]
-struct Meta<'a> {
-    #[serde(rename = "bashd/result")]
-    result: &'a Value,
+struct Meta<F> {
+    #[serde(rename = "bashd/reply")]
+    reply: F,
 }
 
-/// What `structuredContent` holds.
-pub(super) fn schema() -> Arc<JsonObject> {
-    let mut fields = Reply::FIELDS.to_vec();
-    fields.retain(|field| !ELSEWHERE.contains(&field.name));
-    for field in &mut fields {
-        // As `Reply::without` writes them.
-        if field.without == Nothing::Null {
-            field.without = Nothing::Absent;
+/// What `_meta` holds of a reply.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MetaReply<'a, F> {
+    /// Every field.
+    Whole(F),
+    /// What the text of an error does not say.
+    OfError {
+        #[serde(flatten)]
+        fields: F,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        denied: Option<DeniedBy<'a>>,
+    },
+    /// The profile's own result; the fields are in `structuredContent`.
+    Result { result: &'a Value },
+}
+
+/// Which rule denied a command.
+#[derive(Serialize)]
+struct DeniedBy<'a> {
+    rule: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggested_tool: Option<&'a str>,
+}
+
+impl<'a> MetaReply<'a, ()> {
+    fn of(reply: &'a Reply, form: ResultForm) -> MetaReply<'a, impl Serialize> {
+        let denied = reply.denied.as_ref().map(|denied| DeniedBy {
+            rule: &denied.rule,
+            suggested_tool: denied.suggested_tool.as_deref(),
+        });
+        match form {
+            ResultForm::Structured => MetaReply::Result {
+                result: &reply.result,
+            },
+            ResultForm::Text if reply.is_error => MetaReply::OfError {
+                fields: reply.compact(SAID_BY_ERRORS),
+                denied,
+            },
+            ResultForm::Text => MetaReply::Whole(reply.compact(ELSEWHERE)),
         }
     }
-    Arc::new(object(of_object(&fields)))
+}
+
+/// The same without members that say nothing; a status of 0 does.
+fn compact(value: Value) -> Value {
+    let says_nothing = |name: &str, value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => name != "exit_code" && number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(true) => false,
+    };
+    match value {
+        Value::Object(members) => {
+            let mut members: JsonObject = members
+                .into_iter()
+                .map(|(name, member)| (name, compact(member)))
+                .collect();
+            members.retain(|name, member| !says_nothing(name, member));
+            members.into()
+        }
+        Value::Array(items) => items.into_iter().map(compact).collect(),
+        other => other,
+    }
+}
+
+/// The same with only the facts of each job that a program needs to go on.
+fn briefly(value: Value) -> Value {
+    match value {
+        Value::Object(mut members) => {
+            if members.contains_key("alias") && members.contains_key("owner") {
+                members.retain(|name, _| OF_A_JOB.contains(&name.as_str()));
+            }
+            let members = members.into_iter();
+            let brief: JsonObject = members
+                .map(|(name, member)| (name, briefly(member)))
+                .collect();
+            brief.into()
+        }
+        Value::Array(items) => items.into_iter().map(briefly).collect(),
+        other => other,
+    }
+}
+
+/// What `structuredContent` holds: nothing is required, since what says nothing is left out.
+pub(super) fn schema() -> JsonObject {
+    let mut fields = Reply::FIELDS.to_vec();
+    fields.retain(|field| !ELSEWHERE_IF_STRUCTURED.contains(&field.name));
+    object(of_object(&fields))
 }
 
 fn of_object(fields: &[ReplyField]) -> Value {
-    let property = |field: &ReplyField| (field.name.to_owned(), property(field));
-    let required = fields
-        .iter()
-        .filter(|field| field.without != Nothing::Absent)
-        .map(|field| field.name);
+    let property = |field: &ReplyField| {
+        let mut property = of_type(field.holds);
+        property["description"] = json!(field.about());
+        (field.name.to_owned(), property)
+    };
     json!({
         "type": "object",
         "properties": fields.iter().map(property).collect::<JsonObject>(),
-        "required": required.collect::<Vec<_>>(),
     })
-}
-
-fn property(field: &ReplyField) -> Value {
-    let mut property = of_type(field.holds);
-    property["description"] = json!(field.about());
-    if field.without == Nothing::Null {
-        property["type"] = json!([property["type"], "null"]);
-        if let Some(words) = property.get_mut("enum").and_then(Value::as_array_mut) {
-            words.push(Value::Null);
-        }
-    }
-    property
 }
 
 fn of_type(holds: FieldType) -> Value {
@@ -153,135 +299,4 @@ pub(super) fn object(value: Value) -> JsonObject {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use bashd::{Config, Engine, KeeperSource, NoKeeper, Request, Surroundings};
-    use rmcp::model::{ServerJsonRpcMessage, ServerResult};
-
-    /// A reply as an engine makes it; there is no other way to have one.
-    async fn reply() -> Reply {
-        let directory = tempfile::tempdir().unwrap();
-        let surroundings = Surroundings {
-            cwd: directory.path().to_owned(),
-            env: Vec::new(),
-        };
-        let keeper = KeeperSource::Unavailable(NoKeeper::because("none"));
-        let config = Config::new(directory.path().join("state"));
-        let engine = Engine::new(config, surroundings, keeper).unwrap();
-        engine.run(Request::new("true")).await
-    }
-
-    /// Replies with little in them, and with much.
-    async fn replies() -> [Reply; 3] {
-        let few = reply().await;
-        let mut many = few.clone();
-        many.text = "\u{1b}[1m \"quoted\" \\ größe\n\u{2028}".to_owned();
-        many.output = many.text.clone();
-        (many.exit_code, many.signal) = (Some(-1), Some(9));
-        (many.stderr_bytes, many.output_bytes) = (Some(u64::MAX), 7);
-        (many.is_error, many.error) = (false, Some("error".to_owned()));
-        (many.artifact, many.job) = (Some("artifact://1".to_owned()), Some("1".to_owned()));
-        (many.session_reset, many.terminal) = (Some("reset".to_owned()), Some("t".to_owned()));
-        many.result = json!({"a": null, "b": [1.5, "x"]});
-        let mut none = few.clone();
-        (none.error, none.result) = (None, Value::Null);
-        [few, many, none]
-    }
-
-    #[tokio::test]
-    async fn the_line_is_what_rmcp_writes() {
-        for id in [RequestId::Number(7), RequestId::String("ä\"".into())] {
-            for reply in replies().await {
-                let line = line(&id, &reply).unwrap();
-                let mut result = of(reply);
-                // As rmcp does for clients with a handshake.
-                result.result_type = None;
-                let result = ServerResult::CallToolResult(result);
-                let message = ServerJsonRpcMessage::response(result, id.clone());
-                assert_eq!(
-                    String::from_utf8(line).unwrap(),
-                    serde_json::to_string(&message).unwrap()
-                );
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn every_field_of_a_reply_has_its_place() {
-        for reply in replies().await {
-            let mut expected = object(serde_json::to_value(&reply).unwrap());
-            for elsewhere in ["text", "is_error", "result"] {
-                expected.shift_remove(elsewhere).unwrap();
-            }
-            let names: Vec<String> = expected.keys().cloned().collect();
-            expected.retain(|_, value| !value.is_null());
-            assert_eq!(Some(Value::Object(expected)), of(reply).structured_content);
-            let schema = schema();
-            let listed = schema["properties"].as_object().unwrap();
-            assert_eq!(names, listed.keys().cloned().collect::<Vec<_>>());
-        }
-    }
-
-    /// Asserts that a value is as its schema says.
-    fn assert_fits(value: &Value, schema: &Value) {
-        let name = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        let said = &schema["type"];
-        let is_said = said == name
-            || said
-                .as_array()
-                .is_some_and(|any| any.contains(&json!(name)));
-        assert!(is_said, "{value}: {schema}");
-        if let Value::Object(members) = value {
-            for required in schema["required"].as_array().unwrap() {
-                assert!(
-                    members.contains_key(required.as_str().unwrap()),
-                    "{required}"
-                );
-            }
-            for (name, member) in members {
-                assert_fits(member, &schema["properties"][name]);
-            }
-        }
-        for item in value.as_array().into_iter().flatten() {
-            assert_fits(item, &schema["items"]);
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_answered_is_as_the_schema_says() {
-        let schema = Value::Object((*schema()).clone());
-        for mut reply in replies().await {
-            let left = json!({"pid": 1, "command": "x", "age_ms": 1, "reason": "survivor"});
-            reply.left_behind = serde_json::from_value(json!([left])).unwrap();
-            let limits = json!({"kind": "rlimits", "out_of_memory": false});
-            reply.limits = Some(serde_json::from_value(limits).unwrap());
-            let answer = of(reply).structured_content.unwrap();
-            assert_fits(&answer, &schema);
-        }
-    }
-
-    #[test]
-    fn types_and_what_may_be_missing_are_in_the_schema() {
-        let schema = schema();
-        let (members, required) = (&schema["properties"], &schema["required"]);
-        let is_required = |name: &str| required.as_array().unwrap().contains(&json!(name));
-        let about = "From request to reply, in milliseconds";
-        let count = json!({"type": "integer", "minimum": 0, "description": about});
-        assert_eq!(members["wall_ms"], count);
-        assert!(is_required("wall_ms") && is_required("omitted_bytes"));
-        assert_eq!(members["exit_code"]["type"], "integer");
-        assert!(!is_required("exit_code") && !is_required("limits"));
-        assert_eq!(members["denied"]["required"], json!(["rule", "message"]));
-        let left = &members["left_behind"]["items"];
-        assert_eq!(left["properties"]["job"]["type"], json!(["string", "null"]));
-        let words = json!(["survivor", "not_permitted", "unkillable"]);
-        assert_eq!(left["properties"]["reason"]["enum"], words);
-    }
-}
+mod tests;

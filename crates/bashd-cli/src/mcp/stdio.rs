@@ -170,7 +170,7 @@ impl Stdio {
         if self.load.is_all_written() && self.outlet.write_now(&mut line) {
             return None;
         }
-        self.load.queue(line.len());
+        self.load.queue(weight(&line));
         let (done, written) = oneshot::channel();
         if let Some(answers) = &self.answers {
             let _ = answers.send(OutgoingMessage { line, done });
@@ -246,6 +246,11 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
+/// What a line counts while it waits: also one of which only the flush is left.
+fn weight(line: &[u8]) -> usize {
+    line.len() + 1
+}
+
 /// Writes answers in their order, as many at a time as there are.
 async fn write_all(
     outlet: Arc<Outlet>,
@@ -254,11 +259,12 @@ async fn write_all(
 ) {
     while let Some(answer) = queue.recv().await {
         let written = outlet.write(&answer.line).await;
-        load.written(answer.line.len());
         let flushed = match (&written, queue.is_empty()) {
             (Ok(()), true) => outlet.flush().await,
             _ => Ok(()),
         };
+        // Not before the flush: whoever writes at once meanwhile would be woken in place of this task.
+        load.written(weight(&answer.line));
         if written.and(flushed).is_err() {
             load.give_up(None);
             return;

@@ -110,9 +110,24 @@ impl Requests {
     }
 }
 
+impl Requests {
+    fn look(&self, params: Value) -> ClientAnswer<'_, TerminalOutput> {
+        let shown = self.request::<OutputAnswer>("terminal/output", params);
+        Box::pin(async move {
+            shown.await.map(|shown| TerminalOutput {
+                text: shown.output,
+                truncated: shown.truncated,
+                exit: shown.exit_status.map(Into::into),
+            })
+        })
+    }
+}
+
 #[derive(Deserialize)]
 struct Approved {
     approved: bool,
+    /// For how long: `once`, `session` or `always`.
+    scope: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -132,6 +147,8 @@ struct ExitAnswer {
 #[serde(rename_all = "camelCase")]
 struct OutputAnswer {
     output: String,
+    #[serde(default)]
+    truncated: bool,
     exit_status: Option<ExitAnswer>,
 }
 
@@ -156,8 +173,11 @@ impl CanBeAsked for Requests {
         });
         Box::pin(async move {
             match self.request::<Approved>("approve", params).await {
-                Ok(Approved { approved: true }) => ApprovalAnswer::Approved,
-                Ok(Approved { approved: false }) | Err(_) => ApprovalAnswer::Refused,
+                Ok(Approved {
+                    approved: true,
+                    scope,
+                }) => scope.map_or(ApprovalAnswer::Once, |word| ApprovalAnswer::of_word(&word)),
+                Ok(Approved { .. }) | Err(_) => ApprovalAnswer::Refused,
             }
         })
     }
@@ -178,13 +198,11 @@ impl ClientTerminal for Requests {
     }
 
     fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput> {
-        let shown = self.request::<OutputAnswer>("terminal/output", json!({ "terminalId": id }));
-        Box::pin(async move {
-            shown.await.map(|shown| TerminalOutput {
-                text: shown.output,
-                exit: shown.exit_status.map(Into::into),
-            })
-        })
+        self.look(json!({ "terminalId": id }))
+    }
+
+    fn output_again<'a>(&'a self, id: &'a str, limit: u64) -> ClientAnswer<'a, TerminalOutput> {
+        self.look(json!({ "terminalId": id, "outputByteLimit": limit }))
     }
 
     fn wait_for_exit<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalExit> {

@@ -5,7 +5,9 @@
 
 use crate::print::Printer;
 use crate::render::StatusLine;
+use crate::run::asking::PromptShown;
 use bashd::Stream;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long a command is silent before the status line comes.
@@ -31,11 +33,12 @@ pub(super) struct LiveView<'a> {
     last_output: Instant,
     cursor: CursorPosition,
     is_shown: bool,
+    question: PromptShown,
 }
 
 impl<'a> LiveView<'a> {
     /// A run that begins now.
-    pub(super) fn new(printer: &'a Printer) -> Self {
+    pub(super) fn new(printer: &'a Printer, question: PromptShown) -> Self {
         let now = Instant::now();
         Self {
             printer,
@@ -44,6 +47,7 @@ impl<'a> LiveView<'a> {
             last_output: now,
             cursor: CursorPosition::AtLineStart,
             is_shown: false,
+            question,
         }
     }
 
@@ -66,6 +70,11 @@ impl<'a> LiveView<'a> {
 
     /// Time passed.
     pub(super) fn tick(&mut self) {
+        if self.question.load(Ordering::Relaxed) {
+            // The person thinks; the command has not begun.
+            (self.begun, self.last_output) = (Instant::now(), Instant::now());
+            return;
+        }
         if self.cursor == CursorPosition::InLine || self.last_output.elapsed() < SILENCE {
             return;
         }

@@ -1,8 +1,9 @@
 //! `bashd run`: one command from the command line to its reply.
 //!
-//! This file reads what the command line asks for. `engine` makes the call, `live` shows it to a person
+//! This file reads what the command line asks for. `asking` asks the person at the terminal where a rule wants it. `engine` makes the call, `live` shows it to a person
 //! while it runs, `show` prints its reply.
 
+mod asking;
 mod engine;
 mod live;
 mod show;
@@ -12,6 +13,7 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::jobs;
 use crate::print::Printer;
+use crate::rules;
 use crate::settings::ConfigInForce;
 use crate::surroundings;
 use bashd::profile::Profile;
@@ -40,6 +42,11 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let call = call(arguments)?;
+    rules::say_if_there_are_none(
+        &settings,
+        arguments.profile.as_deref().unwrap_or_default(),
+        printer,
+    );
     let surroundings = surroundings::for_one_command();
     let form = ReplyFormat::of(arguments);
     if let Some(name) = &arguments.profile
@@ -49,11 +56,13 @@ pub(crate) fn run(
         // There are no words in which its reply could be given.
         settings.profile(name)?;
     }
+    let open = asking::PromptShown::default();
+    let person = asking::person(&open);
     let watcher = match form {
-        ReplyFormat::Live => Watcher::Person(Box::new(LiveView::new(printer))),
+        ReplyFormat::Live => Watcher::Person(Box::new(LiveView::new(printer, open))),
         ReplyFormat::Json | ReplyFormat::Text => Watcher::Nobody,
     };
-    let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
+    let ended = engine::run(keeper, call, settings.config, surroundings, watcher, person)?;
     // The reader of the reply may not read it: then nothing else would end us.
     bashd::signals::end_by_default();
     for warning in &ended.warnings {
@@ -89,8 +98,10 @@ fn call(arguments: &RunOptions) -> Result<Call, Failure> {
     request.background = arguments.background;
     request.stdin_open = arguments.stdin_open;
     request.on_timeout = Some(match arguments.on_timeout {
-        OnTimeoutName::Background => OnTimeout::Background,
-        OnTimeoutName::Kill => OnTimeout::Kill,
+        Some(OnTimeoutName::Background) => OnTimeout::Background,
+        Some(OnTimeoutName::Kill) => OnTimeout::Kill,
+        None if arguments.input.is_some() => OnTimeout::Background,
+        None => OnTimeout::Kill,
     });
     request.resources = arguments.limiting.resources();
     arguments.judging.apply_to(&mut request);

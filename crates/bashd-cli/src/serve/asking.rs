@@ -21,6 +21,27 @@ pub(crate) trait CanBeAsked: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>;
 }
 
+/// The question, for a person.
+pub(crate) fn question(approval: &Approval) -> String {
+    let objection = &approval.objection;
+    format!(
+        "May this command run?\n\n{}\n\n{} ({})",
+        approval.command, objection.message, objection.rule
+    )
+}
+
+/// What a choice means, for a person.
+pub(crate) fn meaning(answer: ApprovalAnswer) -> &'static str {
+    match answer {
+        ApprovalAnswer::Once => "Run it this once",
+        ApprovalAnswer::Session => {
+            "Run it, and do not ask again in this session for exactly this command"
+        }
+        ApprovalAnswer::Always => "Run it, and never ask again for exactly this command",
+        ApprovalAnswer::Refused | ApprovalAnswer::Nobody => "Do not run it",
+    }
+}
+
 /// The same call, which asks this client. No answer in time is a no.
 pub(crate) fn on_behalf_of(client: Arc<dyn CanBeAsked>, call: Call) -> Call {
     call.approved_by(Arc::new(move |approval| {
@@ -86,7 +107,7 @@ mod tests {
     #[tokio::test]
     async fn each_call_asks_its_own_client() {
         let clients = [
-            Some(User(ApprovalAnswer::Approved)),
+            Some(User(ApprovalAnswer::Once)),
             Some(User(ApprovalAnswer::Refused)),
             None,
         ];

@@ -156,17 +156,32 @@ fn a_terminal_that_is_denied_and_a_command_that_is_denied_are_said() {
         seen.message
     );
     assert_eq!(seen.tool_call["status"], "failed");
-    let seen = sdk(&home, "run", "touch X; git push -f", &[]).unwrap();
-    assert_eq!(
-        seen.tool_call["rawOutput"]["denied"]["rule"],
-        "no_force_push"
-    );
+    let seen = sdk(&home, "run", "touch X; mkfs.ext4 /dev/bashd-none", &[]).unwrap();
+    assert_eq!(seen.tool_call["rawOutput"]["denied"]["rule"], "no_mkfs");
     assert!(seen.log.is_empty());
     assert!(!home.workspace().join("X").exists());
 }
 
 /// A rule that wants to be asked about one program.
 const ASKING: &str = "[[rules]]\nname = 'ask-touch'\ncommand = 'touch'\ndecision = 'ask'\nmessage = 'May it touch?'\n";
+
+#[test]
+fn a_kept_shell_goes_on_and_links_are_paths() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let begin = "mkdir -p sub; cd sub; kept=here";
+    let Some(seen) = sdk(&home, "session", begin, &["--session", "s"]) else {
+        return;
+    };
+    let workspace = home.workspace();
+    let workspace = workspace.display();
+    let output = seen.tool_call["rawOutput"]["output"].as_str().unwrap();
+    assert_eq!(output, format!("here {workspace}/sub {workspace}/a b\n"));
+    assert!(
+        seen.log.last().unwrap().contains("an image can't be run"),
+        "{:?}",
+        seen.log
+    );
+}
 
 #[test]
 fn what_a_rule_asks_the_clients_user_decides() {
@@ -191,7 +206,8 @@ fn what_a_rule_asks_the_clients_user_decides() {
     );
     let kinds = asked["options"].as_array().unwrap().iter();
     let kinds: Vec<_> = kinds.map(|option| option["kind"].clone()).collect();
-    assert_eq!(kinds, [json!("allow_once"), json!("reject_once")]);
+    let expected = ["allow_once", "allow_always", "allow_always", "reject_once"];
+    assert_eq!(kinds, expected);
     assert_eq!(seen.tool_call["status"], "completed");
     assert!(home.workspace().join("permitted").exists());
     // A no, a client that asks nobody, and one that cancels meanwhile.

@@ -2,6 +2,7 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `approving` | the person at a terminal is asked by `bashd run`, and `bashd grants` |
 //! | `commands` | a person's own commands, their terminals, the prompt, an agent's calls |
 //! | `elsewhere` | runs and jobs of other processes, stored output |
 //! | `leaving` | that every end gives the terminal back |
@@ -9,6 +10,7 @@
 //! | `over_ssh` | the console at the other end of a real ssh |
 //! | `tmux` | (no tests) a tmux of our own |
 
+mod approving;
 mod commands;
 mod elsewhere;
 mod leaving;

@@ -20,6 +20,7 @@ const SUBCOMMANDS: &[&str] = &[
     "schema",
     "config",
     "doctor",
+    "grants",
     "completions",
     "man",
 ];

@@ -104,6 +104,18 @@ await app.connectWith(stream, async (connection: any) => {
   if (scenario === "abort_local") {
     setTimeout(() => connection.notify(methods.agent.session.cancel, { sessionId }), 500);
   }
+  if (scenario === "session") {
+    await turn;
+    // The session of before, and the shell that was kept for it.
+    await connection.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
+    const link = { type: "resource_link" as const, uri: `file://${cwd}/a%20b`, name: "a b" };
+    const again = [{ type: "text" as const, text: "echo $kept $PWD " }, link];
+    updates.length = 0;
+    await connection.request(methods.agent.session.prompt, { sessionId, prompt: again });
+    const image = [{ type: "text" as const, text: "echo ran " }, { type: "image" as const, data: "", mimeType: "image/png" }];
+    const refused = await connection.request(methods.agent.session.prompt, { sessionId, prompt: image }).catch((error: any) => error.data);
+    log.push(JSON.stringify(refused));
+  }
   const result = await turn.catch((error: any) => ({ error: error.message, data: error.data }));
   // The SDK hands notifications on in turns of their own, after the answer that came behind them.
   const isTold = () => updates.some((update) => update.sessionUpdate === "agent_message_chunk");

@@ -76,12 +76,15 @@ async function cancel(client) {
   return tree.length;
 }
 
+// As a server for programs gives them, or where models are not shown them.
+const fields = (result) => result.structuredContent ?? result._meta["bashd/reply"];
+
 const client = await connect();
 const seen = {};
 seen.tools = (await client.listTools()).tools.map((tool) => tool.name);
 const result = await bash(client, "echo hi; exit 3");
 seen.text = result.content[0].text;
-seen.result = result.structuredContent;
+seen.result = fields(result);
 const told = [];
 const go = `${workspace}/go-${process.pid}`;
 const running = bash(client, `echo working; until [ -e ${go} ]; do sleep 0.05; done`, {
@@ -91,22 +94,22 @@ await until(() => told.length > 0, "progress is told");
 writeFileSync(go, "");
 await running;
 seen.progress = told[0];
-const artifact = (await bash(client, "seq 1 20000")).structuredContent.artifact;
+const artifact = fields(await bash(client, "seq 1 20000")).artifact;
 const part = await call(client, "artifact", { id: artifact, from_line: 9999, to_line: 10001 });
-seen.range = part.structuredContent.text;
+seen.range = fields(part).output;
 const found = await call(client, "artifact", { id: artifact, grep: "^1999[89]$" });
-seen.found = found.structuredContent.text;
+seen.found = fields(found).output;
 const resource = await client.readResource({ uri: artifact });
 seen.resource = resource.contents[0].text.length;
 const script = "echo starting; sleep 0.2; echo listening on 80; sleep 300";
 const started = await call(client, "bash", { command: script, background: true });
-const job = started.structuredContent.job;
+const job = fields(started).job;
 const wanted = { action: "wait", job, regex: "listening on [0-9]+", timeout: 50 };
 seen.waited = (await call(client, "job", wanted)).content[0].text;
 const state = await client.readResource({ uri: `job://${job}` });
 seen.job = JSON.parse(state.contents[0].text).state;
 await call(client, "job", { action: "kill", job });
 seen.cancelled = await cancel(client);
-seen.after = (await bash(client, "echo alive")).structuredContent.output;
+seen.after = fields(await bash(client, "echo alive")).output;
 await client.close();
 console.log(JSON.stringify(seen));

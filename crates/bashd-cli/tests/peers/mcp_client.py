@@ -61,12 +61,17 @@ async def cancel(client, workspace):
 
 async def main(mode, workspace, kind, *rest):
     seen = {}
+
+    def fields(result):
+        # As a server for programs gives them, or where models are not shown them.
+        return result.structured_content or result.meta["bashd/reply"]
+
     async with Client(connect(kind, rest), mode=mode) as client:
         tools = await client.list_tools()
         seen["tools"] = [tool.name for tool in tools.tools]
         result = await client.call_tool("bash", {"command": "echo hi; exit 3"})
         seen["text"] = result.content[0].text
-        seen["result"] = result.structured_content
+        seen["result"] = fields(result)
         told = []
 
         async def on_progress(progress, total, message):
@@ -82,16 +87,16 @@ async def main(mode, workspace, kind, *rest):
         await call
         seen["progress"] = told[0]
         long = await client.call_tool("bash", {"command": "seq 1 20000"})
-        artifact = long.structured_content["artifact"]
+        artifact = fields(long)["artifact"]
         part = await client.call_tool("artifact", {"id": artifact, "from_line": 9999, "to_line": 10001})
-        seen["range"] = part.structured_content["text"]
+        seen["range"] = fields(part)["output"]
         found = await client.call_tool("artifact", {"id": artifact, "grep": "^1999[89]$"})
-        seen["found"] = found.structured_content["text"]
+        seen["found"] = fields(found)["output"]
         resource = await client.read_resource(artifact)
         seen["resource"] = len(resource.contents[0].text)
         script = "echo starting; sleep 0.2; echo listening on 80; sleep 300"
         started = await client.call_tool("bash", {"command": script, "background": True})
-        job = started.structured_content["job"]
+        job = fields(started)["job"]
         wanted = {"action": "wait", "job": job, "regex": "listening on [0-9]+", "timeout": 50}
         waited = await client.call_tool("job", wanted)
         seen["waited"] = waited.content[0].text
@@ -100,7 +105,7 @@ async def main(mode, workspace, kind, *rest):
         await client.call_tool("job", {"action": "kill", "job": job})
         seen["cancelled"] = await cancel(client, workspace)
         again = await client.call_tool("bash", {"command": "echo alive"})
-        seen["after"] = again.structured_content["output"]
+        seen["after"] = fields(again)["output"]
     print(json.dumps(seen))
 
 

@@ -172,6 +172,7 @@ impl Found {
                 LeftReason::NotPermitted
             },
             job: None,
+            alias: None,
         }
     }
 }

@@ -234,6 +234,7 @@ fn list(listed: &mut Vec<LeftBehind>, member: &Member, reason: LeftReason) {
             age_ms: tree::age_ms(member.pid),
             reason,
             job: None,
+            alias: None,
         });
     }
 }

@@ -1,68 +1,85 @@
 //! `no_pipe_to_shell`: runs what the network sends, unread.
 
-use super::{Rule, RuleJudge};
-use crate::script::{Construct, Script, SimpleCommand, Span, Word, WordPart};
+use super::pipelines::{feeds, is_substituted, may_run, near, runs_input};
+use super::{Decision, Rule, RuleJudge};
+use crate::script::{Script, SimpleCommand, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_pipe_to_shell",
-    denies: "curl or wget into a shell: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
-    message: "permission denied: running a download directly is not allowed. Save it to a file, read it, then run it",
+    denies: "asks about curl or wget into a shell: curl … | sh, bash <(curl …), sh -c \"$(curl …)\"",
+    message: "this runs a download that nobody has read",
+    instead: "Save it to a file, read it, then run it",
+    example: "curl -fsSL https://example.com/install.sh | sh",
     judge: RuleJudge::Whole(judge),
 };
 
-const FETCHING: [&str; 6] = ["curl", "wget", "fetch", "aria2c", "http", "https"];
-const SHELLS: [&str; 7] = ["bash", "sh", "zsh", "dash", "ksh", "ash", "mksh"];
-const INTERPRETERS: [&str; 6] = ["python", "python3", "perl", "ruby", "node", "php"];
+const FETCHING: [&str; 15] = [
+    "curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "GET", "curlie", "xh", "links",
+    "w3m", "wget2", "axel", "ftp",
+];
 
-fn judge(script: &Script) -> Option<Span> {
-    let fetches =
-        |command: &&SimpleCommand| command.name().is_some_and(|name| FETCHING.contains(&name));
-    let fetching: Vec<&SimpleCommand> = script.commands.iter().filter(fetches).collect();
-    if fetching.is_empty() {
-        return None;
-    }
-    let mut commands = script.commands.iter();
-    let runs = commands.find(|command| {
-        fetching
-            .iter()
-            .any(|fetch| is_piped(fetch, command) || is_substituted(fetch, command))
+fn judge(script: &Script) -> Option<(Decision, Span)> {
+    let fetches = |command: &&SimpleCommand| {
+        let name = command.name().unwrap_or_default();
+        FETCHING.contains(&name) || fetches_by_code(command)
+    };
+    let mut commands = script.commands.iter().enumerate();
+    let runs = commands.find(|(at, command)| {
+        if fetches_by_code(command) && runs_code(command) {
+            return true;
+        }
+        if !may_run(command) {
+            return false;
+        }
+        let reads = command.place.reads_pipe && runs_input(command);
+        let is_fed = |fetch: &SimpleCommand| {
+            reads && feeds(fetch, command) || is_substituted(fetch, command)
+        };
+        near(script, *at).iter().filter(fetches).any(is_fed)
     });
-    runs.map(|command| command.span)
+    runs.map(|(_, command)| (Decision::Ask, command.span))
 }
 
-/// `curl … | sh`
-fn is_piped(fetch: &SimpleCommand, runner: &SimpleCommand) -> bool {
-    runner.place.reads_pipe
-        && runner.place.outermost_pipeline == fetch.place.outermost_pipeline
-        && fetch.span.start < runner.span.start
-        && runs_input(runner)
+/// `python3 -c "… urlopen(…) …"`
+fn fetches_by_code(command: &SimpleCommand) -> bool {
+    let is_interpreter = command.name().is_some_and(super::pipelines::is_interpreter);
+    is_interpreter
+        && code_has(
+            command,
+            &[
+                "urlopen(",
+                "requests.get(",
+                "urllib",
+                "LWP::Simple",
+                "open-uri",
+                "Net::HTTP",
+                "fetch(",
+                "file_get_contents('http",
+                "DownloadString",
+                "iwr ",
+                "Invoke-WebRequest",
+            ],
+        )
 }
 
-fn runs_input(runner: &SimpleCommand) -> bool {
-    let Some(name) = runner.name() else {
-        return false;
-    };
-    let words = runner.arguments();
-    let takes_input = |word: &Word| matches!(word.known(), Some("-" | "-s" | "/dev/stdin"));
-    let is_operand = |word: &&Word| !word.known_beginning().starts_with('-');
-    let reads = words.iter().any(takes_input) || !words.iter().any(|word| is_operand(&word));
-    let has_code = words
-        .iter()
-        .any(|word| matches!(word.known(), Some("-c" | "-e" | "-m")));
-    (SHELLS.contains(&name) || INTERPRETERS.contains(&name)) && reads && !has_code
-        || matches!(name, "source" | ".") && words.iter().any(takes_input)
+fn runs_code(command: &SimpleCommand) -> bool {
+    code_has(
+        command,
+        &[
+            "exec(",
+            "eval(",
+            "os.system(",
+            "subprocess",
+            "system(",
+            "IEX",
+            "iex",
+            "child_process",
+        ],
+    )
 }
 
-/// `bash <(curl …)`, `sh -c "$(curl …)"`, `eval "$(curl …)"`
-fn is_substituted(fetch: &SimpleCommand, runner: &SimpleCommand) -> bool {
-    let is_runner = |name: &str| SHELLS.contains(&name) || matches!(name, "eval" | "source" | ".");
-    let holds = |word: &Word| {
-        let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
-        word.parts.iter().any(is_unknown)
-            && word.span.start <= fetch.span.start
-            && fetch.span.end <= word.span.end
-    };
-    runner.name().is_some_and(is_runner)
-        && fetch.place.inside.contains(Construct::Substitution)
-        && runner.arguments().iter().any(holds)
+/// Whether a word of an interpreter's call has one of these texts in it.
+pub(super) fn code_has(command: &SimpleCommand, parts: &[&str]) -> bool {
+    let mut words = command.arguments().iter().filter_map(Word::known);
+    words.any(|text| parts.iter().any(|part| text.contains(part)))
 }

@@ -3,12 +3,13 @@
 use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord, NAME};
 use super::{ArtifactKind, ArtifactStore, check_limit, counter, prepare};
 use crate::exec::Run;
+use crate::jobs::Job;
 use crate::output::joined::Joined;
 use crate::output::{Source, StreamPiece};
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::profile::rules::ArtifactsWhen;
-use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
+use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, SpoolSegment, link_descriptor};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::io;
@@ -44,6 +45,15 @@ pub(crate) struct KeptArtifact {
     pub(crate) id: u64,
     /// Bytes of the output that it does not contain.
     pub(crate) dropped: u64,
+}
+
+impl KeptArtifact {
+    fn of(record: &ArtifactRecord) -> Self {
+        Self {
+            id: record.id,
+            dropped: record.bytes.saturating_sub(record.kept()),
+        }
+    }
 }
 
 impl ArtifactStore {
@@ -109,17 +119,53 @@ impl ArtifactStore {
             record.steps.clear();
             copy(directory, source, &mut record)?;
         }
-        record.id = counter::next(&self.links)?;
-        record.store(directory)?;
-        let target = Path::new("..").join(self.runs_name()).join(name);
-        std::os::unix::fs::symlink(target, self.link(record.id))?;
+        self.publish(directory, &mut record)?;
         if record.kept() >= LARGE {
             self.sweep_aside(directory);
         }
-        Ok(KeptArtifact {
-            id: record.id,
-            dropped: record.bytes.saturating_sub(record.kept()),
-        })
+        Ok(KeptArtifact::of(&record))
+    }
+
+    /// Gives an artifact its number.
+    fn publish(&self, directory: &Path, record: &mut ArtifactRecord) -> io::Result<()> {
+        let name = directory.file_name().unwrap_or_default();
+        record.id = counter::next(&self.links)?;
+        record.store(directory)?;
+        let target = Path::new("..").join(self.runs_name()).join(name);
+        std::os::unix::fs::symlink(target, self.link(record.id))
+    }
+
+    /// Keeps the output of a job that has ended, if its profile does that; a second time it has the
+    /// number of the first. A failure is nothing but the lack of an artifact.
+    pub(crate) fn keep_job(
+        &self,
+        profile: &Profile,
+        job: &Job,
+        output: &dyn Source,
+    ) -> Option<KeptArtifact> {
+        if profile.output.artifacts == ArtifactsWhen::Never {
+            return None;
+        }
+        if let Ok(record) = ArtifactRecord::load(&job.directory) {
+            return Some(KeptArtifact::of(&record));
+        }
+        let mut record =
+            ArtifactRecord::new(job.id.clone(), &profile.name, output.len(), output.lines());
+        match job.stored.as_slice() {
+            // The job's own file has all of it, so nothing is copied.
+            [stream] if stream.dropped == 0 => {
+                let part = |segment: &SpoolSegment| ArtifactPart {
+                    from: segment.from,
+                    bytes: segment.upto - segment.from,
+                    place: ArtifactFile::Job,
+                    at: segment.at,
+                };
+                record.parts = stream.segments.iter().map(part).collect();
+            }
+            _ => copy(&job.directory, output, &mut record).ok()?,
+        }
+        let published = self.publish(&job.directory, &mut record);
+        published.ok().map(|()| KeptArtifact::of(&record))
     }
 
     /// Checks the total size: removing large files takes time, and the reply need not wait for it.

@@ -23,10 +23,12 @@ pub(super) enum ArtifactFile {
     Tail,
     /// What only memory held.
     Rest,
+    /// The output of a job, which is the job's own file.
+    Job,
 }
 
 impl ArtifactFile {
-    /// Every place.
+    /// Every place that is the artifact's own.
     pub(super) const ALL: [Self; 3] = [Self::Head, Self::Tail, Self::Rest];
 
     /// The name of its file.
@@ -35,6 +37,7 @@ impl ArtifactFile {
             Self::Head => "artifact",
             Self::Tail => "artifact.tail",
             Self::Rest => "artifact.rest",
+            Self::Job => bashd_keeper::job::directory::OUTPUT,
         }
     }
 }

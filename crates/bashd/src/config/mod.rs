@@ -83,6 +83,8 @@ pub struct Config {
     pub cgroups: Cgroups,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
+    /// Whether the rules that are on by default are on besides the profile's.
+    pub guard_default: bool,
     /// Names of compiled-in rules that are on besides the profile's.
     pub guard_enable: Vec<String>,
     /// Names of compiled-in rules that are off whatever the profile says.
@@ -105,6 +107,8 @@ pub struct Config {
     pub auto_background: Option<Duration>,
     /// Whether a call may ask for a terminal.
     pub virtual_terminal: bool,
+    /// Whether the MCP server also gives results as data, for programs.
+    pub mcp_structured: bool,
     /// The key that ends a command at whose terminal somebody types, by its name; `None` for the
     /// profile's.
     pub console_end_key: Option<String>,
@@ -205,8 +209,14 @@ impl Config {
     /// The rules that hold for calls of a profile.
     pub fn guard(&self, profile: &Profile) -> Guard {
         let names = profile.guard.rules.iter().chain(&self.guard_enable);
-        let names = names.filter(|name| !self.guard_disable.contains(name));
-        Guard::new(names.map(String::as_str), &self.rules)
+        let default = self.guard_default.then_some(guard::DEFAULT_RULES);
+        let names = names.map(String::as_str).chain(default);
+        let guard = Guard::new(names, &self.rules).without(&self.guard_disable);
+        if profile.guard.to_the_letter {
+            guard.to_the_letter()
+        } else {
+            guard
+        }
     }
 
     /// Everything that decides about a call of a profile before it runs.
@@ -222,6 +232,7 @@ impl Config {
             safe_mode: mode.unwrap_or(profile.guard.safe_mode),
             interceptor: intercepts.then(|| Interceptor::new(&self.interceptor_rules)),
             tools: request.tools.clone(),
+            ancestors: crate::ancestors::of_this_process,
         }
     }
 
@@ -285,12 +296,9 @@ impl Config {
                 memory_bytes: unless_zero(values.number("limits.memory_bytes")?),
                 processes: unless_zero(values.number("limits.processes")?),
             },
-            cgroups: match values.text("limits.cgroup")? {
-                "" | "auto" => Cgroups::Found,
-                "off" => Cgroups::Unused,
-                path => Cgroups::Under(PathBuf::from(path)),
-            },
+            cgroups: cgroups(values.text("limits.cgroup")?),
             survivors: survivors(values.text("survivors")?)?,
+            guard_default: values.text("guard.rules")? == guard::DEFAULT_RULES,
             guard_enable: rule_names(values, "guard.enable")?,
             guard_disable: rule_names(values, "guard.disable")?,
             rules: Vec::new(),
@@ -305,6 +313,7 @@ impl Config {
                 .transpose()?
                 .map(Duration::from_millis),
             virtual_terminal: values.text("bash.virtualTerminal")? == "on",
+            mcp_structured: values.switch("mcp.structured")?,
             console_end_key: values.optional("console.end_key")?.map(str::to_owned),
             urls: UrlDirectories {
                 local: directory("urls.local_dir")?
@@ -315,6 +324,14 @@ impl Config {
                 rules: directory("urls.rules_dir")?,
             },
         })
+    }
+}
+
+fn cgroups(word: &str) -> Cgroups {
+    match word {
+        "" | "auto" => Cgroups::Found,
+        "off" => Cgroups::Unused,
+        path => Cgroups::Under(PathBuf::from(path)),
     }
 }
 

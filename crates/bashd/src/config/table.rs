@@ -128,6 +128,13 @@ pub const KEYS: &[ConfigKey] = &[
          and replaced (docs/sessions.md); 0: none",
     ),
     key(
+        "guard.rules",
+        ValueKind::Choice(&["profile", "default"]),
+        "profile",
+        "`default`: bashd's own rules are on in every profile, besides those that the profile names \
+         (docs/guard.md)",
+    ),
+    key(
         "guard.enable",
         ValueKind::List,
         "",
@@ -281,6 +288,13 @@ pub const KEYS: &[ConfigKey] = &[
         "30s",
         "how long a poll of `pi`'s job tool waits for the first of its jobs to end: `5s`, `10s`, `30s`, `1m` \
          or `5m`",
+    ),
+    key(
+        "mcp.structured",
+        ValueKind::Switch,
+        "false",
+        "whether `bashd mcp` also gives `structuredContent`, for programs: several agents then show the model \
+         nothing else (docs/mcp.md)",
     ),
     key(
         "console.end_key",

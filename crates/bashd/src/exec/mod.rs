@@ -21,6 +21,7 @@ mod sessions;
 mod started_shells;
 mod stock;
 pub mod terminal;
+mod turns;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -82,6 +83,14 @@ async fn run_here(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let Means { keepers, sessions } = means;
+    let _turn = match &plan.exclusive_in {
+        Some(session) => Some(tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
+            turn = sessions.turns.take(session) => turn,
+        }),
+        None => None,
+    };
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
             run_alone(plan, keepers, watch, cancel).await
@@ -116,6 +125,7 @@ pub(crate) async fn run_alone(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
+    let claimed = background::claim_ahead(plan)?;
     let connection = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
@@ -131,6 +141,7 @@ pub(crate) async fn run_alone(
     let mut watch = watch;
     let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Conversation::new(plan, &connection, watch, KeeperUse::Alone);
+    call.background.hold(claimed);
     if call.background.is_at_once() {
         call.ask_for_backgrounding().await?;
     }

@@ -85,6 +85,13 @@ fn as_cd_goes(path: &Path) -> PathBuf {
     logical
 }
 
+/// Whether a `cd` from one directory to another, by a relative path, would come to one.
+pub(crate) fn check_way(from: &Path, relative: &Path) -> Result<()> {
+    let path = as_cd_goes(&from.join(relative));
+    let by_shell = true;
+    open(&Wanted { path, by_shell }).map(drop)
+}
+
 /// Opens it, if it is a directory that may be entered.
 pub(super) fn open(wanted: &Wanted) -> Result<OpenDirectory> {
     let path = wanted.path.clone();

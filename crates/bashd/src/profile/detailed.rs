@@ -105,6 +105,8 @@ struct OutputCut<'a> {
     window: &'a Window,
     line_bytes: Option<usize>,
     artifact: Option<KeptArtifact>,
+    /// Whether output was lost that nobody can count.
+    is_incomplete: bool,
 }
 
 /// First and last line, from 1, of what is shown.
@@ -164,6 +166,10 @@ impl<'a> OutputCut<'a> {
             window: &profile.output.window,
             line_bytes: profile.output.line_bytes,
             artifact: finished.artifact,
+            is_incomplete: {
+                let is_loss = |notice: &Notice| matches!(notice.kind, NoticeKind::OutputLost(_));
+                finished.terminal.is_some() && finished.notices.iter().any(is_loss)
+            },
         }
     }
 
@@ -185,10 +191,10 @@ impl<'a> OutputCut<'a> {
             return None;
         }
         if let Some(kept) = self.artifact {
-            let template = if kept.dropped == 0 {
-                &texts.stored
-            } else {
-                &texts.stored_partly
+            let template = match kept.dropped {
+                0 if self.is_incomplete => &texts.stored_incomplete,
+                0 => &texts.stored,
+                _ => &texts.stored_partly,
             };
             let address = artifact::address(kept.id);
             let dropped = kept.dropped.to_string();
@@ -292,7 +298,8 @@ impl<'a> OutputCut<'a> {
     }
 }
 
-fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
+/// The limit that holds, and the one that was asked for if that is another.
+pub(super) fn timeouts(finished: &Finished) -> Map<String, Value> {
     let mut details = Map::new();
     details.insert(
         "timeoutSeconds".to_owned(),
@@ -303,6 +310,11 @@ fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
     {
         details.insert("requestedTimeoutSeconds".to_owned(), seconds(requested));
     }
+    details
+}
+
+fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
+    let mut details = timeouts(finished);
     let wall = finished.ran_for.as_secs_f64() * 1000.0;
     details.insert("wallTimeMs".to_owned(), json!(wall));
     if let Some(status) = finished.status().filter(|status| *status != 0)
@@ -352,7 +364,9 @@ fn summary(finished: &Finished, cut: &OutputCut<'_>) -> Value {
 
 /// A whole number of seconds as such, another one as a fraction.
 fn seconds(number: f64) -> Value {
-    if number.fract() == 0.0 {
+    /// Up to here every whole number has a form of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT {
         json!(number as i64)
     } else {
         json!(number)

@@ -67,12 +67,11 @@ pub(crate) fn in_window(
     Ok(captured)
 }
 
-/// A digest, and where its raw output is.
+/// A digest, and where its raw output is: on the line that says what was done.
 pub(crate) fn with_footer(mut digest: String, id: u64) -> String {
-    if !digest.ends_with('\n') {
-        digest.push('\n');
-    }
+    let end = digest.trim_end_matches('\n').len();
+    digest.truncate(end);
     let address = artifact::address(id);
-    let _ = writeln!(digest, "[raw output: {address}]");
+    let _ = writeln!(digest, " [raw output: {address}]");
     digest
 }

@@ -4,6 +4,7 @@
 //! No code checks a profile's name: a new one is a file, and users write theirs in the same form
 //! (`docs/profiles.md`).
 
+pub mod arguments;
 mod check;
 mod detailed;
 pub(crate) mod finished;

@@ -78,12 +78,18 @@ pub struct OutcomeTexts {
     pub denied: String,
     /// Output was lost: `{notice}`.
     pub output_lost: String,
+    /// A client's terminal dropped output, in other words than those: `{notice}`.
+    #[serde(default)]
+    pub terminal_truncated: String,
     /// Something about the request (a clamp): `{notice}`.
     #[serde(default)]
     pub notice: String,
     /// A process was deliberately left running: `{pid}`, `{command}`.
     #[serde(default)]
     pub left_running: String,
+    /// What can be done about what was left running, once after the list: `{job}`.
+    #[serde(default)]
+    pub left_next: String,
     /// A process could not be ended: `{pid}`, `{command}`, `{reason}`.
     #[serde(default)]
     pub left_unended: String,
@@ -121,6 +127,9 @@ pub struct TruncationTexts {
     pub stored: String,
     /// Some of it is: `{address}`, `{dropped}`.
     pub stored_partly: String,
+    /// Likewise if a client's terminal dropped some before it was seen: `{address}`.
+    #[serde(default)]
+    pub stored_incomplete: String,
 }
 
 /// The texts for bad requests: `{detail}`.
@@ -160,7 +169,8 @@ impl RefusalTexts {
             RefusalKind::InvalidEnvName => &self.invalid_env_name,
             RefusalKind::BackgroundDisabled => &self.background_disabled,
             RefusalKind::BackgroundUnavailable => &self.background_unavailable,
-            RefusalKind::InternalUrl => return detail.clone(),
+            // These have the same words everywhere.
+            RefusalKind::InternalUrl | RefusalKind::TooManyJobs => return detail.clone(),
             RefusalKind::InvalidJson => &self.invalid_json,
             RefusalKind::NotAnObject => &self.not_an_object,
             RefusalKind::MissingCommand => &self.missing_command,

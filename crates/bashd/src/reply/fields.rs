@@ -70,12 +70,23 @@ pub(super) trait Typed {
     fn is_null(&self) -> bool {
         false
     }
+
+    /// Whether this is nothing, zero, false or empty.
+    fn says_nothing(&self) -> bool {
+        self.is_null()
+    }
 }
 
-/// Gives types what they hold.
+/// Gives types what they hold, and when they say nothing.
 macro_rules! typed {
-    ($($type:ty = $holds:expr;)+) => {
-        $(impl Typed for $type { const HOLDS: FieldType = $holds; })+
+    ($($type:ty = $holds:expr $(, unless $test:expr)?;)+) => {
+        $(impl Typed for $type {
+            const HOLDS: FieldType = $holds;
+            $(fn says_nothing(&self) -> bool {
+                let test: fn(&Self) -> bool = $test;
+                test(self)
+            })?
+        })+
     };
 }
 
@@ -131,16 +142,29 @@ macro_rules! reply {
                 map.end()
             }
         }
+
+        impl Serialize for CompactReply<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                $(
+                    let (name, value) = (stringify!($name), &self.reply.$name);
+                    if !Typed::says_nothing(value) && !self.elsewhere.contains(&name) {
+                        map.serialize_entry(name, value)?;
+                    }
+                )+
+                map.end()
+            }
+        }
     };
 }
 pub(super) use {list, reply};
 
 typed! {
-    String = FieldType::Text;
-    bool = FieldType::Flag;
+    String = FieldType::Text, unless String::is_empty;
+    bool = FieldType::Flag, unless |flag| !flag;
     i32 = FieldType::Integer;
-    u64 = FieldType::Count;
-    Value = FieldType::Object(&[]);
+    u64 = FieldType::Count, unless |count| *count == 0;
+    Value = FieldType::Object(&[]), unless Value::is_null;
     LeftReason = FieldType::OneOf(&["survivor", "not_permitted", "unkillable"]);
     LimitKind = FieldType::OneOf(&["cgroup", "rlimits"]);
     Denied = FieldType::Object(list! {
@@ -176,6 +200,10 @@ impl<T: Typed> Typed for Option<T> {
 
 impl<T: Typed> Typed for Vec<T> {
     const HOLDS: FieldType = FieldType::List(&T::HOLDS);
+
+    fn says_nothing(&self) -> bool {
+        self.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -195,6 +195,10 @@ async fn what_is_left_running_is_listed_and_stays() {
         text.starts_with(&line) && text.contains("sleep 60"),
         "{text}"
     );
+    assert!(
+        text.ends_with("]\n[next: job output bg_1 or job kill bg_1]"),
+        "{text}"
+    );
     assert!(process(pid).is_some());
     assert_eq!(default.text("echo next").await, "next\n");
     assert!(process(pid).is_some());

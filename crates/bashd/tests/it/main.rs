@@ -22,6 +22,7 @@
 //! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
+//! | `pi_session` | `pi`: one call at a time whatever carries it, and directories that are not there |
 //! | `pi_urls` | internal URLs on the real engine: paths, created directories, refusals |
 //! | `process_substitution` | what `>(…)` still writes after the shell's end is in the reply, and servers delay nothing |
 //! | `profile_under_test` | (no tests) a profile on the real engine, for contract tests |
@@ -68,6 +69,7 @@ mod phoenix;
 mod pi_executor;
 mod pi_input;
 mod pi_output;
+mod pi_session;
 mod pi_urls;
 mod process_substitution;
 mod profile_under_test;

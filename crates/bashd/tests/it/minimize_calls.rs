@@ -38,14 +38,13 @@ async fn default_and_pi_show_less_and_say_where_the_rest_is() {
         with_files(&home);
         let contract = Contract::new(&home, profile);
         let reply = contract.engine.run(contract.request(COMMAND)).await;
-        let begins =
-            "some/long/directory/\n first:\n  1:a needle in the hay\n  2:a needle in the hay\n";
+        let begins = "some/long/directory/…:a needle in the hay\n first:…\n  1\n  2\n";
         assert!(
             reply.output.starts_with(begins),
             "{profile}: {}",
             reply.text
         );
-        let ends = "[minimized: common prefixes shown once]\n[raw output: artifact://0]\n";
+        let ends = "[minimized: … marks where the lines below it differ; raw text has 120 lines] [raw output: artifact://0]\n";
         assert!(reply.output.ends_with(ends), "{profile}: {}", reply.text);
         assert_eq!(reply.artifact.as_deref(), Some("artifact://0"));
         assert_eq!(reply.output_bytes, raw().len() as u64);
@@ -58,7 +57,7 @@ async fn default_and_pi_show_less_and_say_where_the_rest_is() {
         assert_eq!(minimized.shown_bytes, reply.output.len() as u64);
         assert_eq!(
             (minimized.by.as_str(), minimized.artifact),
-            ("lossless", Some(0))
+            ("exact", Some(0))
         );
     }
 }

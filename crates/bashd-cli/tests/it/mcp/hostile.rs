@@ -1,10 +1,11 @@
 //! Clients that mean no good, or know no better.
 
 use super::client::{Client, until};
-use bashd_testkit::Home;
+use bashd_testkit::{Home, repetitions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 
 /// Memory that a server may have used at most, whatever its client did: its limit for what is in
 /// the works, and itself.
@@ -22,7 +23,7 @@ fn peak(pid: u32) -> u64 {
 
 fn is_alive(client: &mut Client) {
     let alive = client.bash(&json!({"command": "echo alive"}));
-    assert_eq!(alive["structuredContent"]["output"], "alive\n");
+    assert_eq!(alive["_meta"]["bashd/reply"]["output"], "alive\n");
 }
 
 #[test]
@@ -99,10 +100,13 @@ fn an_id_that_is_in_use_is_refused() {
     assert_eq!(refused["error"]["code"], -32600, "{refused}");
     fs::write(go, "").unwrap();
     let answer = client.wait_for(|message| message["id"] == "same");
-    assert_eq!(answer["result"]["structuredContent"]["output"], "one\n");
+    assert_eq!(answer["result"]["_meta"]["bashd/reply"]["output"], "one\n");
     client.say(&call("echo three"));
     let answer = client.wait_for(|message| message["id"] == "same");
-    assert_eq!(answer["result"]["structuredContent"]["output"], "three\n");
+    assert_eq!(
+        answer["result"]["_meta"]["bashd/reply"]["output"],
+        "three\n"
+    );
 }
 
 #[test]
@@ -120,13 +124,50 @@ fn before_the_handshake_nothing_else_counts() {
 }
 
 #[test]
+fn garbage_loses_no_answer_where_stdout_is_a_file() {
+    for _ in 0..repetitions(60) {
+        let home = Home::new();
+        let file = home.workspace().join("answers");
+        let mut server = std::process::Command::new(env!("CARGO_BIN_EXE_bashd"));
+        server.arg("mcp").env_clear().envs(home.env());
+        server.current_dir(home.workspace());
+        server.stdin(std::process::Stdio::piped());
+        server.stdout(std::fs::File::create(&file).unwrap());
+        let mut server = server.spawn().unwrap();
+        let begin = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }});
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let mut lines = format!("{begin}\n{ready}\n");
+        for id in 1..=40 {
+            let params = json!({"name": "bash", "arguments": {"command": "true"}});
+            let call =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+            let list = json!({"jsonrpc": "2.0", "id": 100 + id, "method": "tools/list"});
+            lines.push_str(&format!("garbage\n{{nonsense\n[]\n{list}\n{call}\n"));
+        }
+        let mut stdin = server.stdin.take().unwrap();
+        stdin.write_all(lines.as_bytes()).unwrap();
+        super::client::until("every request is answered", || {
+            let written = std::fs::read_to_string(&file).unwrap();
+            (1..=40)
+                .chain(101..=140)
+                .all(|id| written.contains(&format!(r#""id":{id},"#)))
+        });
+        drop(stdin);
+        assert!(server.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn long_lines_are_read_or_refused_and_cost_a_bounded_amount() {
     let home = Home::new();
     let mut client = Client::connect(&home, &[]);
     // 10 MB of comment: nobody judges so long a script, and the reply says so.
     let comment = "x".repeat(10_000_000);
     let result = client.bash(&json!({"command": format!("echo hi # {comment}")}));
-    let denied = &result["structuredContent"]["denied"];
+    let denied = &result["_meta"]["bashd/reply"]["denied"];
     assert_eq!(denied["rule"], "script_within_bounds", "{denied}");
     let garbage = vec![b'x'; 10_000_000];
     client.write(&garbage);
@@ -168,7 +209,7 @@ fn a_thousand_requests_at_once_all_get_their_answer() {
         let id = answer["id"].as_i64().unwrap();
         assert!(waiting.remove(&id), "{id} was answered twice");
         if id % 10 == 0 {
-            let output = &answer["result"]["structuredContent"]["output"];
+            let output = &answer["result"]["_meta"]["bashd/reply"]["output"];
             assert_eq!(*output, format!("{id}\n"), "{answer}");
         }
     }

@@ -52,6 +52,34 @@ impl Server {
         answer.unwrap_or_else(|| panic!("{body}"))["result"].take()
     }
 
+    /// Sends a request of a handshake; the answer, and the session if it begins one.
+    pub(crate) fn ask_in_session(
+        &self,
+        session: Option<&str>,
+        request: &Value,
+    ) -> (Value, Option<String>) {
+        let all = [
+            ("MCP-Protocol-Version", "2025-11-25"),
+            ("Mcp-Session-Id", session.unwrap_or_default()),
+        ];
+        let used = if session.is_some() { &all[..] } else { &[] };
+        let (status, answer) = self.post(used, request);
+        assert_eq!(status, 200, "{answer}");
+        let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+        let given = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("mcp-session-id")
+                .then(|| value.to_owned())
+        });
+        let body = without_chunks(&answer);
+        let events = body
+            .lines()
+            .map(|line| line.strip_prefix("data:").unwrap_or(line));
+        let mut messages = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
+        let found = messages.find(|message| message["id"] == request["id"]);
+        (found.unwrap_or_else(|| panic!("{body}")), given)
+    }
+
     /// Where it is.
     pub(super) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
@@ -133,11 +161,17 @@ fn only_who_brings_the_token_gets_in() {
     assert!(answer.contains(r#""output":"hi\n""#), "{answer}");
     let sentinel = home.workspace().join("sentinel");
     let command = format!("touch {}", sentinel.display());
-    for authorization in ["Bearer wrong", "Basic dXNlcg==", "Bearer", ""] {
+    for (authorization, told) in [
+        ("Bearer wrong", "bearer error=\"invalid_token\""),
+        ("Basic dXNlcg==", "bearer\r\n"),
+        ("Bearer", "bearer\r\n"),
+        ("", "bearer\r\n"),
+    ] {
         let with = [MODERN, &[("Authorization", authorization)]].concat();
         let (status, answer) = server.post(&with, &call(&command));
         assert_eq!(status, 401, "{answer}");
-        assert!(answer.to_lowercase().contains("www-authenticate: bearer"));
+        let told = format!("www-authenticate: {told}");
+        assert!(answer.to_lowercase().contains(&told), "{answer}");
     }
     assert_eq!(server.post(MODERN, &call(&command)).0, 401);
     assert!(!sentinel.exists());
@@ -175,6 +209,150 @@ fn strangers_are_not_let_in_by_mistake() {
         let transcript = crate::shown(&home, arguments);
         assert_eq!(transcript.code(), Some(125), "{}", transcript.block());
     }
+}
+
+/// A request with headers, on a connection of its own.
+fn send_with(server: &Server, line: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let (address, length) = (server.address, body.len());
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         {headers}Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    BufReader::new(stream)
+}
+
+fn whole(mut answer: BufReader<TcpStream>) -> String {
+    let mut text = String::new();
+    answer.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// A session of a client with a handshake: the headers of its requests.
+fn handshake(server: &Server) -> String {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let answer = whole(send_with(server, "POST /mcp", "", &body.to_string()));
+    let mut lines = answer.lines();
+    let session = lines.find_map(|line| line.strip_prefix("mcp-session-id: "));
+    let session = session.unwrap_or_else(|| panic!("{answer}"));
+    let headers = format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: 2025-11-25\r\n");
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    whole(send_with(server, "POST /mcp", &headers, &told));
+    headers
+}
+
+fn legacy_call(command: &str) -> String {
+    let arguments = json!({"command": command});
+    let params = json!({"name": "bash", "arguments": arguments});
+    json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).to_string()
+}
+
+fn is_sleeping(home: &Home) -> bool {
+    let mark = bashd_testkit::keeper_hook::MARK;
+    let all = bashd_testkit::processes::with_variable(mark, home.mark());
+    all.iter()
+        .any(|process| process.command.contains("sleep 300"))
+}
+
+#[test]
+fn pages_of_allowed_origins_may_ask_before_they_call() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let asks = |origin: &str| {
+        let headers = format!("Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\n");
+        whole(send_with(&server, "OPTIONS /mcp", &headers, ""))
+    };
+    let allowed = asks("http://localhost:3000");
+    assert!(allowed.starts_with("HTTP/1.1 204 "), "{allowed}");
+    for told in [
+        "access-control-allow-origin: http://localhost:3000\r\n",
+        "access-control-allow-methods: GET, POST, DELETE, OPTIONS\r\n",
+        "authorization, content-type",
+    ] {
+        assert!(allowed.contains(told), "{allowed}");
+    }
+    for origin in [
+        "http://evil.example",
+        "http://localhost.evil.example:80",
+        "null",
+    ] {
+        let refused = asks(origin);
+        assert!(!refused.contains("access-control"), "{refused}");
+        assert!(!refused.starts_with("HTTP/1.1 2"), "{refused}");
+    }
+}
+
+#[test]
+fn a_session_that_is_deleted_ends_what_it_runs() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--token", "none"]);
+    let headers = handshake(&server);
+    let answer = send_with(&server, "POST /mcp", &headers, &legacy_call("sleep 300"));
+    super::client::until("the command runs", || is_sleeping(&home));
+    let deleted = whole(send_with(&server, "DELETE /mcp", &headers, ""));
+    assert!(deleted.starts_with("HTTP/1.1 204 "), "{deleted}");
+    super::client::until("the command is ended", || !is_sleeping(&home));
+    drop(answer);
+}
+
+#[test]
+fn an_artifact_of_any_size_is_read_in_parts() {
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
+    let server = Server::start(&home, &["--token", "none"]);
+    let headers = handshake(&server);
+    // Two bytes a character, so that a part would end within one; and control characters, which grow.
+    let command = r"for i in $(seq 20000); do printf 'x\001\002ééééé %s\n' $i; done";
+    let answer = whole(send_with(
+        &server,
+        "POST /mcp",
+        &headers,
+        &legacy_call(command),
+    ));
+    let address = answer.split("artifact://").nth(1).unwrap();
+    let number: String = address.chars().take_while(char::is_ascii_digit).collect();
+    let mut uri = format!("artifact://{number}");
+    let mut text = String::new();
+    loop {
+        let read =
+            json!({"jsonrpc": "2.0", "id": 8, "method": "resources/read", "params": {"uri": uri}});
+        let answer = whole(send_with(&server, "POST /mcp", &headers, &read.to_string()));
+        assert!(answer.len() < 1024 * 1024, "{} bytes", answer.len());
+        let body = without_chunks(&answer);
+        let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
+        let mut messages = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
+        let found = messages.find(|message| message["id"] == 8);
+        let found = found.unwrap_or_else(|| panic!("{body}"));
+        let part = found["result"]["contents"][0]["text"].as_str().unwrap();
+        match part.rsplit_once("\n[") {
+            Some((part, next)) if next.contains("next: ") => {
+                text.push_str(part);
+                uri = next
+                    .split("next: ")
+                    .nth(1)
+                    .unwrap()
+                    .trim_end_matches(']')
+                    .to_owned();
+            }
+            _ => {
+                text.push_str(part);
+                break;
+            }
+        }
+    }
+    let lines = (1..=20000).map(|number| format!("x\u{1}\u{2}ééééé {number}\n"));
+    let expected: String = lines.collect();
+    assert!(
+        text == expected,
+        "{} bytes instead of {}",
+        text.len(),
+        expected.len()
+    );
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn job(client: &mut Client, arguments: &Value) -> Value {
 /// Starts a job; gives its id.
 fn start(client: &mut Client, command: &str) -> String {
     let result = client.bash(&json!({"command": command, "background": true}));
-    let id = &result["structuredContent"]["job"];
+    let id = &result["_meta"]["bashd/reply"]["job"];
     id.as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
@@ -49,7 +49,9 @@ fn a_job_is_started_waited_for_and_ended() {
         &json!({"action": "wait", "job": id, "regex": "ready"}),
     );
     assert_eq!(waited["isError"], false, "{waited}");
-    assert!(waited["structuredContent"].is_object(), "{waited}");
+    assert_eq!(waited.get("structuredContent"), None, "{waited}");
+    let output = &waited["_meta"]["bashd/reply"]["result"]["output"];
+    assert_eq!(output, "ready\n", "{waited}");
     let listed = job(&mut client, &json!({"action": "list"}));
     let text = listed["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("sleep 300"), "{text}");
@@ -79,7 +81,7 @@ fn a_call_returns_after_its_longest_wait_with_a_job() {
     let home = home();
     let mut client = Client::connect(&home, &[]);
     let result = client.bash(&json!({"command": "echo so far; sleep 300", "wait_max": 1}));
-    let fields = &result["structuredContent"];
+    let fields = &result["_meta"]["bashd/reply"];
     let id = fields["job"].as_str().unwrap_or_else(|| panic!("{result}"));
     assert_eq!(fields["output"], "so far\n");
     job(&mut client, &json!({"action": "kill", "job": id}));
@@ -90,17 +92,23 @@ fn without_a_word_a_call_returns_after_the_servers_longest_wait() {
     let home = home();
     let mut client = Client::connect(&home, &["--wait-max", "1"]);
     let result = client.bash(&json!({"command": "echo so far; sleep 300"}));
-    let fields = &result["structuredContent"];
+    let fields = &result["_meta"]["bashd/reply"];
     let id = fields["job"].as_str().unwrap_or_else(|| panic!("{result}"));
     assert_eq!(fields["output"], "so far\n");
     assert_eq!(result["isError"], false, "{result}");
     job(&mut client, &json!({"action": "kill", "job": id}));
     // The call's own word counts more, and profiles without such a wait hold the request open.
     let result = client.bash(&json!({"command": "sleep 1.3; echo done", "wait_max": 60}));
-    assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
+    assert_eq!(
+        result["_meta"]["bashd/reply"]["output"], "done\n",
+        "{result}"
+    );
     let mut client = Client::connect(&home, &["--wait-max", "1", "--profile", "phoenix"]);
     let result = client.bash(&json!({"command": "sleep 1.3; echo done"}));
-    assert_eq!(result["structuredContent"]["output"], "done\n", "{result}");
+    assert_eq!(
+        result["_meta"]["bashd/reply"]["output"], "done\n",
+        "{result}"
+    );
 }
 
 #[test]
@@ -150,7 +158,7 @@ fn a_program_that_needs_a_terminal_has_one_and_is_driven() {
     assert!(text.starts_with("40 120\n"), "{result}");
     let command = "read -rsp 'Password: ' word; echo; echo \"${#word} letters\"; sleep 300";
     let arguments = json!({"command": command, "pty": true, "background": true});
-    let id = client.bash(&arguments)["structuredContent"]["job"].clone();
+    let id = client.bash(&arguments)["_meta"]["bashd/reply"]["job"].clone();
     let shows = |client: &mut Client, pattern: &str| {
         let screen = json!({"action": "screen", "job": id, "regex": pattern, "timeout": 30});
         let shown = job(client, &screen);

@@ -5,15 +5,19 @@
 //! | `stdio` | tools, results, progress, cancellation, approval and logging on stdin and stdout |
 //! | `stateless` | the same without a handshake |
 //! | `jobs` | background jobs: the tool, what waits, resources and news of them |
+//! | `ends` | jobs that ended, told once; what a model is told of the profile that is served |
 //! | `configs` | the configurations that `docs/mcp.md` shows |
 //! | `registry` | `server.json` |
 //! | `resources` | stored output, as a tool and by address, and news of it |
 //! | `http` | the token, Host and Origin, and a call |
 //! | `hostile` | clients that mean no good: errors, bounded memory, no crash, no leak |
+//! | `agents` | what the models of real agents read, by `./test --with agents` |
 //! | `peers` | the official SDKs' clients, the inspector and the conformance suite |
 
+mod agents;
 mod client;
 mod configs;
+mod ends;
 mod hostile;
 mod http;
 mod jobs;

@@ -11,7 +11,7 @@ fn home() -> Home {
 /// Has the output of 20,000 lines stored; gives its address.
 fn store(client: &mut Client) -> String {
     let result = client.bash(&json!({"command": "seq 1 20000"}));
-    let address = &result["structuredContent"]["artifact"];
+    let address = &result["_meta"]["bashd/reply"]["artifact"];
     address
         .as_str()
         .unwrap_or_else(|| panic!("{result}"))
@@ -47,15 +47,18 @@ fn the_tool_reads_a_range_a_tail_and_what_matches() {
         ),
     ] {
         let result = artifact(&mut client, &arguments);
-        assert_eq!(result["structuredContent"]["text"], text, "{result}");
+        assert_eq!(result["_meta"]["bashd/reply"]["output"], text, "{result}");
         assert_eq!(result["content"][0]["text"], text, "{result}");
-        assert_eq!(result["structuredContent"]["truncated"], false);
-        assert_eq!(result["structuredContent"]["lines"], 20000);
+        assert_eq!(result["_meta"]["bashd/reply"]["truncated"], false);
+        assert_eq!(result["_meta"]["bashd/reply"]["lines"], 20000);
     }
     let whole = artifact(&mut client, &json!({"id": id}));
-    assert_eq!(whole["structuredContent"]["truncated"], true);
+    assert_eq!(whole["_meta"]["bashd/reply"]["truncated"], true);
     assert_eq!(
-        whole["structuredContent"]["text"].as_str().unwrap().len(),
+        whole["_meta"]["bashd/reply"]["output"]
+            .as_str()
+            .unwrap()
+            .len(),
         32 * 1024
     );
 }
@@ -72,10 +75,13 @@ fn the_tool_says_what_was_wrong() {
         ),
         (json!({"id": "/etc/passwd"}), "not an address"),
         (json!({"id": "artifact://../x"}), "not an address"),
-        (json!({}), "missing field `id`"),
+        (json!({}), "`id` is missing; it must be a string"),
         (json!({"id": id, "grep": "("}), "regex"),
         (json!({"id": id, "tail": 1, "to_line": 2}), "not both"),
-        (json!({"id": id, "tail": -1}), "-1"),
+        (
+            json!({"id": id, "tail": -1}),
+            "`tail` must be a whole number from 1 on, not -1",
+        ),
     ] {
         let result = artifact(&mut client, &arguments);
         assert_eq!(result["isError"], true, "{arguments}: {result}");
@@ -102,7 +108,11 @@ fn what_is_stored_is_listed_and_read_by_address() {
     let templates = client.ask("resources/templates/list", &json!({}));
     let templates = &templates["result"]["resourceTemplates"];
     assert_eq!(templates[0]["uriTemplate"], "artifact://{id}");
-    assert_eq!(templates[1]["uriTemplate"], "job://{id}");
+    assert_eq!(
+        templates[1]["uriTemplate"],
+        "artifact://{id}?offset={offset}"
+    );
+    assert_eq!(templates[2]["uriTemplate"], "job://{id}");
     let read = client.ask("resources/read", &json!({"uri": first}));
     let text = read["result"]["contents"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("1\n2\n") && text.ends_with("\n20000\n"));

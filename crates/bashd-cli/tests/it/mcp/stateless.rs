@@ -31,7 +31,7 @@ fn a_server_is_discovered_and_called_without_a_handshake() {
     let params = json!({"name": "bash", "arguments": {"command": "echo hi"}});
     let result = call(&mut client, &json!({}), params);
     assert_eq!(result["resultType"], "complete");
-    assert_eq!(result["structuredContent"]["output"], "hi\n");
+    assert_eq!(result["_meta"]["bashd/reply"]["output"], "hi\n");
     let wrong = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": "1999-01-01",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -56,12 +56,15 @@ fn approval_takes_a_second_call_bound_to_the_first() {
     let question = &asked["inputRequests"]["approval"];
     assert_eq!(question["method"], "elicitation/create");
     let state = &asked["requestState"];
-    let yes = json!({"approval": {"action": "accept", "content": {}}});
+    let yes = json!({"approval": {"action": "accept", "content": {"choice": "once"}}});
     let second = json!({
         "name": "bash", "arguments": arguments, "inputResponses": yes, "requestState": state,
     });
     let done = call(&mut client, &able, second);
-    assert_eq!(done["structuredContent"]["output"], "deployed\n", "{done}");
+    assert_eq!(
+        done["_meta"]["bashd/reply"]["output"], "deployed\n",
+        "{done}"
+    );
     // The same yes is none for another command, nor is one that we did not ask for.
     let other = json!({
         "name": "bash", "arguments": {"command": "deploy elsewhere"},
@@ -84,7 +87,7 @@ fn approval_takes_a_second_call_bound_to_the_first() {
     });
     let denied = call(&mut client, &able, no);
     assert!(
-        denied["structuredContent"]["denied"].is_object(),
+        denied["_meta"]["bashd/reply"]["denied"].is_object(),
         "{denied}"
     );
 }

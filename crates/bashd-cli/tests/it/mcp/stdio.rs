@@ -22,7 +22,9 @@ fn it_introduces_itself_and_its_tools() {
     assert_eq!(bash["name"], "bash");
     assert_eq!(bash["annotations"]["destructiveHint"], true);
     assert_eq!(bash["annotations"]["openWorldHint"], true);
-    assert_eq!(bash["outputSchema"]["type"], "object");
+    for tool in tools["result"]["tools"].as_array().unwrap() {
+        assert_eq!(tool.get("outputSchema"), None, "{tool}");
+    }
     assert_eq!(tools["result"]["tools"][1]["name"], "job");
     let artifact = &tools["result"]["tools"][2];
     assert_eq!(artifact["name"], "artifact");
@@ -48,22 +50,77 @@ fn the_tool_of_every_profile_is_the_profiles_own() {
 }
 
 #[test]
-fn a_result_has_the_replys_text_and_fields() {
+fn a_result_is_its_text_alone_and_the_fields_are_in_meta() {
     let home = Home::new();
     let mut client = Client::connect(&home, &[]);
     let result = client.bash(&json!({"command": "echo o; echo e >&2; exit 3"}));
     assert_eq!(result["content"][0]["text"], "o\ne\n[exit code 3]");
     assert_eq!(result["isError"], false);
-    let fields = &result["structuredContent"];
+    let fields = &result["_meta"]["bashd/reply"];
     assert_eq!(fields["output"], "o\ne\n");
     assert_eq!(fields["exit_code"], 3);
-    assert_eq!(fields["timed_out"], false);
-    assert_eq!(fields.get("signal"), None);
-    assert_eq!(result["_meta"]["bashd/result"]["timeout_s"], 120.0);
+    assert_eq!(fields["result"]["timeout_s"], 120.0);
+    assert_eq!(result.get("structuredContent"), None, "{result}");
+    for nothing in ["timed_out", "signal", "omitted_bytes", "left_behind"] {
+        assert_eq!(fields.get(nothing), None, "{result}");
+    }
     let refused = client.bash(&json!({"nonsense": 1}));
     assert_eq!(refused["isError"], true);
     let text = refused["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("nonsense"), "{text}");
+    // Some clients show their model the whole result of an error.
+    assert_eq!(
+        refused.to_string().matches("nonsense").count(),
+        1,
+        "{refused}"
+    );
+}
+
+#[test]
+fn programs_get_few_fields_and_a_schema() {
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
+    let by_key = ["--set", "mcp.structured=true"];
+    for arguments in [&["--structured"][..], &by_key] {
+        let mut client = Client::connect(&home, arguments);
+        let tools = client.ask("tools/list", &json!({}));
+        for tool in tools["result"]["tools"].as_array().unwrap() {
+            assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
+        }
+        let told = |result: &Value| {
+            let mut fields = result["structuredContent"].clone();
+            let output = fields.as_object_mut().unwrap().remove("output");
+            let rest = fields.to_string();
+            assert!(rest.len() <= 300, "{rest}");
+            (output.unwrap_or_default(), fields)
+        };
+        let result = client.bash(&json!({"command": "echo o; echo e >&2; exit 3"}));
+        assert_eq!(result["content"][0]["text"], "o\ne\n[exit code 3]");
+        let (output, fields) = told(&result);
+        assert_eq!((output, &fields["exit_code"]), (json!("o\ne\n"), &json!(3)));
+        for value in fields.as_object().unwrap().values() {
+            assert!(value.as_u64() != Some(0) && !value.is_null(), "{fields}");
+        }
+        assert_eq!(
+            told(&client.bash(&json!({"command": "true"}))).1["exit_code"],
+            0
+        );
+        let long = client.bash(&json!({"command": "seq 20000"}));
+        assert!(told(&long).1["artifact"].is_string(), "{long}");
+        let gate = home.workspace().join("gate");
+        let command = format!(
+            "echo begun; until [ -e {} ]; do sleep 0.05; done",
+            gate.display()
+        );
+        let started = client.bash(&json!({"command": command, "background": true}));
+        let (_, fields) = told(&started);
+        fs::write(&gate, "").unwrap();
+        let wait = json!({"action": "wait", "job": fields["job"]});
+        let waited = client.ask("tools/call", &json!({"name": "job", "arguments": wait}));
+        let (output, fields) = told(&waited["result"]);
+        assert_eq!(output, "begun\n", "{waited}");
+        assert_eq!(fields["jobs"][0]["job"]["exit_code"], 0, "{waited}");
+        fs::remove_file(&gate).unwrap();
+    }
 }
 
 #[test]
@@ -71,15 +128,15 @@ fn flags_decide_what_may_run_and_where() {
     let home = Home::new();
     let mut client = Client::connect(&home, &["--safe-mode", "strict"]);
     let denied = client.bash(&json!({"command": "touch x"}));
-    let fields = &denied["structuredContent"];
+    let fields = &denied["_meta"]["bashd/reply"];
     assert!(fields["denied"].is_object(), "{denied}");
     let mut client = Client::connect(&home, &["--interceptor", "--tools", "read"]);
     let denied = client.bash(&json!({"command": "cat README.md"}));
-    let tool = &denied["structuredContent"]["denied"]["suggested_tool"];
+    let tool = &denied["_meta"]["bashd/reply"]["denied"]["suggested_tool"];
     assert_eq!(tool, "read", "{denied}");
     let mut client = Client::connect(&home, &["--cwd", "/"]);
     let result = client.bash(&json!({"command": "pwd"}));
-    assert_eq!(result["structuredContent"]["output"], "/\n");
+    assert_eq!(result["_meta"]["bashd/reply"]["output"], "/\n");
 }
 
 #[test]
@@ -88,13 +145,13 @@ fn a_session_is_an_argument_or_the_servers() {
     let mut client = Client::connect(&home, &[]);
     client.bash(&json!({"command": "x=kept; cd /", "session": "a"}));
     let same = client.bash(&json!({"command": "echo $x $PWD", "session": "a"}));
-    assert_eq!(same["structuredContent"]["output"], "kept /\n", "{same}");
+    assert_eq!(same["_meta"]["bashd/reply"]["output"], "kept /\n", "{same}");
     let other = client.bash(&json!({"command": "echo \"[$x]\""}));
-    assert_eq!(other["structuredContent"]["output"], "[]\n", "{other}");
+    assert_eq!(other["_meta"]["bashd/reply"]["output"], "[]\n", "{other}");
     let mut client = Client::connect(&home, &["--profile", "phoenix", "--session", "b"]);
     client.bash(&json!({"command": "x=kept"}));
     let same = client.bash(&json!({"command": "echo $x"}));
-    assert_eq!(same["structuredContent"]["output"], "kept\n", "{same}");
+    assert_eq!(same["_meta"]["bashd/reply"]["output"], "kept\n", "{same}");
 }
 
 #[test]
@@ -122,7 +179,7 @@ fn progress_tells_time_and_tail_to_who_wants_it() {
     );
     fs::write(go, "").unwrap();
     let answer = client.wait_for(|message| message["id"] == id);
-    assert_eq!(answer["result"]["structuredContent"]["exit_code"], 0);
+    assert_eq!(answer["result"]["_meta"]["bashd/reply"]["exit_code"], 0);
 }
 
 #[test]
@@ -146,7 +203,7 @@ fn cancellation_ends_the_tree_and_is_not_answered() {
     }));
     until("the tree is gone", || sleeping(&home) == 0);
     let alive = client.bash(&json!({"command": "echo alive"}));
-    assert_eq!(alive["structuredContent"]["output"], "alive\n");
+    assert_eq!(alive["_meta"]["bashd/reply"]["output"], "alive\n");
     let (rest, _) = client.finish();
     assert_eq!(
         rest,
@@ -203,12 +260,23 @@ allow = ["echo deploy"]
 
 #[test]
 fn who_offers_elicitation_is_asked() {
-    let home = Home::new();
+    let home = Home::new().keeping_in_state(&["grants.jsonl", "grants.lock"]);
     with_a_rule_that_asks(&home);
     let mut client = Client::connect_with(&home, &[], &json!({"elicitation": {}}));
     let arguments = json!({"command": "deploy() { echo deployed; }; deploy now"});
     let params = json!({"name": "bash", "arguments": arguments});
-    for (action, is_denied) in [("accept", false), ("decline", true), ("cancel", true)] {
+    let once = json!({"choice": "once"});
+    for (action, content, is_denied) in [
+        ("accept", Some(&once), false),
+        // An answer without a choice is none: nobody may have seen the form.
+        ("accept", Some(&json!({})), true),
+        ("accept", None, true),
+        ("accept", Some(&json!({"choice": "deny"})), true),
+        ("accept", Some(&json!({"choice": "yes"})), true),
+        ("accept", Some(&json!({"choice": true})), true),
+        ("decline", Some(&once), true),
+        ("cancel", None, true),
+    ] {
         let id = client.request("tools/call", &params);
         let question = client.wait_for(|message| message["method"] == "elicitation/create");
         let text = question["params"]["message"].as_str().unwrap();
@@ -216,14 +284,48 @@ fn who_offers_elicitation_is_asked() {
             text.contains("deploy now") && text.contains("this deploys"),
             "{text}"
         );
+        let form = &question["params"]["requestedSchema"];
+        assert_eq!(form["required"], json!(["choice"]), "{question}");
+        assert_eq!(
+            form["properties"]["choice"].get("default"),
+            None,
+            "{question}"
+        );
         let mut result = json!({"action": action});
-        if action == "accept" {
-            result["content"] = json!({});
+        if let Some(content) = content {
+            result["content"] = content.clone();
         }
         client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
         let answer = client.wait_for(|message| message["id"] == id && message["method"].is_null());
-        let fields = &answer["result"]["structuredContent"];
+        let fields = &answer["result"]["_meta"]["bashd/reply"];
         assert_eq!(fields["denied"].is_object(), is_denied, "{answer}");
+    }
+    // For the session and for good means exactly this command, and this rule.
+    for choice in ["session", "always"] {
+        let command = format!("deploy() {{ echo deployed; }}; deploy {choice}");
+        let params = json!({"name": "bash", "arguments": {"command": command}});
+        let id = client.request("tools/call", &params);
+        let question = client.wait_for(|message| message["method"] == "elicitation/create");
+        let result = json!({"action": "accept", "content": {"choice": choice}});
+        client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+        client.wait_for(|message| message["id"] == id && message["method"].is_null());
+        let again = client.ask("tools/call", &params);
+        assert_eq!(
+            again["result"]["content"][0]["text"], "deployed\n",
+            "{again}"
+        );
+        let other = format!("{command} # and more");
+        let params = json!({"name": "bash", "arguments": {"command": other}});
+        client.request("tools/call", &params);
+        let question = client.wait_for(|message| message["method"] == "elicitation/create");
+        let result = json!({"action": "decline"});
+        client.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+    }
+    let mut next = Client::connect(&home, &[]);
+    for (choice, is_denied) in [("session", true), ("always", false)] {
+        let command = format!("deploy() {{ echo deployed; }}; deploy {choice}");
+        let result = next.bash(&json!({ "command": command }));
+        assert_eq!(result["isError"], is_denied, "{result}");
     }
 }
 

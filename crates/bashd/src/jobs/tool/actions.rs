@@ -1,10 +1,10 @@
 //! The job tool with one action per call.
 
-use super::JobAnswer;
 use super::arguments::{Action, JobArguments, compile};
 use super::texts;
+use super::{JobAnswer, JobToolCall};
 use crate::error::Result;
-use crate::jobs::{AfterInput, Job, Jobs, Met, OutputQuery, OutputStart, Typing, Waited, Whose};
+use crate::jobs::{AfterInput, Job, JobState, Jobs, Met, OutputQuery, OutputStart, Typing, Waited};
 use bashd_keeper::signal;
 use serde_json::{Value, json};
 
@@ -15,18 +15,20 @@ const LINES_AFTER_WAIT: u64 = 20;
 const BYTES_AFTER_WAIT: u64 = 4096;
 
 /// Answers one call.
-pub(super) async fn answer(jobs: &Jobs, whose: Whose<'_>, input: &str) -> JobAnswer {
-    let arguments = match JobArguments::parse(input) {
+pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
+    let jobs = call.results.jobs;
+    let mut arguments = match JobArguments::parse(input) {
         Ok(arguments) => arguments,
         Err(problem) => return JobAnswer::error(problem),
     };
+    arguments.bound(call.longest);
     if arguments.action == Action::List {
-        return list(jobs, whose);
+        return list(call);
     }
     let found: Result<Vec<Job>> = arguments
         .names()
         .into_iter()
-        .map(|name| jobs.find(whose, name))
+        .map(|name| call.find(name))
         .collect();
     let found = match found {
         Ok(found) if found.is_empty() => return JobAnswer::error("`job` is missing"),
@@ -67,13 +69,25 @@ async fn perform(
     }
 }
 
-fn list(jobs: &Jobs, whose: Whose<'_>) -> JobAnswer {
-    let all = jobs.list(whose);
-    if all.is_empty() {
-        return JobAnswer::new("There are no jobs.", json!({ "jobs": [] }));
+/// What runs, and what ended unseen; whoever reads of an end has seen it.
+fn list(call: JobToolCall<'_>) -> JobAnswer {
+    let jobs = call.results.jobs;
+    let mut listed = call.list();
+    let all = listed.len();
+    listed.retain(|job| job.state.is_alive() || !jobs.is_acknowledged(job));
+    let seen = all - listed.len();
+    let mut lines: Vec<_> = listed.iter().map(texts::line).collect();
+    match (listed.is_empty(), seen) {
+        (true, 0) => lines.push("There are no jobs.".to_owned()),
+        (true, _) => lines.push(format!(
+            "No job is running, and the end of each of {seen} was told."
+        )),
+        (false, _) => {}
     }
-    let lines: Vec<_> = all.iter().map(texts::line).collect();
-    JobAnswer::new(lines.join("\n"), json!({ "jobs": all }))
+    for job in listed.iter().filter(|job| job.has_ended()) {
+        jobs.acknowledge(job);
+    }
+    JobAnswer::new(lines.join("\n"), json!({ "jobs": listed }))
 }
 
 async fn output(jobs: &Jobs, arguments: &JobArguments, job: &Job) -> Result<JobAnswer, String> {
@@ -132,6 +146,7 @@ async fn wait(jobs: &Jobs, arguments: &JobArguments, found: Vec<Job>) -> Result<
         }
         lines.push(waited_text(one));
     }
+    let mut output = String::new();
     if let [one] = waited.as_slice()
         && is_single
     {
@@ -139,20 +154,29 @@ async fn wait(jobs: &Jobs, arguments: &JobArguments, found: Vec<Job>) -> Result<
         if let Ok(tail) = jobs.output(&one.job, &query).await
             && !tail.text.is_empty()
         {
-            lines.push(tail.text);
+            lines.push(tail.text.clone());
+            output = tail.text;
         }
     }
-    Ok(JobAnswer::new(lines.join("\n"), json!({ "jobs": waited })))
+    let result = json!({ "jobs": waited, "output": output });
+    Ok(JobAnswer::new(lines.join("\n"), result))
 }
 
 fn waited_text(waited: &Waited) -> String {
     let state = texts::state(&waited.job);
     let alias = &waited.job.alias;
+    let next = if waited.job.state == JobState::Survivors {
+        format!("; next: job kill {alias}")
+    } else {
+        String::new()
+    };
     match (waited.met, &waited.by) {
-        (Met::Yes, Some(by)) => format!("{alias}: found: {by} ({state})"),
-        (Met::Yes, None) => format!("{alias}: {state}"),
-        (Met::Ended, _) => format!("{alias}: ended before the condition was met: {state}"),
-        (Met::NotYet, _) => format!("{alias}: condition not met yet: {state}"),
+        (Met::Yes, Some(by)) => format!("{alias}: found: {by} ({state}){next}"),
+        (Met::Yes, None) => format!("{alias}: {state}{next}"),
+        (Met::Ended, _) => format!("{alias}: ended before the condition was met: {state}{next}"),
+        (Met::NotYet, _) => {
+            format!("{alias}: condition not met yet: {state}; next: job wait {alias}")
+        }
     }
 }
 
@@ -200,8 +224,8 @@ async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<JobAnswer, String> {
     let mut ended = Vec::new();
     for job in found {
         let was_alive = job.state.is_alive();
-        let job = jobs.kill(&job).await.map_err(|error| error.to_string())?;
-        jobs.acknowledge(&job);
+        let killed = jobs.kill_as_owner(&job).await;
+        let job = killed.map_err(|error| error.to_string())?;
         lines.push(if was_alive {
             format!("{}: {}", job.alias, texts::state(&job))
         } else {

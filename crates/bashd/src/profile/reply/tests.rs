@@ -95,6 +95,7 @@ impl Ran {
             age_ms: 5,
             reason,
             job: None,
+            alias: None,
         });
         self
     }

@@ -27,6 +27,7 @@ fn full() -> Reply {
             age_ms: 0,
             reason: LeftReason::Survivor,
             job: text(),
+            alias: None,
         }],
         session_reset: text(),
         terminal: text(),
@@ -113,6 +114,31 @@ fn a_reply_without_some_fields_is_otherwise_the_same() {
     members.retain(|name, _| !["text", "signal"].contains(&name.as_str()));
     let rest = reply.without(&["text"]);
     assert_eq!(serde_json::to_string(&rest).unwrap(), expected.to_string());
+}
+
+#[test]
+fn a_compact_reply_has_only_what_says_something() {
+    let reply = Reply {
+        exit_code: Some(0),
+        output: "out".to_owned(),
+        output_bytes: 3,
+        ..Reply::default()
+    };
+    let compact = serde_json::to_string(&reply.compact(&["text"])).unwrap();
+    assert_eq!(
+        compact,
+        r#"{"output":"out","exit_code":0,"output_bytes":3}"#
+    );
+    let mut full = full();
+    (full.text, full.output) = ("text".to_owned(), "output".to_owned());
+    let compact = to_value(full.compact(&["text"])).unwrap();
+    let mut expected = to_value(&full).unwrap();
+    let members = expected.as_object_mut().unwrap();
+    members.retain(|name, value| {
+        name != "text" && (name == "exit_code" || name == "stderr_bytes" || *value != 0)
+    });
+    members.retain(|_, value| *value != false);
+    assert_eq!(compact, expected);
 }
 
 /// Asserts that these are all words that a type is read from.

@@ -81,9 +81,15 @@ async fn bad_questions_are_answered_with_what_is_wrong() {
             "there is no job bg_9",
         ),
         (r#"{"action":"output"}"#, "`job` is missing"),
-        (r#"{"action":"dance"}"#, "unknown variant `dance`"),
-        (r#"{"action":"list","speed":1}"#, "unknown field `speed`"),
-        ("[]", "invalid"),
+        (
+            r#"{"action":"dance"}"#,
+            "`action` must be one of `list`, `output`, `screen`, `wait`, `send`, `signal`, `kill` and `rename`, not \"dance\"",
+        ),
+        (
+            r#"{"action":"list","speed":1}"#,
+            "there is no parameter `speed`; there are `action`, `job`, ",
+        ),
+        ("[]", "the arguments must be a JSON object"),
     ] {
         let reply = shop.tool(input).await;
         assert!(

@@ -1,0 +1,144 @@
+"""Runs an agent that nobody here wrote, with bashd as its MCP server and a scripted model.
+
+    agents.py AGENT BASHD... -- WORKSPACE < steps.json > seen.json
+
+HOME is a scratch directory, which gets the agent's configuration. Nothing leaves this machine: the agent talks to the
+model of `model.py`, on loopback, with a key that is none. What is printed: what the model was sent back for each call
+(`results`), the tools that it was offered (`tools`), the agent's status and its last words.
+"""
+
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tomllib
+
+from model import Model
+
+HERE = pathlib.Path(__file__).parent
+PACKAGES = pathlib.Path(os.environ.get("AGENTS_PACKAGES", HERE / "node_modules"))
+MACHINE = "arm64" if platform.machine() == "aarch64" else "x64"
+LIMIT = 240
+
+
+def node():
+    return str(PACKAGES / f"node-linux-{MACHINE}/bin/node")
+
+
+def write(path, text):
+    path = pathlib.Path(os.environ["HOME"], path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text if isinstance(text, str) else json.dumps(text, indent=1))
+
+
+def claude_code(url, server, workspace):
+    command, *args = server
+    entry = {"type": "stdio", "command": command, "args": args, "alwaysLoad": True}
+    write(".claude.json", {"hasCompletedOnboarding": True, "mcpServers": {"bashd": entry}})
+    env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    # Its own guard against root; the model is ours and the home is a scratch directory.
+    env |= {"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
+    program = PACKAGES / f"@anthropic-ai/claude-code-linux-{MACHINE}/claude"
+    return [str(program), "-p", "go", "--dangerously-skip-permissions"], env
+
+
+def codex(url, server, workspace):
+    command, *args = server
+    lines = [
+        'model = "fake"',
+        'model_provider = "fake"',
+        'approval_policy = "never"',
+        'sandbox_mode = "danger-full-access"',
+        "[model_providers.fake]",
+        'name = "fake"',
+        f"base_url = {json.dumps(url + '/v1')}",
+        'wire_api = "responses"',
+        'env_key = "FAKE_KEY"',
+        "[mcp_servers.bashd]",
+        f"command = {json.dumps(command)}",
+        f"args = {json.dumps(args)}",
+        'default_tools_approval_mode = "approve"',
+        "[mcp_servers.bashd.env]",
+        *(f"{name} = {json.dumps(value)}" for name, value in os.environ.items() if name.startswith(("XDG_", "BASHD_"))),
+    ]
+    tomllib.loads("\n".join(lines))
+    write(".codex/config.toml", "\n".join(lines))
+    program = next(PACKAGES.glob(f"@openai/codex-linux-{MACHINE}/vendor/*/bin/codex"))
+    return [str(program), "exec", "--skip-git-repo-check", "go"], {"FAKE_KEY": "none"}
+
+
+def opencode(url, server, workspace):
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "models": {"fake": {"name": "fake"}}}
+    provider["options"] = {"baseURL": f"{url}/v1", "apiKey": "none"}
+    config = {
+        "$schema": "https://opencode.ai/config.json",
+        "model": "fake/fake",
+        "small_model": "fake/fake",
+        "autoupdate": False,
+        "share": "disabled",
+        "provider": {"fake": provider},
+        "permission": {"*": "allow"},
+        "mcp": {"bashd": {"type": "local", "command": server, "enabled": True}},
+    }
+    write(".config/opencode/opencode.json", config)
+    program = PACKAGES / f"opencode-linux-{MACHINE}/bin/opencode"
+    env = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    return [str(program), "run", "go"], env
+
+
+def gemini(url, server, workspace):
+    command, *args = server
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "mcpServers": {"bashd": {"command": command, "args": args, "trust": True}},
+        "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+    }
+    write(".gemini/settings.json", settings)
+    env = {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    program = PACKAGES / "@google/gemini-cli/bundle/gemini.js"
+    return [node(), str(program), "-p", "go", "--yolo", "--skip-trust", "-m", "gemini-2.5-flash"], env
+
+
+def qwen(url, server, workspace):
+    command, *args = server
+    settings = {
+        "mcpServers": {"bashd": {"command": command, "args": args, "trust": True}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"disableAutoUpdate": True},
+    }
+    write(".qwen/settings.json", settings)
+    env = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "fake"}
+    program = PACKAGES / "@qwen-code/qwen-code/cli.js"
+    return [node(), str(program), "-p", "go", "--yolo", "--auth-type", "openai"], env
+
+
+AGENTS = {"claude-code": claude_code, "codex": codex, "opencode": opencode, "gemini": gemini, "qwen": qwen}
+
+
+def run(agent, server, workspace, steps):
+    """Lets the agent run until it ends by itself."""
+    with Model(steps) as model:
+        command, env = AGENTS[agent](model.url, server, workspace)
+        # Whatever the agent would like to tell others stays here.
+        env |= {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
+        ended = subprocess.run(
+            command, env=os.environ | env, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT
+        )
+        last = (ended.stdout + ended.stderr).decode(errors="replace")[-2000:]
+        paths = [path for path, _ in model.seen]
+        if dump := os.environ.get("AGENTS_DUMP"):
+            pathlib.Path(dump).write_text(json.dumps(model.seen))
+        return {
+            "agent": agent, "results": model.script.results, "tools": model.script.tools,
+            "status": ended.returncode, "last": last, "requests": paths,
+        }
+
+
+if __name__ == "__main__":
+    agent, *server = sys.argv[1:]
+    server, workspace = server[: server.index("--")], server[-1]
+    print(json.dumps(run(agent, [*server, "mcp"], workspace, json.load(sys.stdin))))

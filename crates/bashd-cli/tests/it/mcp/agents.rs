@@ -1,0 +1,149 @@
+//! What the models of real agents read: the exact text that each agent sends back for a call of bashd's tools.
+//!
+//! The agents are those of npm, with a scripted model on loopback (`tests/agents/`). They are large: only
+//! `./test --with agents` installs them. Without them these tests say so, and show nothing.
+
+use super::peers::{in_home, output};
+use bashd_testkit::{Home, loudly};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
+
+/// What `git push --force` is answered.
+const DENIED: &str = "Error: denied by rule no_force_push: permission denied: git push --force is not allowed. \
+     Use --force-with-lease for safer force pushes, or push without force";
+
+/// What a background start is answered, after its first output.
+const STARTED: &str =
+    "[started as job bg_1; next: job wait bg_1, job output bg_1 or job kill bg_1]";
+
+/// The packages, if they are installed.
+fn packages() -> Option<PathBuf> {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../agents");
+    if !place.join("installed").exists() {
+        loudly(
+            "the agents are not installed (./test --with agents): what the models of Claude Code, Codex, opencode and Gemini CLI read is NOT tested here",
+        );
+        return None;
+    }
+    Some(place.join("node_modules"))
+}
+
+/// A call, and what the model reads of it.
+fn cases() -> Vec<Value> {
+    vec![
+        json!({"tool": "bash", "arguments": {"command": "echo hello; exit 3"}}),
+        json!({"tool": "bash", "arguments": {"command": "git push --force"}}),
+        json!({"tool": "bash", "arguments": {"command": "echo a; sleep 60", "timeout": 2, "on_timeout": "kill"}}),
+        json!({"tool": "bash", "arguments": {"command": "echo first; sleep 2; echo more", "background": true}}),
+        json!({"tool": "job", "arguments": {"action": "wait", "job": "bg_1"}}),
+    ]
+}
+
+/// What the model of an agent was sent back, with a placeholder for every time.
+fn texts_of(agent: &str) -> Option<Vec<String>> {
+    let packages = packages()?;
+    let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
+    let steps = home.workspace().join("steps.json");
+    std::fs::write(&steps, Value::from(cases()).to_string()).unwrap();
+    // Agents leave files where they like.
+    let scratch = home.workspace().join("tmp");
+    std::fs::create_dir_all(&scratch).unwrap();
+    let mut driver = in_home(Path::new("python3"), &home);
+    driver.env("AGENTS_PACKAGES", packages);
+    driver.env("PYTHONDONTWRITEBYTECODE", "1");
+    driver.env("TMPDIR", scratch);
+    driver.arg(scripts.join("agents.py"));
+    driver.args([agent, BASHD, "--"]).arg(home.workspace());
+    driver.stdin(std::fs::File::open(steps).unwrap());
+    let told = output(driver);
+    let seen: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{agent}: {told}"));
+    let results = seen["results"].as_array().unwrap();
+    let texts = results
+        .iter()
+        .map(|result| result["text"].as_str().unwrap());
+    let texts: Vec<String> = texts.map(without_times).collect();
+    assert_eq!(texts.len(), cases().len(), "{agent}: {seen}");
+    Some(texts)
+}
+
+/// The text with `N` for how long something took.
+fn without_times(text: &str) -> String {
+    let mut text = text.to_owned();
+    for mark in ["Wall time: ", "\"wall_ms\":", "exited with code 0 after "] {
+        let Some((before, after)) = text.split_once(mark) else {
+            continue;
+        };
+        let rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        text = format!("{before}{mark}N{rest}");
+    }
+    text
+}
+
+/// Asserts that the model read exactly this; a busy machine may not have come to a job's first output.
+fn assert_reads(agent: &str, expected: [String; 5]) {
+    let Some(texts) = texts_of(agent) else { return };
+    for (text, expected) in texts.iter().zip(expected) {
+        let without_first = expected.replace("first\n[started", "[started");
+        assert!(
+            *text == expected || *text == without_first,
+            "{agent} reads\n{text}\ninstead of\n{expected}"
+        );
+    }
+}
+
+/// The texts as bashd sends them.
+fn sent() -> [String; 5] {
+    [
+        "hello\n[exit code 3]".to_owned(),
+        DENIED.to_owned(),
+        "a\n[timed out after 2 s and was ended]".to_owned(),
+        format!("first\n{STARTED}"),
+        "bg_1: exited with code 0 after N s\nfirst\nmore\n".to_owned(),
+    ]
+}
+
+#[test]
+fn claude_code_reads_the_text() {
+    assert_reads("claude-code", sent());
+}
+
+#[test]
+fn codex_reads_the_text_after_its_own_two_lines() {
+    let framed = sent().map(|text| format!("Wall time: N seconds\nOutput:\n{text}"));
+    assert_reads("codex", framed);
+}
+
+#[test]
+fn opencode_reads_the_text() {
+    assert_reads("opencode", sent());
+}
+
+#[test]
+fn gemini_reads_the_text_in_its_wrapping_and_an_error_once() {
+    let [failed, _, _, started, waited] =
+        sent().map(|text| format!("<untrusted_context>\n{text}\n</untrusted_context>"));
+    // Of an error it shows the call and the whole result.
+    let of_error = |arguments: &Value, meta: &str, text: &str| {
+        let text = Value::from(text);
+        format!(
+            "MCP tool 'bash' reported tool error for function call: {{\"name\":\"bash\",\"args\":{arguments}}} with response: \
+             [{{\"functionResponse\":{{\"name\":\"bash\",\"response\":{{\"_meta\":{{\"bashd/reply\":{meta}}},\
+             \"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":true}}}}}}]"
+        )
+    };
+    let calls = cases();
+    let denied = of_error(
+        &calls[1]["arguments"],
+        r#"{"denied":{"rule":"no_force_push"}}"#,
+        DENIED,
+    );
+    let timed_out = of_error(
+        &calls[2]["arguments"],
+        r#"{"signal":15,"timed_out":true,"output_bytes":2,"output_lines":1,"wall_ms":N}"#,
+        "a\n[timed out after 2 s and was ended]",
+    );
+    assert_reads("gemini", [failed, denied, timed_out, started, waited]);
+}

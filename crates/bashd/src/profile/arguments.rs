@@ -1,0 +1,166 @@
+//! The arguments of a tool held against its schema: what is wrong is said with the parameter's name and
+//! what it may be, since a model has to mend it.
+
+use serde_json::{Map, Value};
+
+/// Reads the arguments of a call, and says what is wrong with them.
+pub fn read(schema: &Value, input: &str) -> Result<Value, String> {
+    let arguments = serde_json::from_str(input)
+        .map_err(|error| format!("the arguments are not JSON: {error}"))?;
+    check(schema, &arguments)?;
+    Ok(arguments)
+}
+
+/// Says what is wrong with the arguments of a call. A null is a parameter that is not given.
+pub fn check(schema: &Value, arguments: &Value) -> Result<(), String> {
+    let Some(arguments) = arguments.as_object() else {
+        return Err("the arguments must be a JSON object".to_owned());
+    };
+    let none = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&none);
+    for (name, value) in arguments {
+        let Some(property) = properties.get(name) else {
+            let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+            return Err(format!(
+                "there is no parameter `{name}`; there are {}",
+                listed(&names)
+            ));
+        };
+        if !value.is_null() && !fits(property, value) {
+            return Err(format!(
+                "`{name}` must be {}, not {value}",
+                wanted(property)
+            ));
+        }
+    }
+    let required = schema["required"].as_array().into_iter().flatten();
+    for name in required.filter_map(Value::as_str) {
+        if arguments.get(name).is_none_or(Value::is_null) {
+            let wanted = properties.get(name).map(wanted).unwrap_or_default();
+            return Err(format!("`{name}` is missing; it must be {wanted}"));
+        }
+    }
+    Ok(())
+}
+
+fn fits(property: &Value, value: &Value) -> bool {
+    let is_within = |number: f64| {
+        let bound = |name: &str, or: f64| property[name].as_f64().unwrap_or(or);
+        (bound("minimum", f64::MIN)..=bound("maximum", f64::MAX)).contains(&number)
+    };
+    match property["type"].as_str() {
+        Some("string") => {
+            let words = property["enum"].as_array();
+            value.is_string() && words.is_none_or(|words| words.contains(value))
+        }
+        Some("integer") => {
+            (value.is_i64() || value.is_u64()) && value.as_f64().is_some_and(is_within)
+        }
+        Some("number") => value.as_f64().is_some_and(is_within),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => {
+            let items = value.as_array();
+            items.is_some_and(|items| items.iter().all(|item| fits(&property["items"], item)))
+        }
+        _ => true,
+    }
+}
+
+/// What a parameter may be, in words.
+fn wanted(property: &Value) -> String {
+    let words = property["enum"].as_array().into_iter().flatten();
+    let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+    if !words.is_empty() {
+        return format!("one of {}", listed(&words));
+    }
+    let kind = match property["type"].as_str() {
+        Some("string") => "a string",
+        Some("integer") => "a whole number",
+        Some("number") => "a number",
+        Some("boolean") => "true or false",
+        Some("array") => "a list of strings",
+        _ => "a value",
+    };
+    match (&property["minimum"], &property["maximum"]) {
+        (Value::Null, _) => kind.to_owned(),
+        (least, Value::Null) => format!("{kind} from {least} on"),
+        (least, most) => format!("{kind} from {least} to {most}"),
+    }
+}
+
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        [only] => format!("`{only}`"),
+        [first @ .., last] => format!("`{}` and `{last}`", first.join("`, `")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_wrong_names_the_parameter_and_what_it_may_be() {
+        let schema = json!({
+            "type": "object",
+            "required": ["action"],
+            "properties": {
+                "action": {"type": "string", "enum": ["list", "wait"]},
+                "jobs": {"type": "array", "items": {"type": "string"}},
+                "tail": {"type": "integer", "minimum": 0},
+                "port": {"type": "integer", "minimum": 1, "maximum": 9},
+                "any": {"type": "boolean"},
+            },
+        });
+        for (input, expected) in [
+            (
+                r#"{"action": "list", "tail": null, "jobs": ["a"], "any": true, "port": 9}"#,
+                None,
+            ),
+            (
+                r#"{"action": "dance"}"#,
+                Some("`action` must be one of `list` and `wait`, not \"dance\""),
+            ),
+            (
+                r#"{"tail": 1}"#,
+                Some("`action` is missing; it must be one of `list` and `wait`"),
+            ),
+            (
+                r#"{"action": "list", "speed": 1}"#,
+                Some(
+                    "there is no parameter `speed`; there are `action`, `jobs`, `tail`, `port` and `any`",
+                ),
+            ),
+            (
+                r#"{"action": "list", "tail": -1}"#,
+                Some("`tail` must be a whole number from 0 on, not -1"),
+            ),
+            (
+                r#"{"action": "list", "tail": 1.5}"#,
+                Some("`tail` must be a whole number from 0 on, not 1.5"),
+            ),
+            (
+                r#"{"action": "list", "port": 10}"#,
+                Some("`port` must be a whole number from 1 to 9, not 10"),
+            ),
+            (
+                r#"{"action": "list", "any": "yes"}"#,
+                Some("`any` must be true or false, not \"yes\""),
+            ),
+            (
+                r#"{"action": "list", "jobs": [1]}"#,
+                Some("`jobs` must be a list of strings, not [1]"),
+            ),
+            ("[]", Some("the arguments must be a JSON object")),
+        ] {
+            assert_eq!(read(&schema, input).err().as_deref(), expected, "{input}");
+        }
+        let complaint = read(&schema, "{").unwrap_err();
+        assert!(
+            complaint.starts_with("the arguments are not JSON: "),
+            "{complaint}"
+        );
+    }
+}

@@ -188,9 +188,10 @@ pub(crate) struct RunOptions {
     /// Return at once; the command continues as a job (`bashd jobs`), until --timeout if that is given.
     #[arg(long)]
     pub(crate) background: bool,
-    /// What to do at the timeout: kill ends the command, background lets it continue as a job.
-    #[arg(long, value_name = "WHAT", default_value = "kill")]
-    pub(crate) on_timeout: OnTimeoutName,
+    /// What to do at the timeout: kill ends the command, background lets it continue as a job. Without
+    /// this it is ended; with --input it does what the tool's schema says.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_timeout: Option<OnTimeoutName>,
     /// Keep the command's stdin open for `bashd jobs send`.
     #[arg(long)]
     pub(crate) stdin_open: bool,
@@ -206,10 +207,9 @@ pub(crate) struct RunOptions {
 }
 
 /// What happens at the timeout.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnTimeoutName {
     Background,
-    #[default]
     Kill,
 }
 

@@ -11,6 +11,7 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
+use crate::jobs::WaitFor;
 use crate::plan::{Resources, StdinSource};
 use crate::screen::Size;
 use std::ffi::OsString;
@@ -60,6 +61,8 @@ pub struct Request {
     pub restart: bool,
     /// Whether the call returns at once, and the command continues as a job.
     pub background: bool,
+    /// What the call waits for before it returns, if the command is a job from its beginning.
+    pub until: Option<WaitFor>,
     /// What happens at the timeout; `None` means that it ends the command.
     pub on_timeout: Option<OnTimeout>,
     /// Longest time that the call waits; then the command continues as a job, and its timeout still
@@ -245,6 +248,13 @@ impl Request {
         self
     }
 
+    /// Makes a call that returns at once wait for this first, so that start and readiness are one call.
+    #[must_use]
+    pub fn until(mut self, ready: WaitFor) -> Self {
+        self.until = Some(ready);
+        self
+    }
+
     /// Chooses what happens at the timeout.
     #[must_use]
     pub fn on_timeout(mut self, what: OnTimeout) -> Self {
@@ -340,4 +350,6 @@ pub enum RefusalKind {
     BackgroundUnavailable,
     /// An internal URL cannot be used.
     InternalUrl,
+    /// A background run was requested, and there are already as many jobs as there may be.
+    TooManyJobs,
 }

@@ -77,10 +77,16 @@ pub(super) fn event(id: Option<&Value>, event: &Event) -> Option<Value> {
     Some(Value::Object(message))
 }
 
-/// The message that one of the client's jobs has ended.
-pub(super) fn job_ended(job: &Job) -> Value {
+/// The message that one of the client's jobs has ended, with what its call would have answered.
+pub(super) fn job_ended(job: &Job, reply: &Reply) -> Value {
     let mut message = begin(None, "job_ended");
     message.insert("job".into(), serde_json::to_value(job).unwrap_or_default());
+    message.insert("text".into(), reply.text.clone().into());
+    let details = reply.result.get("details").cloned().unwrap_or_else(
+        || json!({"async": {"state": job.outcome(), "jobId": job.alias, "type": "bash"}}),
+    );
+    message.insert("details".into(), details);
+    message.insert("artifact".into(), json!(reply.artifact));
     Value::Object(message)
 }
 

@@ -98,8 +98,10 @@ fn call(arguments: &RunOptions) -> Result<Call, Failure> {
     request.background = arguments.background;
     request.stdin_open = arguments.stdin_open;
     request.on_timeout = Some(match arguments.on_timeout {
-        OnTimeoutName::Background => OnTimeout::Background,
-        OnTimeoutName::Kill => OnTimeout::Kill,
+        Some(OnTimeoutName::Background) => OnTimeout::Background,
+        Some(OnTimeoutName::Kill) => OnTimeout::Kill,
+        None if arguments.input.is_some() => OnTimeout::Background,
+        None => OnTimeout::Kill,
     });
     request.resources = arguments.limiting.resources();
     arguments.judging.apply_to(&mut request);

@@ -9,6 +9,7 @@
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
+//! | `isolation` | eight clients of every server at once, of which none sees another |
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
 //! | `jobs_clock` | jobs and a clock that is set back under them |
 //! | `jobs_delivery` | ends of jobs whose clients went away |
@@ -51,6 +52,7 @@ mod console;
 mod doctor;
 mod documents;
 mod hook;
+mod isolation;
 mod jobs;
 mod jobs_clock;
 mod jobs_delivery;

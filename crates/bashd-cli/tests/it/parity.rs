@@ -30,7 +30,7 @@ const OF_ONE: &[(&str, &str)] = &[
     ("default", r#"{"command": "true", "cwd": "/nonexistent"}"#),
     (
         "default",
-        r#"{"command": "echo before; sleep 60", "timeout": 3}"#,
+        r#"{"command": "echo before; sleep 60", "timeout": 3, "on_timeout": "kill"}"#,
     ),
     ("default", r#"{"command": "true", "timeout": 999999}"#),
     ("default", r#"{"command": 7}"#),

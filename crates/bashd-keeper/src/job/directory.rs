@@ -1,7 +1,7 @@
 //! A job's directory: its files and their contents.
 //!
 //! The directory is the source of truth. `claim.json` is written by the engine that is about to
-//! hand a run over (it holds the short name); `spec.json`, `status.json` and `waiting.json` by the
+//! hand a run over, and by who takes the job over later (it holds owner and short name); `spec.json`, `status.json` and `waiting.json` by the
 //! keeper alone; `name` and `told` by the process that renames a job or first hears of its end.
 //! `lock` is locked for as long as the keeper lives; the kernel releases it, whatever happens to
 //! the keeper.
@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Version of this format; a reader accepts older versions, and reports newer ones.
 pub const VERSION: u16 = 1;
 
-/// Who has which short name.
+/// Whose it is, and its short name.
 pub const CLAIM: &str = "claim.json";
 /// What runs, written when the run becomes a job.
 pub const SPEC: &str = "spec.json";
@@ -226,13 +226,37 @@ pub enum Sure {
     Probably,
 }
 
-/// Who has which short name, before there is a job.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Whose a job is and by which short name, from before there is a job: who takes it over writes it
+/// again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Claim {
-    /// Whose job it will be.
+    /// Whose job it is.
     pub owner: String,
     /// The short name that is taken.
     pub alias: String,
+    /// The directory in which its owner's client works, if the owner is a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<String>,
+    /// What its call asked for.
+    #[serde(default)]
+    pub call: CallTerms,
+}
+
+/// What a job keeps of its call, so that its end is told as the call would have told it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallTerms {
+    /// Show only this many first lines of the whole output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<u64>,
+    /// Show only this many last lines of the whole output, or of its head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<u64>,
+    /// The timeout in seconds that was asked for, if another one holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_timeout: Option<f64>,
+    /// What was said about the request, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// The version of a job created by a newer bashd, whose files may mean something else.
@@ -315,11 +339,15 @@ pub fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
 }
 
 /// Takes the lock that shows that the keeper lives.
+pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
+    lock_file(&directory.join(LOCK))
+}
+
+/// Takes the lock of a file, which need not exist.
 ///
 /// Readers hold it shared for a moment, so this waits instead of failing.
-pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
+pub fn lock_file(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-    let path = directory.join(LOCK);
     let lock = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
     Ok(lock)
@@ -327,7 +355,12 @@ pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
 
 /// Whether this job's keeper is alive.
 pub fn is_alive(directory: &Path) -> bool {
-    let Ok(file) = fs::File::open(directory.join(LOCK)) else {
+    is_locked(&directory.join(LOCK))
+}
+
+/// Whether somebody holds this file's lock.
+pub fn is_locked(file: &Path) -> bool {
+    let Ok(file) = fs::File::open(file) else {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
@@ -348,6 +381,7 @@ mod tests {
         let claim = Claim {
             owner: "a".into(),
             alias: "bg_1".into(),
+            ..Claim::default()
         };
         write_durably(directory.path(), CLAIM, &claim).unwrap();
         write_whole(directory.path(), CLAIM, &claim).unwrap();

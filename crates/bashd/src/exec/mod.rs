@@ -125,6 +125,7 @@ pub(crate) async fn run_alone(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
+    let claimed = background::claim_ahead(plan)?;
     let connection = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
@@ -140,6 +141,7 @@ pub(crate) async fn run_alone(
     let mut watch = watch;
     let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Conversation::new(plan, &connection, watch, KeeperUse::Alone);
+    call.background.hold(claimed);
     if call.background.is_at_once() {
         call.ask_for_backgrounding().await?;
     }

@@ -103,6 +103,8 @@ pub struct ClientRun {
 pub(crate) enum RunFailure {
     /// The caller cancelled before the command was started.
     CancelledBeforeStart,
+    /// It was to be a job, and there are too many; nothing ran.
+    TooManyJobs(String),
     /// We failed; what was captured until then is here.
     Failed(Error, Option<Box<Run>>),
 }
@@ -117,6 +119,7 @@ impl From<RunFailure> for Error {
     fn from(failure: RunFailure) -> Self {
         match failure {
             RunFailure::Failed(error, _) => error,
+            RunFailure::TooManyJobs(text) => Self::new(ErrorKind::Job, text),
             RunFailure::CancelledBeforeStart => {
                 Self::new(ErrorKind::Spawn, "cancelled before start")
             }

@@ -1,6 +1,6 @@
 //! A job's current state, read from its directory alone.
 
-use super::directory::{self, AwaitedInput, JobKind, JobStatus, Lost, Spec};
+use super::directory::{self, AwaitedInput, CallTerms, Claim, JobKind, JobStatus, Lost, Spec};
 use crate::exec::{EndedBy, Exit};
 use crate::plan::{LimitsInForce, Streams};
 use crate::screen::Size;
@@ -59,6 +59,10 @@ impl JobState {
 /// A job as its directory shows it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own, with a yes or a no"
+)]
 pub struct Job {
     /// Its id, unique in the state directory.
     pub id: String,
@@ -66,8 +70,10 @@ pub struct Job {
     pub alias: String,
     /// The name that somebody gave it.
     pub name: Option<String>,
-    /// Whose it is.
+    /// Whose it is: front end and client.
     pub owner: String,
+    /// Whether its owner's client is gone, so that who asks may take it over.
+    pub earlier: bool,
     /// Which stage of its life it is in.
     pub state: JobState,
     /// How it became a job.
@@ -120,6 +126,15 @@ pub struct Job {
     /// Its directory.
     #[serde(skip)]
     pub(crate) directory: PathBuf,
+    /// The directory in which its owner's client works, or worked.
+    #[serde(skip)]
+    pub(crate) home: String,
+    /// What its call asked for.
+    #[serde(skip)]
+    pub(crate) call: CallTerms,
+    /// Its time limit.
+    #[serde(skip)]
+    pub(crate) limit: Duration,
     /// Where the bytes of its streams are, once it has ended.
     #[serde(skip)]
     pub(crate) stored: Vec<directory::StoredStream>,
@@ -148,12 +163,18 @@ impl Job {
         }
         let waiting = directory::read(path, directory::WAITING).filter(|_| is_alive);
         let state = state_of(status.as_ref(), is_alive, waiting.is_some());
-        Some(Self::of(path, spec, status, state, waiting))
+        // A run whose call still waits has no short name.
+        let claim = directory::read(path, directory::CLAIM).unwrap_or_else(|| Claim {
+            owner: spec.owner.clone(),
+            alias: spec.alias.clone(),
+            ..Claim::default()
+        });
+        Some(Self::of(path, (spec, claim), status, state, waiting))
     }
 
     fn of(
         path: &Path,
-        spec: Spec,
+        (spec, claim): (Spec, Claim),
         status: Option<JobStatus>,
         state: JobState,
         waiting: Option<AwaitedInput>,
@@ -208,8 +229,12 @@ impl Job {
             out_of_memory,
             name: fs::read_to_string(path.join(directory::NAME)).ok(),
             id: spec.id,
-            alias: spec.alias,
-            owner: spec.owner,
+            alias: claim.alias,
+            owner: claim.owner,
+            earlier: false,
+            home: claim.home.unwrap_or_else(|| spec.cwd.clone()),
+            call: claim.call,
+            limit: Duration::from_millis(spec.limit_ms),
             state,
             kind: spec.kind,
             command: spec.command,
@@ -230,6 +255,18 @@ impl Job {
         match self.ran_for {
             Some(ran_for) => ran_for.as_millis() as u64,
             None => self.age_ms,
+        }
+    }
+
+    /// How it stands, in one word: `running`, `completed` (with status 0), `failed`, `cancelled`.
+    pub fn outcome(&self) -> &'static str {
+        if self.state.is_alive() && !self.has_ended() {
+            return "running";
+        }
+        match (self.state, self.ended_by, self.exit_code) {
+            (_, Some(EndedBy::Cancel), _) => "cancelled",
+            (JobState::Exited | JobState::Survivors, None, Some(0)) => "completed",
+            _ => "failed",
         }
     }
 

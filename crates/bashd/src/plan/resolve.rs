@@ -42,6 +42,17 @@ pub(crate) struct Setting<'a> {
     pub(crate) streams: Option<Streams>,
     /// Directories that the command's addresses need.
     pub(crate) make_directories: &'a [PathBuf],
+    /// What a session's shell had, for a job that begins with it.
+    pub(crate) state: Option<&'a SessionState>,
+}
+
+/// What a session's shell had when a job began: the job's own shell begins with it.
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    /// A script that sets it up again; used once, by a shell that removes it.
+    pub(crate) script: PathBuf,
+    /// Where the session was.
+    pub(crate) directory: PathBuf,
 }
 
 /// Decides directory, environment, shell, limits, place and vessel.
@@ -67,7 +78,8 @@ pub(crate) fn draft(
     let cd = cd_of_the_shell(profile, config, request, command);
     let home = environment::home(request, surroundings);
     let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
-    let wanted = directory::wanted(profile, request, lifted, surroundings, home);
+    let here = (setting.state).map_or(&surroundings.cwd, |state| &state.directory);
+    let wanted = directory::wanted(profile, request, lifted, (&surroundings.cwd, here), home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
     let mut env = environment::of(setting.inheritance, wish.origin(), request, id);
@@ -83,6 +95,7 @@ pub(crate) fn draft(
     }
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
+    let script = script.map(|script| session::with_state(wish, script, &cwd.path));
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
@@ -104,7 +117,8 @@ pub(crate) fn draft(
     if let (None, Some(directory)) = (&session, enters) {
         directory::check_way(&cwd.path, directory)?;
     }
-    let job = job::plan(profile, request, setting, &cwd.path, timeout);
+    let terms = job::terms(command.lines, accepted);
+    let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);

@@ -153,11 +153,18 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
         "label",
         "seconds",
         "command",
+        "limit",
     ];
     let background = &profile.background;
     placeholders("background.started", &background.started, &job)?;
     placeholders("background.handed_over", &background.backgrounded, &job)?;
+    let ready = ["by", "seconds", "state"];
+    placeholders("background.ready", &background.ready, &ready)?;
+    placeholders("background.ended_first", &background.ended_first, &ready)?;
+    placeholders("background.not_ready", &background.not_ready, &ready)?;
     let notices = &background.notices;
+    let named = ["job", "label"];
+    placeholders("background.notices.cancelled", &notices.cancelled, &named)?;
     let of_job = ["job", "label", "ending", "result"];
     placeholders("background.notices.one", &notices.one, &["job"])?;
     placeholders("background.notices.one_block", &notices.one_block, &of_job)?;

@@ -372,7 +372,8 @@ impl<'a> OutputCut<'a> {
     }
 }
 
-fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
+/// The limit that holds, and the one that was asked for if that is another.
+pub(super) fn timeouts(finished: &Finished) -> Map<String, Value> {
     let mut details = Map::new();
     details.insert(
         "timeoutSeconds".to_owned(),
@@ -383,6 +384,11 @@ fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
     {
         details.insert("requestedTimeoutSeconds".to_owned(), seconds(requested));
     }
+    details
+}
+
+fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
+    let mut details = timeouts(finished);
     let wall = finished.ran_for.as_secs_f64() * 1000.0;
     details.insert("wallTimeMs".to_owned(), json!(wall));
     if let Some(status) = finished.status().filter(|status| *status != 0)

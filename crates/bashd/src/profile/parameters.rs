@@ -1,6 +1,7 @@
 //! What a profile accepts: the tool's name and text, and its parameters.
 
 use super::sets::Sets;
+use crate::config::Config;
 use serde::Deserialize;
 
 /// How the tool introduces itself to a model.
@@ -111,6 +112,14 @@ pub enum Needs {
 }
 
 impl Parameter {
+    /// Whether a schema shows it under this configuration.
+    pub fn is_offered(&self, config: &Config) -> bool {
+        match self.needs {
+            Some(Needs::Async) => config.async_enabled,
+            None => true,
+        }
+    }
+
     /// All names under which the parameter is accepted, the proper one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_str()).chain(self.aliases.iter().map(String::as_str))

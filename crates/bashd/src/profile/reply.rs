@@ -9,6 +9,7 @@ use super::shape::{self, Shaped};
 use crate::artifact::{self, KeptArtifact};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit, Reset};
+use crate::jobs::Met;
 use crate::jobs::tool::JobAnswer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
@@ -54,8 +55,28 @@ pub struct BackgroundedCall {
     pub output_file: PathBuf,
     /// The command.
     pub command: String,
+    /// When it is ended at the latest, from its start.
+    pub limit: Duration,
     /// Whether the call waited for an ending first.
     pub waits: bool,
+    /// Whether it is ready, if the call waited for that.
+    pub until: Option<Readiness>,
+}
+
+/// What came of the wait for a job to be ready.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Readiness {
+    /// Whether it is.
+    pub met: Met,
+    /// What showed it.
+    pub by: Option<String>,
+    /// How long that took.
+    pub after: Duration,
+    /// How the job stands.
+    pub state: String,
+    /// The end of its output.
+    pub tail: String,
 }
 
 /// A run whose output has passed the profile's windows.

@@ -72,12 +72,12 @@ impl SessionRules {
         }
     }
 
-    /// The name of a call's session, if it has one. Calls that name none share their owner's, whose
-    /// name may be empty.
+    /// The name of a call's session, if it has one. Calls that name none share one of their owner's,
+    /// whose name is empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
         match &request.session {
             Some(name) => Some(name),
-            None if self.implicit => Some(request.owner.as_deref().unwrap_or_default()),
+            None if self.implicit => Some(""),
             None => None,
         }
     }
@@ -244,11 +244,18 @@ pub struct BackgroundRules {
     /// A command that ends within this many milliseconds is reported as ended, not as started.
     pub early_exit_ms: u64,
     /// The call did not wait: `{job}` (the short name), `{id}`, `{pid}`, `{output_file}`, `{label}`
-    /// (the command, shortened), `{command}`.
+    /// (the command, shortened), `{command}`, `{limit}` (after which it is ended).
     pub started: String,
     /// The wait is over: the same placeholders, and `{seconds}`. The output so far comes before it.
     #[serde(rename = "handed_over")]
     pub backgrounded: String,
+    /// What a call that waited for its job to be ready says when it is: `{by}` (the line that matched,
+    /// the port, the status), `{seconds}`.
+    pub ready: String,
+    /// The same for a job that ended first: `{state}`.
+    pub ended_first: String,
+    /// The same for a job that keeps running, and is not ready yet: `{seconds}`.
+    pub not_ready: String,
     /// The last line of the output file.
     pub file_ends: Option<EndLines>,
     /// How the parts of the text are arranged.
@@ -275,8 +282,15 @@ pub struct NoticeRules {
     pub many: String,
     /// What follows for each of them: the same placeholders as for one.
     pub block: String,
+    /// What is told of a job that somebody cancelled: `{job}`, `{label}`.
+    #[serde(default = "cancelled_notice")]
+    pub cancelled: String,
     /// What surrounds it: `{text}`.
     pub around: String,
+}
+
+fn cancelled_notice() -> String {
+    "[job {job} was cancelled: {label}]".to_owned()
 }
 
 impl Default for NoticeRules {
@@ -286,6 +300,7 @@ impl Default for NoticeRules {
             one_block: "{job}: {ending}: {label}\n{result}".into(),
             many: "[{count} jobs have ended]".into(),
             block: "{job}: {ending}: {label}\n{result}".into(),
+            cancelled: cancelled_notice(),
             around: "{text}".into(),
         }
     }
@@ -311,6 +326,9 @@ impl Default for BackgroundRules {
             started: "[started as job {job}: process group {pid}, output in {output_file}]".into(),
             backgrounded:
                 "[still running after {seconds} s, as job {job}; output in {output_file}]".into(),
+            ready: "[ready after {seconds} s: {by}]".into(),
+            ended_first: "[ended before it was ready: {state}]".into(),
+            not_ready: "[not ready after {seconds} s; it keeps running]".into(),
             file_ends: None,
             layout: JobLayout::Lines,
             keeps_timeout: false,

@@ -1,7 +1,7 @@
 //! The tool definition that an LLM API wants: name, description, JSON schema.
 
 use super::Profile;
-use super::parameters::{AdditionalProperties, Needs, Parameter};
+use super::parameters::{AdditionalProperties, Parameter};
 use crate::config::Config;
 use crate::jobs::tool;
 use bashd_keeper::template::fill;
@@ -31,10 +31,7 @@ fn input_schema(profile: &Profile, config: &Config) -> Value {
     let properties: Map<String, Value> = profile
         .parameters
         .iter()
-        .filter(|parameter| match parameter.needs {
-            Some(Needs::Async) => config.async_enabled,
-            None => true,
-        })
+        .filter(|parameter| parameter.is_offered(config))
         .flat_map(|parameter| properties(profile, parameter))
         .collect();
     let mut schema = json!({"type": "object"});
@@ -171,6 +168,7 @@ For complex scripts, write them to a file first and then execute the file.
             "on_timeout",
             "wait_max",
             "background",
+            "until",
             "stdin",
             "pty",
             "session",
@@ -186,6 +184,7 @@ For complex scripts, write them to a file first and then execute the file.
             ),
             (&json!(120), &json!(1), &json!(3600))
         );
+        assert_eq!(properties["on_timeout"]["default"], "background");
     }
 
     #[test]

@@ -176,7 +176,8 @@ impl RefusalTexts {
             RefusalKind::InvalidEnvName => &self.invalid_env_name,
             RefusalKind::BackgroundDisabled => &self.background_disabled,
             RefusalKind::BackgroundUnavailable => &self.background_unavailable,
-            RefusalKind::InternalUrl => return detail.clone(),
+            // These have the same words everywhere.
+            RefusalKind::InternalUrl | RefusalKind::TooManyJobs => return detail.clone(),
             RefusalKind::InvalidJson => &self.invalid_json,
             RefusalKind::NotAnObject => &self.not_an_object,
             RefusalKind::MissingCommand => &self.missing_command,

@@ -115,6 +115,10 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     if let Some(name) = &request.session {
         refuse_bad_session(name)?;
     }
+    if request.until.is_some() && !request.background {
+        let detail = "`until` needs `background`";
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
     if request.restart {
         refuse_bad_restart(profile, request)?;
     }

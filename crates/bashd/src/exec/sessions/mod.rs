@@ -219,6 +219,34 @@ impl Sessions {
         Ok(Arc::clone(seat))
     }
 
+    /// Whether there is, or was, a session of this name, and if so whether a call uses it.
+    pub(crate) fn is_busy(&self, owner: &str, name: &str) -> Option<bool> {
+        let seats = self.seats();
+        let mut named = seats
+            .iter()
+            .filter(|(key, _)| (&*key.owner, &*key.name) == (owner, name))
+            .peekable();
+        named.peek()?;
+        Some(named.any(|(_, seat)| seat.live.try_lock().is_err()))
+    }
+
+    /// Ends the sessions of an owner that is gone. One that a call still uses is left to its idle
+    /// time.
+    pub(crate) fn end_of(&self, owner: &str) {
+        self.seats().retain(|key, seat| {
+            if key.owner != owner {
+                return true;
+            }
+            match seat.live.try_lock() {
+                Ok(mut live) => {
+                    *live = None;
+                    false
+                }
+                Err(_) => true,
+            }
+        });
+    }
+
     fn seats(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Seat>>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -179,8 +179,10 @@ pub(super) fn exclusive_in(wish: PlanInput<'_>, accepted: &Accepted) -> Option<S
     let rules = &wish.profile.session;
     let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
     let waits = rules.overlap_of(wish.request) == Overlap::Wait && !is_job;
-    let name = rules.name_of(wish.request).filter(|_| waits);
-    name.map(str::to_owned)
+    let name = rules.name_of(wish.request).filter(|_| waits)?;
+    // Another client's session of the same name is another session.
+    let owner = owner_of_session(name, wish.setting.owner);
+    Some(format!("{owner}\n{name}"))
 }
 
 /// The session of a call that has one; what to say if it cannot have one.

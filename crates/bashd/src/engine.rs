@@ -404,14 +404,15 @@ impl EngineCore {
         let kept = digest
             .as_ref()
             .and_then(|_| keep(ArtifactKind::BashOriginal));
-        let shown = if let Some(digest) = digest
+        let shown = if let Some((digest, raw)) = digest
             && let Some(kept) = kept.filter(|kept| kept.dropped == 0)
         {
-            let text = minimized::with_footer(digest.text, kept.id);
+            let (captured, window) = minimized::in_window(profile, run, (&digest, &raw), kept)?;
             ShownOutput {
-                captured: minimized::in_window(profile, run, &text, kept)?,
+                captured,
                 hidden: Hidden::default(),
                 minimized_by: Some(digest.filter),
+                digest: Some(window),
                 kept: Some(kept),
             }
         } else {

@@ -126,7 +126,7 @@ impl PromptTurn {
         let path = cwd.to_string_lossy().replace('\'', r"'\''");
         request.command = format!("cd -- '{path}'");
         let call = Call::from(request).cancel_by(token.clone());
-        let reply = self.shared.server.engine.run(call).await;
+        let reply = self.client.base.engine.run(call).await;
         // If the shell can't go there, the command says so itself.
         (reply.exit_code != Some(0)).then_some(cwd)
     }

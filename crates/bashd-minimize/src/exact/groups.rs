@@ -269,15 +269,15 @@ fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
 struct PrefixGroup {
     lines: usize,
     length: usize,
-    indent: usize,
+    /// Bytes of the beginning that are no blanks: those cost next to no tokens.
+    shared: usize,
 }
 
 impl PrefixGroup {
     /// Bytes saved: the beginning is written once with a mark and one more line end, each member
     /// gets an indent.
     fn gain(self) -> usize {
-        ((self.length - self.indent) * (self.lines - 1))
-            .saturating_sub(self.lines + self.indent + 4)
+        (self.shared * (self.lines - 1)).saturating_sub(self.lines + 4)
     }
 }
 
@@ -298,9 +298,14 @@ fn group_at(lines: &GroupLines<'_>, at: usize, depth: usize, work: &Work) -> Opt
     let blanks = leading_blanks(first);
     let indent = blanks.len();
     let mut length = first.len();
+    let mut shared = 0;
     let mut best: Option<PrefixGroup> = None;
     for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
+        let before = length;
         length = boundary(first, common(first, line, length));
+        if length != before || count == at + 1 {
+            shared = weight(first.as_bytes().get(indent..length).unwrap_or_default());
+        }
         let is_path = length > 0 && first.as_bytes().get(length - 1) == Some(&b'/');
         let shortest = match depth {
             // Not in place of a longer one, whose lines would then be split.
@@ -308,7 +313,7 @@ fn group_at(lines: &GroupLines<'_>, at: usize, depth: usize, work: &Work) -> Opt
             0 => SHORTEST,
             _ => SHORTEST_WITHIN,
         };
-        if length < shortest + indent || !work.charge(8 + length / 8) {
+        if shared < SHORTEST_WITHIN || length < shortest + indent || !work.charge(8 + length / 8) {
             break;
         }
         let may_touch = lines.may_touch(count) && (count > at + 1 || lines.may_touch(at));
@@ -318,7 +323,7 @@ fn group_at(lines: &GroupLines<'_>, at: usize, depth: usize, work: &Work) -> Opt
         let group = PrefixGroup {
             lines: count - at + 1,
             length,
-            indent,
+            shared,
         };
         // The start of the line after the group must not look like a member of it.
         let next_is_apart = all.get(count + 1).is_none_or(|next| {
@@ -345,6 +350,12 @@ fn end_gain(members: &[&str], from: usize) -> usize {
         .map(|member| member.get(from..).unwrap_or_default())
         .collect();
     shared_end(&rests) * (members.len().saturating_sub(1))
+}
+
+/// Bytes that are no blanks, and no drawings.
+fn weight(bytes: &[u8]) -> usize {
+    let is_drawn = |byte: &u8| matches!(byte, b' ' | b'\t' | b'|' | b'-' | b'^' | b'~' | b'=');
+    bytes.iter().filter(|byte| !is_drawn(byte)).count()
 }
 
 fn leading_blanks(line: &str) -> &str {

@@ -32,6 +32,13 @@ const FORMS: &[Form] = &[
         case: "-- Detecting C compiler ABI info - done",
     },
     Form {
+        kind: "steps within cmake",
+        whose: "cmake --verbose",
+        pattern: r#"cd \S+ && \S+/cmake -E cmake_depends "Unix Makefiles" \S+ \S+ \S+ \S+ \S+/DependInfo\.cmake(?: "?--color=\w*"?)?(?: \w*)?|\S+/cmake -E cmake_(?:link_script|progress_start) \S+(?: --verbose=\S+| \d+)|\S+/g?make +-f CMakeFiles/\S+ \S+/(?:depend|build)"#,
+        words: FormWords::Fixed,
+        case: "/usr/bin/gmake  -f CMakeFiles/app.dir/build.make CMakeFiles/app.dir/depend",
+    },
+    Form {
         kind: "directories entered and left",
         whose: "make",
         pattern: r"g?make\[\d+\]: (?:Entering|Leaving) directory '[^']+'",

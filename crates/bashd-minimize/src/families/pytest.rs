@@ -88,7 +88,10 @@ impl Filter for Pytest {
                 leave_described(input, noise);
             }
             // A name that stands in the line twice, as it does in unittest's, confirms itself.
-            "unittest" if has_passed(input) => leave_named_twice(input, noise),
+            "unittest" if has_passed(input) => {
+                leave_named_twice(input, noise);
+                leave_described(input, noise);
+            }
             _ => {}
         }
     }

@@ -41,6 +41,10 @@ fn directory_after(explicit: Option<&Path>) -> DirectoryAfter {
 
 /// A call's session.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that was decided, and they do not exclude each other"
+)]
 pub struct SessionPlan {
     /// Calls with the same key share a shell.
     pub key: SessionKey,

@@ -15,8 +15,7 @@ const DENIED: &str = "Error: denied by rule no_force_push: permission denied: gi
      Use --force-with-lease for safer force pushes, or push without force";
 
 /// What a background start is answered, after its first output.
-const STARTED: &str =
-    "[started as job bg_1; next: job wait bg_1, job output bg_1 or job kill bg_1]";
+const STARTED: &str = "[started as job bg_1, which is ended after 24 h; next: job wait bg_1, job output bg_1 or job kill bg_1]";
 
 /// The packages, if they are installed.
 fn packages() -> Option<PathBuf> {

@@ -19,6 +19,7 @@ mod outlet;
 mod progress;
 mod resources;
 mod result;
+mod resumption;
 mod stdio;
 
 use crate::args::Mcp;

@@ -87,6 +87,7 @@ pub(crate) enum Subcommand {
     Run(RunOptions),
     Mcp(Mcp),
     Check(CheckOptions),
+    Rules(RulesOptions),
     Rpc(Rpc),
     Acp(Acp),
     /// Judge the commands of an agent that has its own shell tool.
@@ -124,6 +125,7 @@ impl Subcommand {
             Self::Run(run) => Some(&run.everywhere),
             Self::Mcp(mcp) => Some(&mcp.everywhere),
             Self::Check(check) => Some(&check.everywhere),
+            Self::Rules(rules) => Some(&rules.everywhere),
             Self::Rpc(rpc) => Some(&rpc.everywhere),
             Self::Acp(acp) => Some(&acp.everywhere),
             Self::Hook(Hook::ClaudeCode(hook)) => Some(&hook.everywhere),
@@ -186,9 +188,10 @@ pub(crate) struct RunOptions {
     /// Return at once; the command continues as a job (`bashd jobs`), until --timeout if that is given.
     #[arg(long)]
     pub(crate) background: bool,
-    /// What to do at the timeout: kill ends the command, background lets it continue as a job.
-    #[arg(long, value_name = "WHAT", default_value = "kill")]
-    pub(crate) on_timeout: OnTimeoutName,
+    /// What to do at the timeout: kill ends the command, background lets it continue as a job. Without
+    /// this it is ended; with --input it does what the tool's schema says.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_timeout: Option<OnTimeoutName>,
     /// Keep the command's stdin open for `bashd jobs send`.
     #[arg(long)]
     pub(crate) stdin_open: bool,
@@ -204,10 +207,9 @@ pub(crate) struct RunOptions {
 }
 
 /// What happens at the timeout.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnTimeoutName {
     Background,
-    #[default]
     Kill,
 }
 
@@ -249,6 +251,19 @@ pub(crate) struct CheckOptions {
     pub(crate) command: String,
     #[command(flatten)]
     pub(crate) judging: Judging,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+/// List the rules: which are on, why, and an example of each.
+#[derive(Debug, Args)]
+pub(crate) struct RulesOptions {
+    /// Show what is on in this profile; by default the configured one.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Print one JSON array.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     everywhere: Everywhere,
 }

@@ -8,7 +8,7 @@ use crate::print::Printer;
 use crate::settings::ConfigInForce;
 use crate::{
     acp, check, completions, config, console, doctor, grants, hook, jobs, log, man, mcp, minimize,
-    rpc, run, schema, stats,
+    rpc, rules, run, schema, stats,
 };
 use bashd::KeeperSource;
 use bashd::exec::TerminalGuardian;
@@ -48,6 +48,7 @@ pub(crate) fn dispatch(
         }
         Subcommand::Mcp(arguments) => mcp::mcp(arguments, settings()?, printer),
         Subcommand::Check(arguments) => check::check(arguments, &settings()?, printer),
+        Subcommand::Rules(arguments) => rules::rules(arguments, &settings()?, printer),
         Subcommand::Acp(arguments) => acp::acp(arguments, settings()?, printer),
         Subcommand::Rpc(arguments) => rpc::rpc(arguments, settings()?, printer),
         Subcommand::Hook(Hook::ClaudeCode(arguments)) => Ok(hook::claude_code::answer_event(

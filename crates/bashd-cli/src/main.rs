@@ -23,6 +23,7 @@ mod minimize;
 mod print;
 mod render;
 mod rpc;
+mod rules;
 mod run;
 mod runtime;
 mod schema;

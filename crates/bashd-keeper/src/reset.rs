@@ -19,6 +19,8 @@ pub enum Reset {
     /// The shell went on without reporting the command's end (`set -n`), or reported something
     /// else.
     NoReport,
+    /// The shell could not begin a command: no descriptors or memory left, a builtin disabled.
+    Unusable,
     /// The caller asked for a new shell.
     Restarted,
     /// Nobody used the session for too long.
@@ -44,6 +46,7 @@ impl Reset {
             | Self::TimedOut
             | Self::Cancelled
             | Self::NoReport
+            | Self::Unusable
             | Self::Restarted
             | Self::Idle
             | Self::Evicted
@@ -71,6 +74,7 @@ impl fmt::Display for Reset {
             Self::TimedOut => write!(formatter, "the command timed out"),
             Self::Cancelled => write!(formatter, "the command was cancelled"),
             Self::NoReport => write!(formatter, "its shell did not report how the command ended"),
+            Self::Unusable => write!(formatter, "its shell could not begin the command"),
             Self::Restarted => write!(formatter, "it was restarted as asked"),
             Self::Idle => write!(formatter, "it was idle for too long"),
             Self::Evicted => write!(formatter, "it made room for other sessions"),

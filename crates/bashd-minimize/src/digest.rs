@@ -1,25 +1,32 @@
-//! One text through its filter and the lossless tier: everything that may panic or take too long.
+//! One text through its filter and the exact tier: everything that may panic or take too long.
 
+use super::exact::{self, Notation, PlainForm, Reshaped};
 use super::families::{self, Filter, FilterInput};
-use super::invocation::Invocation;
-use super::lossless::{self, Reshaped, VisibleChanges};
+use super::noise::{KeptText, KnownEnding, Noise};
+use super::places::LineOrigins;
 use super::reading::{ScriptReading, StatusMeaning};
-use super::sheet::{FinishedSheet, KnownEnding, Sheet};
 use super::user::UserFilter;
-use super::work::Work;
+use super::work::{Work, lines};
 use super::{
-    Digest, FilterSettings, LEAST_SAVED, LEAST_SHARE, LOSSLESS, MARKER, Reach, Subject, Unchanged,
+    Digest, EXACT, FilterSettings, LEAST_SAVED, LEAST_SHARE, MARKER, Reach, Subject, Unchanged,
 };
-
-/// Lines at the end of a failed run that are kept in full.
-const LAST_LINES: usize = 5;
 
 /// The filter for a text.
 #[derive(Clone, Copy)]
 enum Chosen<'a> {
     User(&'a UserFilter),
     Family(&'static dyn Filter),
-    Lossless,
+    Exact,
+}
+
+impl Chosen<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::User(filter) => filter.name(),
+            Self::Family(filter) => filter.name(),
+            Self::Exact => EXACT,
+        }
+    }
 }
 
 pub(super) fn digest(
@@ -28,39 +35,46 @@ pub(super) fn digest(
     settings: &FilterSettings,
 ) -> Result<Digest, Unchanged> {
     let work = Work::for_input(subject.text.len());
-    let visible = lossless::visible(subject.text);
+    let plain = exact::plain(subject.text)?;
     let commands = reading.commands.as_slice();
     let chosen = match settings.user_filters.find(commands, subject.exit) {
         Some(filter) => Chosen::User(filter),
-        None => families::for_all(commands).map_or(Chosen::Lossless, Chosen::Family),
+        None => families::for_all(commands).map_or(Chosen::Exact, Chosen::Family),
     };
-    let finish = match chosen {
-        Chosen::User(_) => VisibleChanges::Exact,
-        Chosen::Family(filter) => filter.finish(commands),
-        Chosen::Lossless => VisibleChanges::Whole,
+    let notation = match chosen {
+        Chosen::User(_) => Notation::Nothing,
+        Chosen::Family(filter) => filter.notation(commands),
+        Chosen::Exact => Notation::Whole,
     };
     let ending = match (subject.exit, reading.status) {
         (Some(0), StatusMeaning::Theirs) => KnownEnding::Success,
         _ => KnownEnding::Careful,
     };
-    let mut best = finished(&FinishedSheet::unfiltered(&visible), finish, &work);
-    if settings.reach == Reach::All
-        && let Some(written) = chosen.apply(&visible, ending, commands, &work)
-    {
-        let filtered = finished(&written, finish, &work);
-        if filtered.text.len() < best.text.len() || matches!(chosen, Chosen::User(_)) {
-            best = filtered;
+    let page = Page {
+        raw: subject.text,
+        plain: &plain,
+        work: &work,
+    };
+    let mut best = match chosen {
+        Chosen::User(filter) if settings.reach == Reach::All => page.by_user(filter, ending),
+        Chosen::Family(filter)
+            if settings.reach == Reach::All && ending == KnownEnding::Success =>
+        {
+            let input_lines: Vec<&str> = lines(&plain.text).collect();
+            let mut noise = Noise::new(&input_lines, &work);
+            let input = FilterInput {
+                lines: &input_lines,
+                commands,
+                work: &work,
+            };
+            filter.mark(&input, &mut noise);
+            match noise.finish(plain.text.ends_with('\n')) {
+                Some(kept) => page.written(&kept.text, Some(&kept), notation),
+                None => page.written(&plain.text, None, notation),
+            }
         }
-    }
-    // A form that people know how to read is not changed for next to nothing.
-    let least = LEAST_SAVED + visible.len() / LEAST_SHARE;
-    if best.text.len() + least > visible.len() {
-        best = Digest {
-            text: visible.into_owned(),
-            filter: String::new(),
-            left_out: 0,
-        };
-    }
+        _ => page.written(&plain.text, None, notation),
+    };
     if work.is_exhausted() {
         return Err(Unchanged::TooMuchWork);
     }
@@ -68,121 +82,98 @@ pub(super) fn digest(
     Ok(best)
 }
 
-impl Chosen<'_> {
-    fn name(&self) -> &str {
-        match self {
-            Self::User(filter) => filter.name(),
-            Self::Family(filter) => filter.name(),
-            Self::Lossless => LOSSLESS,
+/// A text, and what it is made of.
+struct Page<'a> {
+    raw: &'a str,
+    plain: &'a PlainForm<'a>,
+    work: &'a Work,
+}
+
+impl Page<'_> {
+    /// A text in the notation of the exact tier, with the line that describes what was done.
+    fn written(&self, text: &str, kept: Option<&KeptText>, notation: Notation) -> Digest {
+        let (reshaped, changes) = exact::reshape(text, notation, self.work);
+        // A form that people know how to read is not changed for next to nothing.
+        let least = LEAST_SAVED + text.len() / LEAST_SHARE;
+        let (reshaped, changes) = if reshaped.len() + least > text.len() {
+            (text.into(), Reshaped::default())
+        } else {
+            (reshaped, changes)
+        };
+        let left_out: &[(&str, u64)] = kept.map_or(&[], |kept| &kept.left_out);
+        let mut text = reshaped.into_owned();
+        self.push_footer(&mut text, left_out, changes);
+        Digest {
+            text,
+            filter: String::new(),
+            left_out: left_out.iter().map(|(_, lines)| lines).sum(),
+            origins: LineOrigins::new(
+                self.plain.raw_lines.clone(),
+                kept.map(|kept| kept.plain_lines.clone()),
+            ),
         }
     }
 
-    /// What the filter makes of the text; `None` if there is no filter.
-    fn apply(
-        self,
-        visible: &str,
-        ending: KnownEnding,
-        commands: &[Invocation],
-        work: &Work,
-    ) -> Option<FinishedSheet> {
-        match self {
-            Self::User(filter) => Some(filter.apply(visible, ending, work)),
-            Self::Family(filter) => {
-                let (body, last) = match ending {
-                    KnownEnding::Success => (visible, ""),
-                    KnownEnding::Careful => split_last_lines(visible),
-                };
-                let mut sheet = Sheet::new(ending, work);
-                if filter.shows_code() {
-                    sheet = sheet.with_frames();
-                }
-                let input = FilterInput {
-                    text: body,
-                    commands,
-                    work,
-                };
-                filter.apply(&input, &mut sheet);
-                let mut written = sheet.finish();
-                written.text.push_str(last);
-                Some(written)
-            }
-            Self::Lossless => None,
+    fn by_user(&self, filter: &UserFilter, ending: KnownEnding) -> Digest {
+        let written = filter.apply(&self.plain.text, ending, self.work);
+        let left_out = [("lines", written.left_out)];
+        let left_out: &[_] = if written.left_out > 0 { &left_out } else { &[] };
+        let mut text = written.text;
+        self.push_footer(&mut text, left_out, Reshaped::default());
+        Digest {
+            text,
+            filter: String::new(),
+            left_out: written.left_out,
+            origins: LineOrigins::Unknown,
         }
     }
-}
 
-/// Splits off the last lines that are not blank.
-fn split_last_lines(text: &str) -> (&str, &str) {
-    let end = text.trim_end().len();
-    let before = text.get(..end).unwrap_or_default().rmatch_indices('\n');
-    let at = before
-        .map(|(at, _)| at + 1)
-        .nth(LAST_LINES - 1)
-        .unwrap_or(0);
-    text.split_at_checked(at).unwrap_or((text, ""))
-}
-
-/// Adds the visible changes of the lossless tier, and the line that describes what was done.
-fn finished(written: &FinishedSheet, finish: VisibleChanges, work: &Work) -> Digest {
-    let (text, reshaped) = lossless::reshape(&written.text, finish, work);
-    let left_out = written.left_out.iter().map(|(_, lines)| lines).sum();
-    let mut text = text.into_owned();
-    let remarks = remarks(written, reshaped);
-    if !remarks.is_empty() {
-        while text.ends_with('\n') {
-            text.pop();
-        }
-        if !text.is_empty() {
+    /// Adds the line that describes what was done.
+    fn push_footer(&self, text: &mut String, left_out: &[(&str, u64)], changes: Reshaped) {
+        if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
+        let mut remarks = Vec::new();
+        if !left_out.is_empty() {
+            let kinds = left_out.iter().map(|(kind, lines)| match lines {
+                1 => format!("1 {}", one_of(kind)),
+                _ => format!("{lines} {kind}"),
+            });
+            remarks.push(format!("left out {}", kinds.collect::<Vec<_>>().join(", ")));
+        }
+        if self.plain.has_frames {
+            remarks.push("overwritten frames left out".to_owned());
+        } else if self.plain.text.len() < self.raw.len() {
+            remarks.push("colours removed".to_owned());
+        }
+        if changes.repeats > 0 {
+            remarks.push(exact::REPEATS.to_owned());
+        }
+        if changes.echoes > 0 {
+            remarks.push(exact::ECHOES.to_owned());
+        }
+        if let Some(mark) = changes.mark {
+            remarks.push(format!("{mark}{}", exact::GROUPS));
+        }
         text.push_str(MARKER);
-        text.push_str(&remarks.join("; "));
-        text.push_str("]\n");
-    }
-    Digest {
-        text,
-        filter: String::new(),
-        left_out,
+        if !remarks.is_empty() {
+            text.push_str(&remarks.join("; "));
+            text.push_str("; ");
+        }
+        let raw_lines = line_count(self.raw);
+        text.push_str(&format!("raw text has {raw_lines} lines]\n"));
     }
 }
 
-/// What was done, in words.
-fn remarks(written: &FinishedSheet, reshaped: Reshaped) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if !written.left_out.is_empty() {
-        let kinds = written.left_out.iter().map(|(kind, lines)| match lines {
-            1 => format!("1 {}", one_of(kind)),
-            _ => format!("{lines} {kind}"),
-        });
-        remarks.push(format!("left out {}", kinds.collect::<Vec<_>>().join(", ")));
-    }
-    if written.joined > 0 {
-        remarks.push("similar lines joined".to_owned());
-    }
-    if written.skipped || reshaped.rules {
-        remarks.push("layout removed".to_owned());
-    }
-    if written.said {
-        remarks.push("lines shown above not repeated".to_owned());
-    }
-    remarks.extend(written.remark.map(str::to_owned));
-    if reshaped.repeats > 0 {
-        remarks.push("repeats counted".to_owned());
-    }
-    if reshaped.echoes > 0 {
-        remarks.push("repeated blocks referenced".to_owned());
-    }
-    if reshaped.prefixes > 0 {
-        remarks.push("common prefixes shown once".to_owned());
-    }
-    remarks
+/// How many lines a text has. A last one without an end is one.
+fn line_count(text: &str) -> usize {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
 /// A kind of lines in the singular. Kinds with a capital are a tool's own words, and stay.
 fn one_of(kind: &str) -> String {
-    const AFTER_NOUN: [&str; 7] = [
-        " of ", " about ", " to ", " that ", " with ", " for ", " known ",
-    ];
+    const AFTER_NOUN: [&str; 4] = [" of ", " said ", " built", " entered "];
     let ends = AFTER_NOUN.iter().filter_map(|word| kind.find(word));
     let (noun, rest) = kind.split_at(ends.min().unwrap_or(kind.len()));
     if kind.starts_with(char::is_uppercase) {
@@ -209,27 +200,27 @@ mod tests {
     #[test]
     fn one_line_of_a_kind_is_singular() {
         for (kind, one) in [
-            ("lines of code", "line of code"),
+            ("lines of dots", "line of dots"),
             ("progress bars", "progress bar"),
-            ("links to lints", "link to lints"),
-            ("classes that passed", "class that passed"),
-            ("fetches", "fetch"),
-            ("directories", "directory"),
-            ("values known after apply", "value known after apply"),
+            (
+                "descriptions of passed tests",
+                "description of passed tests",
+            ),
+            ("lines said again later", "line said again later"),
+            ("directories entered and left", "directory entered and left"),
+            ("objects built", "object built"),
             ("passed", "passed"),
-            ("Processing triggers", "Processing triggers"),
+            ("Compiling", "Compiling"),
         ] {
             assert_eq!(one_of(kind), one);
         }
     }
 
     #[test]
-    fn the_last_lines_are_split_off() {
+    fn lines_are_counted_with_the_last() {
         assert_eq!(
-            split_last_lines("a\nb\nc\nd\ne\nf\n\n"),
-            ("a\n", "b\nc\nd\ne\nf\n\n")
+            ["", "a", "a\n", "a\nb", "\n\n"].map(line_count),
+            [0, 1, 1, 2, 2]
         );
-        assert_eq!(split_last_lines("a\nb"), ("", "a\nb"));
-        assert_eq!(split_last_lines(""), ("", ""));
     }
 }

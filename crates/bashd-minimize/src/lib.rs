@@ -1,13 +1,17 @@
 //! Fewer tokens, the same facts: the output of known commands in less text.
 //!
 //! It works on the captured text alone: no command line is rewritten, no process is started,
-//! nothing is read. Rules of trust that apply to every filter are enforced here and in `sheet`, not
-//! left to the filters:
+//! nothing is read. There are two tiers, and nothing else is done to a text:
+//!
+//! - *exact* (`exact`): the plain form of the text can be rebuilt from what is shown;
+//! - *noise* (`noise`, `families`): lines that a tool prints about its own doing, known by their
+//!   whole form, are counted by kind, if the tool certainly succeeded.
+//!
+//! Rules of trust that apply to every filter are enforced there, not left to the filters:
 //!
 //! - what a program or the script itself may read stays as it is (`invocation`, `machine_format`);
-//! - nothing is left out of a run that failed, or whose status says nothing about it: noise is
-//!   joined, with its items;
-//! - lines that tell of trouble are kept in full, and so are the last lines of a failed run;
+//! - nothing is left out of a run that failed, or whose status says nothing about it;
+//! - lines that tell of trouble (`trouble`), or have a name that is always kept (`names`), stay;
 //! - if the result is not smaller, or a filter panics or takes too long, the text stays as it is;
 //! - a last line says what was done (`[minimized: …]`); it also marks a text that was minimized
 //!   before.
@@ -21,15 +25,15 @@
 // The example of the README is run.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
-mod braces;
 mod digest;
+mod exact;
 mod families;
-mod frames;
 mod invocation;
-mod lossless;
 mod machine_format;
+mod names;
+mod noise;
+mod places;
 mod reading;
-mod sheet;
 mod title;
 mod trouble;
 pub mod user;
@@ -42,6 +46,7 @@ use invocation::Invocation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use user::UserFilters;
 
+pub use places::LinePlace;
 pub use title::command_name;
 
 /// Shorter texts (in characters) are never touched: there is nothing to save.
@@ -51,8 +56,8 @@ pub const SHORTEST: usize = 1000;
 const LEAST_SAVED: usize = 60;
 const LEAST_SHARE: usize = 30;
 
-/// The name of the lossless tier, used if no family's filter applies.
-const LOSSLESS: &str = "lossless";
+/// The name of the exact tier, used if no family's filter applies.
+const EXACT: &str = "exact";
 
 /// The prefix of the line that says what was done.
 const MARKER: &str = "[minimized: ";
@@ -92,7 +97,7 @@ pub enum Reach {
     /// Every tier.
     #[default]
     All,
-    /// The lossless tier alone.
+    /// The exact tier alone: nothing is left out.
     Lossless,
 }
 
@@ -106,6 +111,7 @@ pub struct Digest {
     pub filter: String,
     /// Lines of noise that it only counts.
     pub left_out: u64,
+    origins: places::LineOrigins,
 }
 
 /// Why a text stays as it is.
@@ -158,17 +164,36 @@ impl Unchanged {
     }
 }
 
-/// The names of the filters: one for each family of tools, and `lossless` for every other command.
+/// The names of the filters: one for each family of tools, and `exact` for every other command.
 pub fn filter_names() -> impl Iterator<Item = &'static str> {
     let families = FILTERS.iter().map(|filter| filter.name());
-    families.chain([LOSSLESS])
+    families.chain([EXACT])
 }
 
 /// The name of the filter for a script's output; `None` if the output stays as it is.
 pub fn filter_of(script: &str) -> Option<&'static str> {
     let reading = reading::read(&Script::parse(script)).ok()?;
     let filter = families::for_all(&reading.commands);
-    Some(filter.map_or(LOSSLESS, |filter| filter.name()))
+    Some(filter.map_or(EXACT, |filter| filter.name()))
+}
+
+/// The plain form of a text: what a terminal would have shown of it, with every overwritten frame
+/// that tells of trouble; `None` if it has too many of them.
+pub fn plain_form(text: &str) -> Option<String> {
+    let plain = exact::plain(text).ok()?;
+    Some(plain.text.into_owned())
+}
+
+/// The exact tier backwards: the lines that a digest's text stands for, without its last line. With
+/// [`Reach::Lossless`] they are the lines of the plain form.
+pub fn rebuild(shown: &str) -> Vec<String> {
+    let (lines, _) = exact::rebuilt(shown);
+    lines.into_iter().map(|line| line.text).collect()
+}
+
+/// Whether a line tells of trouble, as far as its words show: it is never left out or touched.
+pub fn tells_of_trouble(line: &str) -> bool {
+    trouble::is_trouble(line)
 }
 
 /// Minimizes a run's output, or says why it stays as it is.

@@ -48,10 +48,9 @@ pub(crate) fn read(script: &Script) -> Result<ScriptReading, Unchanged> {
     }
     let leaves: Vec<&SimpleCommand> = leaves(script).collect();
     let certain_from = certain_from(&leaves);
-    let is_negated = script.constructs.contains(Construct::Negation);
     let mut reading = ScriptReading {
         commands: Vec::new(),
-        status: if is_negated {
+        status: if may_be_masked(script) {
             StatusMeaning::Unsure
         } else {
             StatusMeaning::Theirs
@@ -89,7 +88,7 @@ pub(crate) fn read(script: &Script) -> Result<ScriptReading, Unchanged> {
         if invocation.is_quiet() {
             continue;
         }
-        if !speaks_for(command, certain_from) {
+        if !speaks_for(command, certain_from) || !passes_status_on(script, command) {
             reading.status = StatusMeaning::Unsure;
         }
         reading.commands.push(invocation);
@@ -98,6 +97,49 @@ pub(crate) fn read(script: &Script) -> Result<ScriptReading, Unchanged> {
         return Err(Unchanged::Content);
     }
     Ok(reading)
+}
+
+/// Commands after which a name may mean something else, or a status be another: they set traps, or
+/// define what only the shell that reads them knows.
+const MASKING: &str = "trap alias eval source . enable hash builtin";
+
+/// Whether something in the script may change what a status means, or what a name stands for.
+fn may_be_masked(script: &Script) -> bool {
+    let masks = |command: &SimpleCommand| {
+        let name = command.name().unwrap_or_default();
+        let is_activation = matches!(name, "source" | ".")
+            && command.arguments().first().is_some_and(|file| {
+                let file = file.known().unwrap_or_default();
+                file.ends_with("bin/activate")
+            });
+        words::has(MASKING, name) && !is_activation
+    };
+    script.constructs.contains(Construct::Negation)
+        || script.constructs.contains(Construct::Function)
+        || script.commands.iter().any(masks)
+}
+
+/// Programs that end with the status of what they start, or with another that is not 0.
+const PASSING_ON: &str = "\
+    env genv sudo doas timeout gtimeout nice ionice chrt taskset nohup time command exec stdbuf \
+    bash sh dash zsh ksh caffeinate flock";
+
+/// Whether the status of a command becomes that of what started it.
+fn passes_status_on(script: &Script, command: &SimpleCommand) -> bool {
+    let mut origin = command.origin;
+    // Each starter stands before what it starts.
+    while let CommandOrigin::StartedBy(index) | CommandOrigin::ScriptOf(index) = origin {
+        let Some(starter) = script.commands.get(index) else {
+            return false;
+        };
+        let name = starter.name().unwrap_or_default();
+        let name = name.rsplit('/').next().unwrap_or(name);
+        if !words::has(PASSING_ON, name) {
+            return false;
+        }
+        origin = starter.origin;
+    }
+    true
 }
 
 /// The commands that start no other one and whose output is not used as a value.
@@ -253,6 +295,46 @@ mod tests {
             ("for i in 1 2; do cargo test; done", StatusMeaning::Unsure),
             ("! cargo test", StatusMeaning::Unsure),
             ("(cargo test)", StatusMeaning::Unsure),
+            ("trap 'exit 0' EXIT; cargo test", StatusMeaning::Unsure),
+            ("trap \"exit 0\" EXIT && cargo test", StatusMeaning::Unsure),
+            (
+                "cargo() { command cargo \"$@\" || true; }; cargo test",
+                StatusMeaning::Unsure,
+            ),
+            ("function cargo { :; }\ncargo test", StatusMeaning::Unsure),
+            (
+                "alias cargo='cargo || true' && cargo test",
+                StatusMeaning::Unsure,
+            ),
+            (
+                "shopt -s expand_aliases; alias pytest='pytest||:'; pytest",
+                StatusMeaning::Unsure,
+            ),
+            ("eval 'cargo test'", StatusMeaning::Unsure),
+            ("source ./helpers.sh && cargo test", StatusMeaning::Unsure),
+            ("source .venv/bin/activate && pytest", StatusMeaning::Theirs),
+            (
+                "find . -name Cargo.toml -exec cargo test \\;",
+                StatusMeaning::Unsure,
+            ),
+            (
+                "find . -name Cargo.toml -execdir cargo test +",
+                StatusMeaning::Unsure,
+            ),
+            ("script -c 'cargo test' /dev/null", StatusMeaning::Unsure),
+            ("watch -g cargo test", StatusMeaning::Unsure),
+            ("xargs cargo test < crates", StatusMeaning::Unsure),
+            ("su -c 'cargo test'", StatusMeaning::Unsure),
+            ("bash -c 'cargo test; true'", StatusMeaning::Unsure),
+            ("bash -c 'cargo test || true'", StatusMeaning::Unsure),
+            ("bash -c 'cargo test'", StatusMeaning::Theirs),
+            ("sudo timeout 9 env A=1 cargo test", StatusMeaning::Theirs),
+            ("{ cargo test; } || true", StatusMeaning::Unsure),
+            ("coproc cargo test", StatusMeaning::Unsure),
+            ("if cargo test; then :; fi", StatusMeaning::Unsure),
+            ("cargo test; exit 0", StatusMeaning::Unsure),
+            ("cargo test && exit 0", StatusMeaning::Theirs),
+            ("echo $(cargo test)", StatusMeaning::Theirs),
         ] {
             assert_eq!(reading(command).unwrap().status, status, "{command}");
         }

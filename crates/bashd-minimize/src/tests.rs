@@ -18,13 +18,13 @@ fn passed_tests(count: usize) -> String {
 #[test]
 fn success_counts_noise_and_says_so() {
     let text = format!(
-        "{}\ntest result: ok. 60 passed; 0 failed\n",
+        "running 60 tests\n{}\ntest result: ok. 60 passed; 0 failed\n",
         passed_tests(60)
     );
     let digest = minimize(subject("cargo test", 0, &text), &FilterSettings::default()).unwrap();
     assert_eq!(
         digest.text,
-        "test result: ok. 60 passed; 0 failed\n[minimized: left out 60 passed; layout removed]\n"
+        "running 60 tests\n\ntest result: ok. 60 passed; 0 failed\n[minimized: left out 60 passed; raw text has 63 lines]\n"
     );
     assert_eq!((digest.left_out, digest.filter.as_str()), (60, "cargo"));
 }
@@ -42,7 +42,7 @@ fn failure_lists_what_success_counts() {
     .unwrap();
     for number in 0..60 {
         assert!(
-            digest.text.contains(&format!("case_{number}")),
+            rebuild(&digest.text).contains(&format!("test suite::case_{number} ... ok")),
             "{}",
             digest.text
         );
@@ -65,7 +65,11 @@ fn a_masked_status_is_no_success() {
     ] {
         let digest = minimize(subject(command, 0, &text), &FilterSettings::default()).unwrap();
         assert_eq!(digest.left_out, 0, "{command}");
-        assert!(digest.text.contains("case_59"), "{command}");
+        let lines = rebuild(&digest.text);
+        assert!(
+            lines.contains(&"test suite::case_59 ... ok".to_owned()),
+            "{command}"
+        );
     }
 }
 
@@ -107,7 +111,10 @@ fn only_and_except_are_kept_to() {
 
 #[test]
 fn nothing_is_saved_on_text_without_noise() {
-    let lines = (0..100).map(|number| format!("{number} is a number of its own kind\n"));
+    let lines = (0..100_u64).map(|number| {
+        let one = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{one:x} is followed by {:x}\n", one.rotate_left(17))
+    });
     let text = lines.collect::<Vec<_>>().concat();
     assert_eq!(
         minimize(subject("cargo run", 0, &text), &FilterSettings::default()),
@@ -116,7 +123,7 @@ fn nothing_is_saved_on_text_without_noise() {
 }
 
 #[test]
-fn the_lossless_tier_alone_leaves_nothing_out() {
+fn the_exact_tier_alone_leaves_nothing_out() {
     let settings = FilterSettings {
         reach: Reach::Lossless,
         ..FilterSettings::default()
@@ -124,7 +131,7 @@ fn the_lossless_tier_alone_leaves_nothing_out() {
     let text = format!("\x1b[32m{}\x1b[0m", passed_tests(60));
     let digest = minimize(subject("cargo test", 0, &text), &settings).unwrap();
     assert_eq!(digest.left_out, 0);
-    assert!(digest.text.contains("case_59") && !digest.text.contains('\x1b'));
+    assert!(digest.text.contains("59") && !digest.text.contains('\x1b'));
 }
 
 #[test]
@@ -138,7 +145,7 @@ fn a_user_filter_comes_first() {
     let digest = minimize(subject("cargo test", 0, &text), &settings).unwrap();
     assert_eq!(
         digest.text,
-        "test suite::case_7 ... ok\n[minimized: left out 59 lines]\n"
+        "test suite::case_7 ... ok\n[minimized: left out 59 lines; raw text has 60 lines]\n"
     );
     assert_eq!(digest.filter, "mine");
 }
@@ -146,15 +153,13 @@ fn a_user_filter_comes_first() {
 #[test]
 fn a_filter_that_panics_leaves_the_text_as_it_is() {
     let text = passed_tests(60);
-    for exit in [0, 1] {
-        assert_eq!(
-            minimize(
-                subject("panicking-filter", exit, &text),
-                &FilterSettings::default()
-            ),
-            Err(Unchanged::Panicked)
-        );
-    }
+    assert_eq!(
+        minimize(
+            subject("panicking-filter", 0, &text),
+            &FilterSettings::default()
+        ),
+        Err(Unchanged::Panicked)
+    );
     // And the next text is unaffected.
     assert!(minimize(subject("cargo test", 0, &text), &FilterSettings::default()).is_ok());
 }
@@ -170,5 +175,43 @@ fn a_filter_that_works_too_long_leaves_the_text_as_it_is() {
             ),
             Err(Unchanged::TooMuchWork)
         );
+    }
+}
+
+/// A line with a name that is always kept stands in the text, whatever tool it is of and wherever
+/// it stands.
+#[test]
+fn names_that_are_always_kept_pass_every_filter() {
+    let commands = [
+        "cargo build",
+        "cargo test",
+        "pytest -v",
+        "go test -v ./...",
+        "npx jest --verbose",
+        "cmake --build out",
+        "make",
+        "terraform apply",
+        "apt-get install -y x",
+        "pip install x",
+        "wget x",
+        "curl -v -o x y",
+        "journalctl -u x",
+        "npm run x",
+        "git push",
+        "unknown",
+    ];
+    for command in commands {
+        for name in names::cases() {
+            let text = format!(
+                "running 60 tests\n{}{name}\n{}\ntest result: ok. 60 passed; 0 failed\n",
+                passed_tests(30),
+                passed_tests(30)
+            );
+            let digest = minimize(subject(command, 0, &text), &FilterSettings::default()).unwrap();
+            assert!(
+                rebuild(&digest.text).contains(&name.to_owned()),
+                "{command}: {name}"
+            );
+        }
     }
 }

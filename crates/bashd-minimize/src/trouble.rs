@@ -20,11 +20,35 @@ const PATTERN: &str = r"(?ix)
 
 static TROUBLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(PATTERN).ok());
 
-/// Whether a line tells of an error, a warning or a failure, as far as words show.
+/// Whether a line tells of an error, a warning or a failure, as far as words show. A count of zero
+/// (`0 failed`, `Errors: 0`) tells of
+/// none, and neither does the name of an option (`--error-format`).
 pub(crate) fn is_trouble(line: &str) -> bool {
-    TROUBLE
-        .as_ref()
-        .is_none_or(|pattern| pattern.is_match(line))
+    let Some(pattern) = TROUBLE.as_ref() else {
+        return true;
+    };
+    pattern.find_iter(line).any(|found| {
+        let before = line.get(..found.start()).unwrap_or_default();
+        let after = line.get(found.end()..).unwrap_or_default();
+        !ends_with_zero(before) && !begins_with_zero(after) && !before.ends_with("--")
+    })
+}
+
+/// `… 0 `
+fn ends_with_zero(before: &str) -> bool {
+    let Some(before) = before.strip_suffix("0 ") else {
+        return false;
+    };
+    !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ',' | '-' | '_'))
+}
+
+/// `: 0 …`
+fn begins_with_zero(after: &str) -> bool {
+    let Some(after) = after.strip_prefix(": 0") else {
+        return false;
+    };
+    !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        || after.starts_with(". ")
 }
 
 #[cfg(test)]
@@ -45,6 +69,10 @@ mod tests {
             "CONFLICT (content): Merge conflict in a",
             "java.lang.NullPointerException: null",
             "  ✗ adds",
+            "10 failed",
+            "1,0 failed",
+            "Errors: 07",
+            "0 failed, then an error",
         ] {
             assert!(is_trouble(line), "{line}");
         }
@@ -58,6 +86,9 @@ mod tests {
             "tests/test_error_handling.py::test_ok PASSED [ 10%]",
             "Collecting requests",
             "added 312 packages in 4s",
+            "test result: ok. 60 passed; 0 failed",
+            "Tests run: 2, Failures: 0, Errors: 0",
+            "rustc --error-format=json",
         ] {
             assert!(!is_trouble(line), "{line}");
         }

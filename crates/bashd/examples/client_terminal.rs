@@ -99,7 +99,11 @@ impl ClientTerminal for Screens {
                 // First the exit: what a program writes before its end is then in the text.
                 let exit = screen.exit()?;
                 let text = String::from_utf8_lossy(&std::fs::read(&screen.file)?).into_owned();
-                Ok(TerminalOutput { text, exit })
+                Ok(TerminalOutput {
+                    text,
+                    truncated: false, // all of it is in the file
+                    exit,
+                })
             })
         })
     }

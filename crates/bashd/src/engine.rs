@@ -4,9 +4,12 @@
 //! logic. Every future of an engine may be dropped at any time: the command that it waits for is then
 //! ended by its keeper.
 
+mod jobs;
+mod session_state;
+
 use crate::activity::Activity;
-use crate::approval::Approver;
 use crate::approval::desk::{ApprovalDesk, ApprovalQuestion};
+use crate::approval::{ApprovalAnswer, Approver};
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
@@ -15,7 +18,7 @@ use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
 use crate::guard::safe_mode::RunForm;
 use crate::guard::{Judgement, Verdict};
-use crate::jobs::{Jobs, claim, tool};
+use crate::jobs::claim;
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
@@ -27,7 +30,7 @@ use crate::profile::minimized;
 use crate::profile::reply::{self, Ending, Finished};
 use crate::profile::views::Views;
 use crate::rc::RcScripts;
-use crate::reply::Reply;
+use crate::reply::{Denied, Reply};
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
 use crate::rewrite::{self, Command};
 use crate::run_id::RunId;
@@ -181,37 +184,6 @@ impl Engine {
         }
     }
 
-    /// Answers one call of the profile's job tool, for the owner that the call names.
-    pub async fn job(&self, call: impl Into<Call>) -> Reply {
-        let begun = Instant::now();
-        let call = call.into();
-        let profile = match self.0.profile(call.profile()) {
-            Ok(profile) => profile,
-            Err(missing) => {
-                return reply::reply(&Library::fallback(), &missing.into(), begun.elapsed());
-            }
-        };
-        let owner = call.owner().map_or_else(default_owner, str::to_owned);
-        let answer = tokio::select! {
-            biased;
-            answer = tool::answer(&profile, &self.0.config, &owner, &call) => answer,
-            () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
-        };
-        reply::of_job_tool(answer, begun.elapsed())
-    }
-
-    /// What a model of that profile is told, unasked, about its jobs that have ended.
-    pub async fn job_notice(&self, profile: &str, ended: &[crate::jobs::Job]) -> String {
-        let found = self.0.profile(profile);
-        let profile = found.unwrap_or_else(|_| Library::fallback());
-        tool::notice::text(&profile, &self.jobs(), ended).await
-    }
-
-    /// The jobs of this engine's state directory, whoever started them.
-    pub fn jobs(&self) -> Jobs {
-        Jobs::new(&self.0.config)
-    }
-
     /// Adds somebody who is asked when a rule wants approval; without anybody, such commands are denied.
     /// All of them are asked at once, and the approver of the call ([`Call::approved_by`]) with them; the
     /// first answer counts, and the others see it ([`Approval::answered`](crate::approval::Approval::answered)).
@@ -310,6 +282,12 @@ impl EngineCore {
             make_directories: &expanded.parents,
             ..self.setting(&entry.id, &judgement.form, &owner, judgement.shape)
         };
+        let state = self.session_state(profile, (request, &accepted), setting, call);
+        let state = Box::pin(state).await;
+        let setting = Setting {
+            state: state.as_ref().map(|borrowed| &borrowed.state),
+            ..setting
+        };
         let draft = plan::draft(profile, request, command, &accepted, setting).map_err(failed)?;
         draft.directory().clone_into(&mut entry.cwd);
         let rc = tokio::select! {
@@ -323,7 +301,11 @@ impl EngineCore {
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
             directory.clone_into(&mut entry.cwd);
         }
-        Ok(self.conclude(profile, &plan, run, &accepted))
+        if let (Some(state), Ok(_)) = (state, &run) {
+            state.used();
+        }
+        let ending = self.conclude(profile, &plan, run, &accepted);
+        Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
 
     /// The stages that only read what was said. Separate from the others, so that their data is not
@@ -344,7 +326,12 @@ impl EngineCore {
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let accepted = accepted.with_auto_background(profile, &request, &self.config);
         let command = rewrite::apply(&profile.rewrite, &request);
-        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.url_targets());
+        let artifacts = self.artifacts.seen_by(&owner_of(&request));
+        let targets = UrlTargets {
+            directories: &self.config.urls,
+            artifacts: Some(&artifacts),
+        };
+        let expanded = urls::expand(&profile.rewrite.urls, request, command, &targets);
         Ok((accepted, Box::new(expanded)))
     }
 
@@ -381,6 +368,9 @@ impl EngineCore {
                 }
             }
             Err(RunFailure::CancelledBeforeStart) => Ending::CancelledBeforeStart,
+            Err(RunFailure::TooManyJobs(text)) => {
+                Ending::Refused(Refusal::new(RefusalKind::TooManyJobs, text))
+            }
             Err(RunFailure::Failed(error, None)) if finished::is_written(profile, plan, &error) => {
                 match finished::never_started(profile, plan, accepted, &error) {
                     Ok(finished) => Ending::Ran(Box::new(finished)),
@@ -414,14 +404,15 @@ impl EngineCore {
         let kept = digest
             .as_ref()
             .and_then(|_| keep(ArtifactKind::BashOriginal));
-        let shown = if let Some(digest) = digest
+        let shown = if let Some((digest, raw)) = digest
             && let Some(kept) = kept.filter(|kept| kept.dropped == 0)
         {
-            let text = minimized::with_footer(digest.text, kept.id);
+            let (captured, window) = minimized::in_window(profile, run, (&digest, &raw), kept)?;
             ShownOutput {
-                captured: minimized::in_window(profile, run, &text, kept)?,
+                captured,
                 hidden: Hidden::default(),
                 minimized_by: Some(digest.filter),
+                digest: Some(window),
                 kept: Some(kept),
             }
         } else {
@@ -457,10 +448,10 @@ impl EngineCore {
             () = call.cancel.cancelled() => return Err(Ending::CancelledBeforeStart),
         };
         self.warn(warning);
-        if answer.is_yes() {
-            Ok(())
-        } else {
-            Err(Ending::Denied(judgement.into()))
+        match answer {
+            answer if answer.is_yes() => Ok(()),
+            ApprovalAnswer::Nobody => Err(Ending::Denied(Denied::with_nobody_to_ask(judgement))),
+            _ => Err(Ending::Denied(judgement.into())),
         }
     }
 
@@ -472,14 +463,6 @@ impl EngineCore {
         })
     }
 
-    /// Where internal URLs lead.
-    fn url_targets(&self) -> UrlTargets<'_> {
-        UrlTargets {
-            directories: &self.config.urls,
-            artifacts: Some(&self.artifacts),
-        }
-    }
-
     /// Refuses a call that wants a job when the limit is reached.
     fn check_room(&self, owner: &str, backgrounding: Option<Backgrounding>) -> Result<(), Ending> {
         let wants_job = backgrounding.is_some_and(|when| when.otherwise == Otherwise::Fail);
@@ -488,8 +471,11 @@ impl EngineCore {
         }
         let limits = self.config.jobs.limits;
         claim::check_room(&self.config.runs_dir(), owner, limits).map_err(|full| {
-            let refusal = Refusal::new(RefusalKind::InvalidValue, full.to_string());
-            Ending::Refused(refusal)
+            let kind = match full {
+                claim::ClaimFailure::Full(_) => RefusalKind::TooManyJobs,
+                claim::ClaimFailure::Io(_) => RefusalKind::InvalidValue,
+            };
+            Ending::Refused(Refusal::new(kind, full.to_string()))
         })
     }
 
@@ -511,6 +497,7 @@ impl EngineCore {
             inheritance: &self.inheritance,
             client: None,
             make_directories: &[],
+            state: None,
             streams: None,
         }
     }

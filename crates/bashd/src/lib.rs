@@ -29,6 +29,7 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod activity;
+mod ancestors;
 pub mod approval;
 pub mod artifact;
 mod call;

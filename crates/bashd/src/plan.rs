@@ -6,6 +6,7 @@ mod draft;
 pub(crate) mod environment;
 mod globs;
 mod job;
+pub(crate) mod missing_program;
 mod one_program;
 mod resolve;
 mod session;
@@ -15,10 +16,12 @@ mod strict_environment;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
+pub(crate) use self::directory::check_way;
 pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
-pub(crate) use self::resolve::{Setting, draft};
+pub(crate) use self::resolve::{SessionState, Setting, draft};
 pub use self::session::{Overlap, SessionKey, SessionPlan};
+pub(crate) use self::session::{owner_of_session, telling_state};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
 use crate::exec::terminal::TerminalHost;
@@ -44,6 +47,8 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
+    /// The session of which no other call may run meanwhile, if its calls wait for each other.
+    pub(crate) exclusive_in: Option<String>,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.
@@ -52,6 +57,8 @@ pub struct Plan {
     pub script: Option<String>,
     /// The script that the shell sources before the command.
     pub rc_script: Option<PathBuf>,
+    /// What it evaluates after that, still before the command.
+    pub(crate) setup: Option<String>,
     /// The program that the script is a call of, if it is that and nothing else.
     pub program: Option<OneProgram>,
     /// The working directory, held open so that it cannot be swapped meanwhile.
@@ -164,12 +171,20 @@ impl Plan {
     /// What a new shell gets: the script, after what it sources first.
     pub(crate) fn script_of_new_shell(&self) -> Option<Vec<u8>> {
         let script = self.script_of_started_shell()?;
-        let Some(rc_script) = &self.rc_script else {
+        if self.rc_script.is_none() && self.setup.is_none() {
             return Some(script.into_bytes());
-        };
-        let mut text = b". ".to_vec();
-        quote(&mut text, rc_script.as_os_str().as_encoded_bytes());
-        text.extend(br" </dev/null >/dev/null 2>&1; \builtin eval ");
+        }
+        let mut text = Vec::new();
+        if let Some(rc_script) = &self.rc_script {
+            text.extend(b". ");
+            quote(&mut text, rc_script.as_os_str().as_encoded_bytes());
+            text.extend(b" </dev/null >/dev/null 2>&1; ");
+        }
+        if let Some(setup) = &self.setup {
+            text.extend(setup.as_bytes());
+            text.push(b'\n');
+        }
+        text.extend(br"\builtin eval ");
         quote(&mut text, script.as_bytes());
         Some(text)
     }
@@ -221,6 +236,8 @@ pub struct Limits {
     pub drain_silence: Duration,
     /// Total bound for that, however chatty a survivor is.
     pub drain_total: Duration,
+    /// Likewise, while something still works on the last of the output, as `>(…)` does.
+    pub drain_finish: Duration,
     /// What happens to processes that a normally finished shell left running.
     pub survivors: Survivors,
 }

@@ -72,6 +72,9 @@ reply! {
         pub job: Option<String>,
         /// Processes that outlived the call.
         pub left_behind: Vec<LeftBehind>,
+        /// Whether something still worked on the output when the call was answered.
+        /// A process substitution (`>(…)`) that took longer than the profile waits for it.
+        pub output_unfinished: bool,
         /// Why the session has lost its state.
         /// Its shell is gone, or is another one than before.
         pub session_reset: Option<String>,
@@ -121,6 +124,21 @@ pub struct Denied {
     /// The tool to use instead, where the rule names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_tool: Option<String>,
+}
+
+impl Denied {
+    /// The denial of what a rule would ask about, where there is nobody to ask: it says how to allow it.
+    pub(crate) fn with_nobody_to_ask(judgement: &Judgement) -> Self {
+        let mut denied = Self::from(judgement);
+        let rule = &denied.rule;
+        let how = if bashd_script::guard::rule(rule).is_some() {
+            format!("guard.disable = [\"{rule}\"] in config.toml allows it")
+        } else {
+            format!("the rule {rule} in config.toml decides it")
+        };
+        denied.message = format!("{}. Nobody can be asked here; {how}", denied.message);
+        denied
+    }
 }
 
 impl From<&Judgement> for Denied {

@@ -11,6 +11,7 @@ pub(crate) use validate::refuse_switched_off;
 pub use validate::{Accepted, Backgrounding, DeadlineKind, Otherwise, validate};
 
 use crate::guard::safe_mode::SafeMode;
+use crate::jobs::WaitFor;
 use crate::plan::{Resources, StdinSource};
 use crate::screen::Size;
 use std::ffi::OsString;
@@ -37,8 +38,11 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// How long the command may run; `None` means the profile's default.
     pub timeout: Option<Duration>,
-    /// The timeout in seconds as it was given, if no duration can express it: one below 0.
+    /// The timeout in seconds as it was given: no duration is below 0, or endless.
     pub(crate) timeout_as_given: Option<f64>,
+    /// What the shell evaluates before a command that a person typed, in the same shell: neither
+    /// judged nor recorded. Without effect for any other command.
+    pub setup: Option<String>,
     /// What the command reads on stdin.
     pub stdin: StdinSource,
     /// Name of one of the profile's modes (`slow`); `None` means its default mode.
@@ -57,6 +61,8 @@ pub struct Request {
     pub restart: bool,
     /// Whether the call returns at once, and the command continues as a job.
     pub background: bool,
+    /// What the call waits for before it returns, if the command is a job from its beginning.
+    pub until: Option<WaitFor>,
     /// What happens at the timeout; `None` means that it ends the command.
     pub on_timeout: Option<OnTimeout>,
     /// Longest time that the call waits; then the command continues as a job, and its timeout still
@@ -242,6 +248,13 @@ impl Request {
         self
     }
 
+    /// Makes a call that returns at once wait for this first, so that start and readiness are one call.
+    #[must_use]
+    pub fn until(mut self, ready: WaitFor) -> Self {
+        self.until = Some(ready);
+        self
+    }
+
     /// Chooses what happens at the timeout.
     #[must_use]
     pub fn on_timeout(mut self, what: OnTimeout) -> Self {
@@ -337,4 +350,6 @@ pub enum RefusalKind {
     BackgroundUnavailable,
     /// An internal URL cannot be used.
     InternalUrl,
+    /// A background run was requested, and there are already as many jobs as there may be.
+    TooManyJobs,
 }

@@ -17,6 +17,7 @@ use crate::args::Acp;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
+use crate::serve::client::ServedClient;
 use crate::serve::lines::{self, ClientLine, Outbox};
 use crate::serve::{self, ServerBase};
 use crate::settings::ConfigInForce;
@@ -55,12 +56,20 @@ struct AcpServer {
     last: AtomicU64,
 }
 
-/// A conversation: its directory, and the command that it runs now.
+/// A conversation: a client with its directory, and the command that it runs now.
 struct AcpSession {
+    client: Arc<ServedClient>,
     cwd: PathBuf,
     running: Option<CancellationToken>,
     /// Whether the shell that is kept for it is in its directory.
     has_entered: bool,
+}
+
+/// What a turn begins with.
+struct TurnBeginning {
+    client: Arc<ServedClient>,
+    cwd: PathBuf,
+    token: CancellationToken,
 }
 
 impl AcpServer {
@@ -82,6 +91,7 @@ impl AcpServer {
         }
         let id = SessionId::new(format!("session-{}", self.next_number()));
         let session = AcpSession {
+            client: Arc::new(self.server.client_in(&request.cwd)),
             cwd: request.cwd,
             running: None,
             has_entered: false,
@@ -114,7 +124,7 @@ impl AcpServer {
     }
 
     /// Begins a session's turn; a session runs one command at a time.
-    fn begin(&self, id: &SessionId) -> Result<(PathBuf, CancellationToken), Error> {
+    fn begin(&self, id: &SessionId) -> Result<TurnBeginning, Error> {
         let mut sessions = self.sessions();
         let session = sessions.get_mut(id).ok_or_else(|| {
             Error::invalid_params().data(json!(format!("there is no session {id}")))
@@ -125,7 +135,11 @@ impl AcpServer {
         }
         let token = CancellationToken::new();
         session.running = Some(token.clone());
-        Ok((session.cwd.clone(), token))
+        Ok(TurnBeginning {
+            client: Arc::clone(&session.client),
+            cwd: session.cwd.clone(),
+            token,
+        })
     }
 
     fn end(&self, id: &SessionId) {
@@ -149,8 +163,7 @@ pub(crate) fn acp(
     settings: ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
-    server.set_front_end("acp");
+    let server = ServerBase::start("acp", &arguments.serving, settings, printer)?;
     let shared = Arc::new(AcpServer {
         server,
         timeout: arguments.timeout,

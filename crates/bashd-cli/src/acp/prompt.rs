@@ -1,10 +1,11 @@
 //! One turn: a prompt's text as a command, and what the client sees of it.
 
-use super::AcpServer;
 use super::content;
 use super::permission::TurnClient;
 use super::terminal::Terminals;
+use super::{AcpServer, TurnBeginning};
 use crate::serve::asking;
+use crate::serve::client::ServedClient;
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, PromptRequest, PromptResponse, SessionId, SessionNotification,
     SessionUpdate, StopReason, Terminal, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus,
@@ -32,11 +33,13 @@ const TITLE_CHARACTERS: usize = 120;
 pub(super) fn start(
     shared: Arc<AcpServer>,
     request: PromptRequest,
-    (cwd, token): (PathBuf, CancellationToken),
+    beginning: TurnBeginning,
     responder: Responder<PromptResponse>,
     connection: &ConnectionTo<Client>,
 ) -> Result<(), Error> {
+    let TurnBeginning { client, cwd, token } = beginning;
     let turn = PromptTurn {
+        client,
         tool_call: ToolCallId::new(format!("call-{}", shared.next_number())),
         session: request.session_id.clone(),
         connection: connection.clone(),
@@ -62,6 +65,7 @@ pub(super) fn start(
 
 struct PromptTurn {
     shared: Arc<AcpServer>,
+    client: Arc<ServedClient>,
     connection: ConnectionTo<Client>,
     session: SessionId,
     tool_call: ToolCallId,
@@ -112,7 +116,7 @@ impl PromptTurn {
 
     /// The directory to run in. A shell that is kept goes there once, and then stays where its commands leave it.
     async fn enter(&self, cwd: PathBuf, token: &CancellationToken) -> Option<PathBuf> {
-        let mut request = self.shared.server.defaults.clone();
+        let mut request = self.client.base.defaults.clone();
         if request.session.is_none() {
             return Some(cwd);
         }
@@ -122,17 +126,19 @@ impl PromptTurn {
         let path = cwd.to_string_lossy().replace('\'', r"'\''");
         request.command = format!("cd -- '{path}'");
         let call = Call::from(request).cancel_by(token.clone());
-        let reply = self.shared.server.engine.run(call).await;
+        let reply = self.client.base.engine.run(call).await;
         // If the shell can't go there, the command says so itself.
         (reply.exit_code != Some(0)).then_some(cwd)
     }
 
     fn call(&self, command: String, cwd: Option<PathBuf>) -> Call {
-        let mut request = self.shared.server.defaults.clone();
+        let mut request = self.client.base.defaults.clone();
         request.command = command;
         request.cwd = cwd;
         let has_shell = request.session.is_some();
         request.timeout = self.shared.timeout;
+        // Its clients have no tool for jobs.
+        request.on_timeout = None;
         let call = Call::from(request);
         // A shell that is kept is ours: it can't be in a terminal that the client gives back.
         if !has_shell && self.shared.has_terminals.load(Ordering::Relaxed) {

@@ -25,6 +25,17 @@ impl Terminals {
         Box::pin(async move { sent.block_task().await.map_err(|error| reason(&error)) })
     }
 
+    fn look(&self, request: TerminalOutputRequest) -> ClientAnswer<'_, TerminalOutput> {
+        let shown = self.ask(request);
+        Box::pin(async move {
+            shown.await.map(|shown| TerminalOutput {
+                text: shown.output,
+                truncated: shown.truncated,
+                exit: shown.exit_status.map(exit),
+            })
+        })
+    }
+
     fn terminal(id: &str) -> TerminalId {
         TerminalId::new(id.to_owned())
     }
@@ -66,14 +77,17 @@ impl ClientTerminal for Terminals {
     }
 
     fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput> {
+        self.look(TerminalOutputRequest::new(
+            self.session.clone(),
+            Self::terminal(id),
+        ))
+    }
+
+    fn output_again<'a>(&'a self, id: &'a str, limit: u64) -> ClientAnswer<'a, TerminalOutput> {
+        // The protocol has no field for it; what it does not know, a client ignores.
+        let meta = serde_json::Map::from_iter([("outputByteLimit".to_owned(), limit.into())]);
         let request = TerminalOutputRequest::new(self.session.clone(), Self::terminal(id));
-        let shown = self.ask(request);
-        Box::pin(async move {
-            shown.await.map(|shown| TerminalOutput {
-                text: shown.output,
-                exit: shown.exit_status.map(exit),
-            })
-        })
+        self.look(request.meta(meta))
     }
 
     fn wait_for_exit<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalExit> {

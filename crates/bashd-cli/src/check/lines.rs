@@ -30,6 +30,12 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
             continue;
         }
         let (id, mut answer, status) = match serde_json::from_slice::<CheckQuestion>(&line) {
+            // Nothing to run is refused by `run`, so that it is not allowed here.
+            Ok(question) if question.command.trim().is_empty() => (
+                question.id,
+                denied("the command is empty"),
+                ExitStatus::Denied,
+            ),
             Ok(question) => {
                 gate.tools = question.tools.unwrap_or_else(|| tools.clone());
                 let judgement = gate.judge(&Command::as_given(&question.command));
@@ -41,7 +47,10 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
                 let answer = as_json(&question.command, &judgement);
                 (question.id, answer, status)
             }
-            Err(error) => (Value::Null, unreadable(&error), ExitStatus::Denied),
+            Err(error) => {
+                let message = format!("invalid input line: {error}");
+                (Value::Null, denied(&message), ExitStatus::Denied)
+            }
         };
         answer.insert("id".to_owned(), id);
         printer.out(&format!("{}\n", Value::Object(answer)))?;
@@ -52,15 +61,12 @@ pub(super) fn answer(mut gate: Gate, printer: &Printer) -> Result<ExitStatus, Fa
     Ok(overall)
 }
 
-/// The answer to a line that can't be read: it is never allowed.
-fn unreadable(error: &serde_json::Error) -> Map<String, Value> {
+/// The answer to what can't be read, or has nothing in it: it is never allowed.
+fn denied(message: &str) -> Map<String, Value> {
     let mut answer = Map::new();
     answer.insert("verdict".to_owned(), "deny".into());
     answer.insert("rule".to_owned(), "input".into());
-    answer.insert(
-        "message".to_owned(),
-        json!(format!("invalid input line: {error}")),
-    );
+    answer.insert("message".to_owned(), json!(message));
     answer.insert("commands".to_owned(), json!([]));
     answer
 }

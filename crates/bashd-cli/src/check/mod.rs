@@ -11,7 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
 use crate::settings::ConfigInForce;
 use bashd::Request;
-use bashd::guard::{Gate, Judgement, Verdict};
+use bashd::guard::{Decision, Gate, Judgement, Verdict};
 use bashd::rewrite::Command;
 use bashd::script::Script;
 use serde_json::{Map, Value, json};
@@ -84,28 +84,38 @@ fn as_json(command: &str, judgement: &Judgement) -> Map<String, Value> {
     if let Some(span) = objection.and_then(|objection| objection.span) {
         answer.insert("span".to_owned(), json!(span));
     }
-    answer.insert("commands".to_owned(), json!(Script::parse(command).names()));
+    if let Some(instead) = objection.and_then(|objection| objection.instead.as_ref()) {
+        answer.insert("instead".to_owned(), instead.as_str().into());
+    }
+    if !judgement.objections.is_empty() {
+        answer.insert("objections".to_owned(), json!(judgement.objections));
+    }
+    let programs = Script::parse(command);
+    answer.insert("commands".to_owned(), json!(programs.programs()));
     answer
 }
 
 fn show(command: &str, judgement: &Judgement, printer: &Printer) -> Result<(), Failure> {
     let mut page = printer.page();
-    let paint = match judgement.verdict {
-        Verdict::Allow => Paint::Good,
-        Verdict::Ask(_) => Paint::Warning,
-        Verdict::Deny(_) => Paint::Bad,
-    };
-    let verdict = page.paint(paint, word(&judgement.verdict));
-    let Some(objection) = judgement.objection() else {
+    if judgement.objections.is_empty() {
+        let verdict = page.paint(Paint::Good, word(&judgement.verdict));
         page.line(verdict)?;
-        return page.finish();
-    };
-    page.line(format_args!("{verdict} by rule {}", objection.rule))?;
-    page.line(&objection.message)?;
-    if let Some(tool) = &judgement.suggested_tool {
-        page.line(format_args!("suggested tool: {tool}"))?;
     }
-    if let Some(span) = objection.span {
+    for (index, objection) in judgement.objections.iter().enumerate() {
+        let (paint, verdict) = match objection.decision {
+            Decision::Deny => (Paint::Bad, "deny"),
+            Decision::Ask | Decision::Allow => (Paint::Warning, "ask"),
+        };
+        if index > 0 {
+            page.line("")?;
+        }
+        let verdict = page.paint(paint, verdict);
+        page.line(format_args!("{verdict} by rule {}", objection.rule))?;
+        page.line(&objection.message)?;
+        if let (0, Some(tool)) = (index, &judgement.suggested_tool) {
+            page.line(format_args!("suggested tool: {tool}"))?;
+        }
+        let Some(span) = objection.span else { continue };
         page.line("")?;
         for (text, marks) in underline::lines(command, span) {
             page.line(format_args!("  {text}"))?;

@@ -19,6 +19,9 @@ use std::time::Instant;
 /// The remark when another command is asked for while one runs.
 const BUSY: &str = "A bash command is already running. Press Esc to cancel it first.";
 
+/// The remark while a command runs.
+const WHILE_IT_RUNS: &str = "Ctrl-T goes to its terminal, Esc ends it";
+
 /// Rows of a page that hold no lines: the border, and what is below it.
 const FRAME: u16 = 2;
 
@@ -186,7 +189,10 @@ impl App {
                 RunNews::Draws => self.over = Over::Own,
                 RunNews::Over => {
                     self.over = Over::Nobody;
-                    self.remark.clear();
+                    // What was said since about something else stays.
+                    if [BUSY, WHILE_IT_RUNS].contains(&&*self.remark) {
+                        self.remark.clear();
+                    }
                 }
             },
             Happened::Watched(Some(bytes)) => {
@@ -343,7 +349,7 @@ impl App {
             }
         }
         if runs {
-            "Ctrl-T goes to its terminal, Esc ends it".clone_into(&mut self.remark);
+            WHILE_IT_RUNS.clone_into(&mut self.remark);
         }
     }
 
@@ -392,9 +398,8 @@ impl App {
 fn help(end_key: &str) -> Vec<render::StyledLine> {
     let ending = format!("Esc ends the running command; in its terminal, {end_key} does");
     let lines = [
-        "!command      runs a command in a terminal and records it",
+        "!command      runs a command in a terminal and records it; variables, functions and cd hold",
         "!!command     does the same, but agents are not told about it",
-        "!cd DIR       changes the directory for later commands",
         "{\"command\": … makes a call as an agent would, with the rules and limits of the profile",
         "/runs         lists what has run in this console",
         "/jobs         follows the runs and jobs of all your bashd processes; Enter opens one",

@@ -13,8 +13,8 @@ const LINES: u64 = 500;
 /// Bytes of a job's output that are shown at most.
 const BYTES: u64 = 256 * 1024;
 
-/// Everybody's jobs; the console's own come first if a name is not unique.
-const ALL: Whose<'static> = Whose::Everybody("console");
+/// Everybody's jobs.
+const ALL: Whose<'static> = Whose::Everybody;
 
 /// What a page shows of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +81,10 @@ fn line(job: &Job) -> StyledLine {
     let last = for_people::one_line(&render::plain(&job.last_line));
     StyledLine::new(tone(job.state), format!("{state:<17}"))
         .and(Tone::Plain, format!(" {name:<8}"))
+        .and(
+            Tone::Faint,
+            format!(" {:<14}", for_people::one_line(&job.owner)),
+        )
         .and(Tone::Faint, format!(" {age:>6}  "))
         .and(Tone::Command, for_people::one_line(&job.command))
         .and(Tone::Faint, format!("  {last}"))

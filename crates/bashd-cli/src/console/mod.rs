@@ -16,6 +16,7 @@ mod pager;
 mod prompt;
 mod runs;
 mod screen;
+mod state;
 
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};

@@ -2,6 +2,7 @@
 
 use super::end_key::ConsoleEndKey;
 use super::overlay::Overlay;
+use super::state::SharedState;
 use crate::render::{
     self, CallText, OutputExpansion, Preview, RunState, RunView, Tone, ViewContext,
 };
@@ -19,8 +20,8 @@ struct ConsoleRun {
     view: RunView,
     begun: Instant,
     expansion: OutputExpansion,
-    /// Whether the command only finds the directory that `cd` leads to.
-    is_cd: bool,
+    /// Whether it is a person's own command, which leaves its state to the next.
+    is_own: bool,
 }
 
 /// The command that runs now.
@@ -30,6 +31,10 @@ pub(super) struct LiveRun {
     pub(super) overlay: Overlay,
     /// Whether there is a terminal to type at.
     pub(super) has_terminal: bool,
+    /// Whether that is shown from the beginning: who asked for it wants to type there.
+    opens_at_once: bool,
+    /// The call that comes after this one, which only prepares its session.
+    next: Option<Box<(Call, bool)>>,
 }
 
 impl LiveRun {
@@ -46,6 +51,8 @@ pub(super) struct ConsoleRuns {
     pub(super) cwd: PathBuf,
     home: Option<PathBuf>,
     end_key: ConsoleEndKey,
+    /// What own commands leave to each other.
+    state: SharedState,
     shown: Vec<ConsoleRun>,
     pub(super) live: Option<LiveRun>,
 }
@@ -70,6 +77,7 @@ impl ConsoleRuns {
         end_key: ConsoleEndKey,
     ) -> Self {
         Self {
+            state: SharedState::below(&engine.config().shells_dir()),
             engine,
             profile,
             cwd,
@@ -107,25 +115,22 @@ impl ConsoleRuns {
 
     /// Runs a person's own command.
     pub(super) fn run(&mut self, command: &str, by: By, size: (u16, u16)) {
-        let is_cd = is_cd(command);
-        let mut request = Request::new(if is_cd {
-            format!("{command} && pwd")
-        } else {
-            command.to_owned()
-        });
+        // Nothing of it is cut as an agent's output is.
+        let mut request = Request::new(command).profile("default");
+        request.setup = Some(self.state.setup());
         request.cwd = Some(self.cwd.clone());
         request.timeout = Some(LIMIT);
         request.by = by;
         request.ui = true;
-        request.pty = !is_cd;
+        request.pty = true;
         request.terminal_size = Some(Overlay::size_on(size));
         let mut view = RunView::new(Preview::OwnCommand, self.home.clone());
         view.called(CallText {
             command: Some(command.to_owned()),
             ..CallText::default()
         });
-        self.start(Call::from(request), !is_cd, size);
-        self.show(view, is_cd);
+        self.start(Call::from(request), true, size);
+        self.show(view, true);
     }
 
     /// Makes a call as an agent would: judged, rewritten and cut as the profile says.
@@ -140,8 +145,30 @@ impl ConsoleRuns {
         let call = CallText::from_partial_json(&self.profile, arguments);
         view.called(call);
         let call = Call::json(arguments, defaults);
-        self.start(call, wants_terminal.unwrap_or_default(), size);
+        let has_terminal = wants_terminal.unwrap_or_default();
+        match self.session_setup() {
+            // First its session takes over what the person's commands left.
+            Some(setup) => {
+                self.start(Call::from(setup), false, size);
+                if let Some(live) = &mut self.live {
+                    live.next = Some(Box::new((call, has_terminal)));
+                }
+            }
+            None => self.start(call, has_terminal, size),
+        }
+        if let Some(live) = &mut self.live {
+            live.opens_at_once = has_terminal;
+        }
         self.show(view, false);
+    }
+
+    /// What brings the session of the profile's calls to the state of the person's own commands.
+    fn session_setup(&self) -> Option<Request> {
+        let takeover = self.state.takeover();
+        let takeover = takeover.filter(|_| self.profile.session.implicit)?;
+        let mut request = Request::new(takeover).profile(&self.profile.name);
+        request.by = By::PersonApart;
+        Some(request)
     }
 
     /// A call that is only partly typed.
@@ -160,15 +187,17 @@ impl ConsoleRuns {
             token,
             overlay,
             has_terminal,
+            opens_at_once: false,
+            next: None,
         });
     }
 
-    fn show(&mut self, view: RunView, is_cd: bool) {
+    fn show(&mut self, view: RunView, is_own: bool) {
         self.shown.push(ConsoleRun {
             view,
             begun: Instant::now(),
             expansion: OutputExpansion::Collapsed,
-            is_cd,
+            is_own,
         });
     }
 
@@ -240,7 +269,16 @@ impl ConsoleRuns {
             self.live = None;
             return RunNews::Over;
         };
+        if let Some(next) = self.live.as_mut().and_then(|live| live.next.take()) {
+            self.after_setup(&event, next);
+            return RunNews::Nothing;
+        }
         let mut news = RunNews::Nothing;
+        if let (Some(live), Event::Started { .. }) = (&self.live, &event)
+            && live.opens_at_once
+        {
+            news = RunNews::Draws;
+        }
         if let (Some(live), Event::Output { text, .. }) = (&mut self.live, &event)
             && live.overlay.output(text.as_bytes())
             && live.has_terminal
@@ -251,15 +289,30 @@ impl ConsoleRuns {
             return news;
         };
         shown.view.event(&event);
-        if let Event::Finished(reply) = &event {
+        if let Event::Finished(_) = &event {
             self.live = None;
-            let directory = reply.output.trim_end();
-            if shown.is_cd && reply.exit_code == Some(0) && directory.starts_with('/') {
-                self.cwd = PathBuf::from(directory);
+            if shown.is_own
+                && let Some(directory) = self.state.directory()
+            {
+                self.cwd = directory;
             }
             news = RunNews::Over;
         }
         news
+    }
+
+    /// The call before a call sent an event: at its end that call begins.
+    fn after_setup(&mut self, event: &Event, next: Box<(Call, bool)>) {
+        let Some(live) = &mut self.live else { return };
+        if !matches!(event, Event::Finished(_)) {
+            live.next = Some(next);
+            return;
+        }
+        let (call, has_terminal) = *next;
+        live.running = self.engine.stream(call.cancel_by(live.token.clone()));
+        let size = live.overlay.screen().size();
+        live.overlay = Overlay::new(live.running.keyboard(), size, self.end_key);
+        live.has_terminal = has_terminal;
     }
 
     /// Whether a command runs.
@@ -273,36 +326,6 @@ impl ConsoleRuns {
         if let Some(mut live) = self.live.take() {
             live.end();
             while live.running.next().await.is_some() {}
-        }
-    }
-}
-
-/// Whether a command only changes the directory: then it stays changed.
-fn is_cd(command: &str) -> bool {
-    let rest = command.strip_prefix("cd");
-    rest.is_some_and(|rest| {
-        (rest.is_empty() || rest.starts_with(' '))
-            && !rest.contains([';', '&', '|', '\n', '<', '>'])
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cd_of_its_own_is_told_from_one_in_a_list() {
-        for command in ["cd", "cd /tmp", "cd 'a b'", "cd -"] {
-            assert!(is_cd(command), "{command}");
-        }
-        for command in [
-            "cdrecord",
-            "cd /tmp && ls",
-            "cd a; ls",
-            "cd a | b",
-            "echo cd",
-        ] {
-            assert!(!is_cd(command), "{command}");
         }
     }
 }

@@ -23,7 +23,7 @@ use std::io::Read;
 /// Bytes that are printed at once.
 const AT_ONCE: u64 = 1024 * 1024;
 
-/// The jobs, and the owner whose jobs are meant if a short name is not unique.
+/// The jobs, and the owner of those that the command line started.
 pub(super) struct JobsDesk {
     pub(super) jobs: Jobs,
     owner: String,
@@ -31,11 +31,9 @@ pub(super) struct JobsDesk {
 
 impl JobsDesk {
     fn find(&self, name: &str) -> Result<Job, Failure> {
-        self.jobs
-            .find(Whose::Everybody(&self.owner), name)
-            .map_err(|error| {
-                Failure::new(FailureKind::Usage, error).hint("bashd jobs --all lists them")
-            })
+        self.jobs.find(Whose::Everybody, name).map_err(|error| {
+            Failure::new(FailureKind::Usage, error).hint("bashd jobs --all lists them")
+        })
     }
 
     /// Each job once, however often and by whatever names it is given.
@@ -104,7 +102,7 @@ async fn list(
     desk: &JobsDesk,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let mut all = desk.jobs.list(Whose::Everybody(&desk.owner));
+    let mut all = desk.jobs.list(Whose::Everybody);
     let kept = all.len();
     if !arguments.all {
         all.retain(|job| job.state.is_alive() || !desk.jobs.is_acknowledged(job));
@@ -266,7 +264,10 @@ async fn end(arguments: &JobsKill, desk: &JobsDesk, printer: &Printer) -> Result
         };
         match ended {
             Ok(job) => {
-                desk.jobs.acknowledge(&job);
+                // Another owner is told that its job is gone.
+                if job.owner == desk.owner {
+                    desk.jobs.acknowledge(&job);
+                }
                 tell_end(&job, was_alive, arguments, printer)?;
             }
             // Others may have ended: each failure is printed, and the last one is returned.

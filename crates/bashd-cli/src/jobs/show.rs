@@ -14,6 +14,16 @@ const WIDE: usize = 100;
 /// Columns of a name at most.
 const LONGEST_NAME: usize = 24;
 
+/// Columns of an owner at most.
+const LONGEST_OWNER: usize = 20;
+
+/// How wide the columns are that depend on the jobs.
+#[derive(Clone, Copy)]
+struct JobColumns {
+    name: usize,
+    owner: usize,
+}
+
 /// Prints one JSON object.
 pub(super) fn object(value: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
     printer.out(&format!("{}\n", self::value(value)?))
@@ -37,14 +47,19 @@ pub(super) fn lines(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
 pub(super) fn table(jobs: &[Job], printer: &Printer) -> Result<(), Failure> {
     let mut page = printer.page();
     let names = jobs.iter().map(|job| name(job).chars().count()).max();
-    let width = names.unwrap_or(0).clamp(6, LONGEST_NAME);
+    let owners = jobs.iter().map(|job| one_line(&job.owner).chars().count());
+    let widths = JobColumns {
+        name: names.unwrap_or(0).clamp(6, LONGEST_NAME),
+        owner: owners.max().unwrap_or(0).clamp(5, LONGEST_OWNER),
+    };
+    let JobColumns { name, owner } = widths;
     let title = format!(
-        "{:<20}  {:<width$}  {:<9}  {:>6}  {:>7}  {}",
-        "ID", "NAME", "STATE", "AGE", "OUTPUT", "COMMAND | LAST LINE"
+        "{:<20}  {:<name$}  {:<owner$}  {:<9}  {:>6}  {:>7}  {}",
+        "ID", "NAME", "OWNER", "STATE", "AGE", "OUTPUT", "COMMAND | LAST LINE"
     );
     page.line(page.paint(Paint::Title, &title))?;
     for job in jobs {
-        row(&mut page, job, width)?;
+        row(&mut page, job, widths)?;
     }
     page.finish()
 }
@@ -54,21 +69,23 @@ fn name(job: &Job) -> String {
     one_line(job.name.as_deref().unwrap_or(&job.alias))
 }
 
-fn row(page: &mut BufferedStdout, job: &Job, width: usize) -> Result<(), Failure> {
-    /// Columns before the command, without the name.
-    const BEFORE: usize = 20 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
+fn row(page: &mut BufferedStdout, job: &Job, widths: JobColumns) -> Result<(), Failure> {
+    /// Columns before the command, without name and owner.
+    const BEFORE: usize = 20 + 2 + 2 + 2 + 9 + 2 + 6 + 2 + 7 + 2;
+    let JobColumns { name: width, owner } = widths;
     let state = page.paint(paint(job), &format!("{:<9}", short_state(job)));
     let room = Printer::columns().map_or(WIDE, |columns| {
-        columns.saturating_sub(BEFORE + width).max(16)
+        columns.saturating_sub(BEFORE + width + owner).max(16)
     });
     let mut what = one_line(&job.command);
     if !job.last_line.is_empty() {
         what = format!("{} | {}", cut(&what, room / 2), one_line(&job.last_line));
     }
     page.line(format_args!(
-        "{:<20}  {:<width$}  {state}  {:>6}  {:>7}  {}",
+        "{:<20}  {:<width$}  {:<owner$}  {state}  {:>6}  {:>7}  {}",
         job.id,
         cut(&name(job), width),
+        cut(&one_line(&job.owner), owner),
         for_people::duration(job.age_ms),
         for_people::size(job.output_bytes),
         cut(&what, room),

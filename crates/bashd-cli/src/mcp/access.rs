@@ -6,6 +6,7 @@ use anyhow::Context;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderValue, ORIGIN};
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The word that asks for no token.
@@ -76,6 +77,19 @@ impl Access {
         match &self.token {
             Token::Generated(token) => Some(token),
             Token::Given(_) | Token::None => None,
+        }
+    }
+
+    /// Who a request without a session is from: whoever has the token. A token that was given names the
+    /// same client after a restart.
+    pub(super) fn client(&self) -> String {
+        match &self.token {
+            Token::None => "anybody".to_owned(),
+            Token::Generated(token) | Token::Given(token) => {
+                let mut hasher = DefaultHasher::new();
+                token.hash(&mut hasher);
+                format!("token-{:016x}", hasher.finish())
+            }
         }
     }
 

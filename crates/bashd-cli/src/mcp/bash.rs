@@ -1,6 +1,7 @@
 //! The tool that runs commands: one call from its arguments to its result.
 
 use super::approval::CallClient;
+use super::ends::UntoldEnds;
 use super::handler::{McpServer, is_stateless};
 use super::load::Load;
 use super::log::ClientLogLevel;
@@ -47,6 +48,8 @@ pub(super) fn defined(mut definition: Value) -> Tool {
 /// What a call needs.
 pub(super) struct BashTool<'a> {
     pub(super) shared: &'a McpServer,
+    /// The server as this client sees it.
+    pub(super) server: &'a ServerBase,
     pub(super) load: &'a Load,
     pub(super) log: &'a ClientLogLevel,
 }
@@ -61,11 +64,8 @@ impl BashTool<'_> {
         let arguments = Value::Object(request.arguments.take().unwrap_or_default()).to_string();
         let client = CallClient::of(&request, &arguments, &context, &self.shared.seal);
         let stop = CancellationToken::new();
-        let call = self
-            .shared
-            .server
-            .call(arguments.clone())
-            .cancel_by(stop.clone());
+        let call = self.server.call(arguments.clone());
+        let call = call.cancel_by(stop.clone());
         let call = asking::on_behalf_of(Arc::clone(&client) as _, call);
         let work = async {
             // Its place in the queue is given back when the command is over.
@@ -80,7 +80,7 @@ impl BashTool<'_> {
             }
         };
         let reply = until_stopped(work, &stop, &context.ct, &self.load.closing);
-        let Some(reply) = Box::pin(reply).await else {
+        let Some(mut reply) = Box::pin(reply).await else {
             return Err(ErrorData::internal_error("the client has left", None));
         };
         if let Some(question) = client.question(&arguments, &self.shared.seal) {
@@ -103,6 +103,11 @@ impl BashTool<'_> {
             () = self.log.tell(&context, &reply, warnings) => {}
             // It is not passed on to a client that asks for nothing more; the answer must not wait for it.
             () = self.load.closing.cancelled() => {}
+        }
+        if !context.ct.is_cancelled()
+            && let Some(ends) = UntoldEnds::before_reply(self.server, &reply).await
+        {
+            reply.text = ends.before(&reply.text);
         }
         let form = self.shared.form;
         let line = || result::line(&context.id, &reply, form);

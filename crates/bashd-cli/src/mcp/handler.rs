@@ -8,6 +8,7 @@
 use super::approval::Seal;
 use super::artifact;
 use super::bash::{self, BashTool};
+use super::ends;
 use super::instructions;
 use super::job;
 use super::load::Load;
@@ -15,6 +16,7 @@ use super::log::ClientLogLevel;
 use super::news::{self, ResourceNews, Subscriptions};
 use super::resources;
 use super::result::ResultForm;
+use crate::serve::client::ServedClient;
 use crate::serve::{RUN_AT_ONCE, ServerBase};
 use bashd::artifact::ArtifactStore;
 use bashd::profile::rules::ArtifactsWhen;
@@ -29,7 +31,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 
 /// Requests that we answer. If rmcp can't read their parameters, they reach us as unknown.
@@ -102,29 +104,54 @@ fn stores_output(server: &ServerBase) -> bool {
 /// One client's view of the server.
 pub(super) struct Handler {
     shared: Arc<McpServer>,
+    /// Who the client is in requests of a handshake, or on stdin.
+    own: OnceLock<ServedClient>,
+    /// Who it is in requests that belong to no session.
+    by_token: Option<Arc<ServedClient>>,
     load: Arc<Load>,
-    log: ClientLogLevel,
+    log: Arc<ClientLogLevel>,
     subscriptions: Subscriptions,
 }
 
 impl Handler {
     /// A handler for one client.
-    pub(super) fn new(shared: Arc<McpServer>, load: Arc<Load>) -> Self {
+    pub(super) fn new(
+        shared: Arc<McpServer>,
+        load: Arc<Load>,
+        by_token: Option<Arc<ServedClient>>,
+    ) -> Self {
         Self {
+            own: OnceLock::new(),
+            by_token,
             shared,
             load,
-            log: ClientLogLevel::default(),
+            log: Arc::default(),
             subscriptions: Subscriptions::new(),
         }
+    }
+
+    /// The server as the client of a request sees it.
+    fn server(&self, context: &RequestContext<RoleServer>) -> &ServerBase {
+        match &self.by_token {
+            Some(client) if is_stateless(context) => &client.base,
+            _ => self.own(),
+        }
+    }
+
+    /// The server as the client of this session sees it.
+    fn own(&self) -> &ServerBase {
+        &self.own.get_or_init(|| self.shared.server.client()).base
     }
 
     /// Works on stored output, in a thread that may wait for files.
     async fn in_store<T: Send + 'static>(
         &self,
+        context: &RequestContext<RoleServer>,
         work: impl FnOnce(&ArtifactStore) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let engine = self.shared.server.engine.clone();
-        let done = tokio::task::spawn_blocking(move || work(engine.artifacts())).await;
+        let server = self.server(context);
+        let store = server.engine.artifacts().seen_by(server.owner());
+        let done = tokio::task::spawn_blocking(move || work(&store)).await;
         done.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 }
@@ -141,7 +168,7 @@ impl ServerHandler for Handler {
         let mut about = Implementation::new("bashd", env!("CARGO_PKG_VERSION"));
         about.title = Some("bashd".to_owned());
         about.description = Some(env!("CARGO_PKG_DESCRIPTION").to_owned());
-        let instructions = instructions::text(self.shared.job.as_ref(), &self.shared.tools);
+        let instructions = instructions::text(&self.shared.server, &self.shared.tools);
         let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
         info.server_info = about;
         info
@@ -176,17 +203,21 @@ impl ServerHandler for Handler {
             .as_ref()
             .is_some_and(|job| job.name == request.name)
         {
-            let answer = job::answer(&shared.server, load, shared.form, request, context);
+            let server = self.server(&context);
+            let answer = job::answer(server, load, shared.form, request, context);
             return Ok(Box::pin(answer).await.into());
         }
         if request.name != shared.bash.name {
             let arguments = request.arguments.unwrap_or_default();
             let form = shared.form;
-            let answer = self.in_store(move |store| artifact::answer(store, form, arguments));
+            let answer = self.in_store(&context, move |store| {
+                artifact::answer(store, form, arguments)
+            });
             return Ok(answer.await?.into());
         }
         let calls = BashTool {
             shared,
+            server: self.server(&context),
             load,
             log: &self.log,
         };
@@ -196,14 +227,16 @@ impl ServerHandler for Handler {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let is_first = cursor.is_none();
-        let listed = self.in_store(move |store| resources::list(store, cursor.as_deref()));
+        let listed = self.in_store(&context, move |store| {
+            resources::list(store, cursor.as_deref())
+        });
         let mut listed = listed.await??;
         if is_first {
-            let jobs = job::list(&self.shared.server);
+            let jobs = job::list(self.server(&context));
             listed.resources.splice(..0, jobs);
         }
         Ok(listed)
@@ -220,12 +253,12 @@ impl ServerHandler for Handler {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if let Some(read) = job::read(&self.shared.server, &request.uri).await {
+        if let Some(read) = job::read(self.server(&context), &request.uri).await {
             return Ok(read?.into());
         }
-        let read = self.in_store(move |store| resources::read(store, &request.uri));
+        let read = self.in_store(&context, move |store| resources::read(store, &request.uri));
         Ok(read.await??.into())
     }
 
@@ -251,7 +284,10 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.subscriptions.begin(&self.shared, context.peer);
+        let server = self.own().clone();
+        let telling = ends::tell(server.clone(), Arc::clone(&self.log), context.peer.clone());
+        self.subscriptions.begin(&self.shared, server, context.peer);
+        self.subscriptions.meanwhile(telling);
     }
 
     fn accepted_subscription_filter(
@@ -262,7 +298,11 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        news::pass_on(&self.shared, &context).await;
+        let server = match &self.by_token {
+            Some(client) => &client.base,
+            None => self.own(),
+        };
+        news::pass_on(&self.shared, server, &context).await;
         Ok(())
     }
 

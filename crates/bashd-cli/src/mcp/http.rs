@@ -111,13 +111,19 @@ fn service(shared: Arc<McpServer>, access: &Access, stop: CancellationToken) -> 
     let mut sessions = LocalSessionManager::default();
     sessions.session_config = session_config;
     let sessions = Arc::new(sessions);
+    let by_token = Arc::new(shared.server.client_named(&access.client()));
     let counted = Arc::clone(&sessions);
     let handler = move || {
         let count = counted.sessions.try_read().map(|sessions| sessions.len());
         if count.is_ok_and(|count| count > SESSIONS) {
             return Err(io::Error::other("too many sessions"));
         }
-        Ok(Handler::new(Arc::clone(&shared), Arc::new(Load::default())))
+        let (shared, by_token) = (Arc::clone(&shared), Arc::clone(&by_token));
+        Ok(Handler::new(
+            shared,
+            Arc::new(Load::default()),
+            Some(by_token),
+        ))
     };
     let sessions = Arc::new(ResumableSessions::new(sessions));
     StreamableHttpService::new(handler, sessions, config)

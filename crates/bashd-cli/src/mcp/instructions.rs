@@ -1,34 +1,63 @@
-//! What a model should know before its first call: one line for each feature of the server.
+//! What a model should know before its first call: one line for each feature of the profile that is served.
 
 use super::artifact;
+use crate::serve::ServerBase;
+use bashd::profile::rules::JobToolKind;
+use bashd::profile::sets::Sets;
 use rmcp::model::Tool;
 
-const ALWAYS: &str = "\
-bashd runs shell commands and always returns: a command that exceeds its timeout is ended with everything it started, and its output so far comes back.
-- Give slow commands (builds, installs, test suites) a longer timeout, if the tool has one, instead of running them again.
+const ENDED: &str = "bashd runs shell commands and always returns: a command that exceeds its timeout is ended with everything it started, and its output so far comes back.";
+
+const CONTINUED: &str = "bashd runs shell commands and always returns: a command that exceeds its timeout continues as a job, and its output so far comes back.";
+
+const ALWAYS: &str = "
 - If a command failed or was ended, the text says how.
 - A denied command did not run. The message names the rule and often says what to do instead; do not try the same command in another spelling.";
 
-const WITH_JOBS: &str = "
-- If a reply names a job, its command is still running: `job wait bg_1` means the job tool with action wait and job bg_1. Start servers with background.";
-
 const WITH_ARTIFACTS: &str = "
-- Long output is cut in the middle, and the reply says how much is missing and where it is stored (artifact://N): read it with the artifact tool (lines, tail, grep) instead of running the command again.";
+- Long output is cut, and the reply says how much is missing and where it is stored (artifact://N): read it with the artifact tool (lines, tail, grep) instead of running the command again.";
 
 const WITHOUT_ARTIFACTS: &str = "
 - Long output is cut, and the reply says so: filter at the source (grep, head, tail) rather than printing everything.";
 
 /// The instructions of a server with these tools.
-pub(super) fn text(job: Option<&Tool>, tools: &[Tool]) -> String {
-    let mut text = ALWAYS.to_owned();
-    if job.is_some() {
-        text.push_str(WITH_JOBS);
+pub(super) fn text(server: &ServerBase, tools: &[Tool]) -> String {
+    let has_tool = |name: &str| tools.iter().any(|tool| tool.name == name);
+    let parameter = |sets| parameter(server, sets);
+    let continues = parameter(Sets::OnTimeout).is_some();
+    let mut text = if continues { CONTINUED } else { ENDED }.to_owned();
+    if let Some(timeout) = parameter(Sets::Timeout) {
+        text.push_str(&format!(
+            "\n- Give slow commands (builds, installs, test suites) a longer {timeout} instead of running them again."
+        ));
     }
-    let has_artifacts = tools.iter().any(|tool| tool.name == artifact::NAME);
-    text.push_str(if has_artifacts {
+    text.push_str(ALWAYS);
+    let job_tool = server.profile.job_tool.as_ref();
+    if let Some(tool) = job_tool.filter(|tool| has_tool(&tool.name)) {
+        let uses = match tool.kind {
+            JobToolKind::Actions => "wait, output, kill",
+            JobToolKind::Poll => "list, poll, cancel",
+        };
+        text.push_str(&format!(
+            "\n- If a reply names a job, its command is still running: manage it with the {} tool ({uses}). A reply begins with the jobs that ended before it.",
+            tool.name
+        ));
+        if let Some(background) = parameter(Sets::Background) {
+            text.push_str(&format!(" Start servers with {background}: true."));
+        }
+    }
+    text.push_str(if has_tool(artifact::NAME) {
         WITH_ARTIFACTS
     } else {
         WITHOUT_ARTIFACTS
     });
     text
+}
+
+/// The name of the parameter that sets this, if the tool has one as it is configured.
+fn parameter(server: &ServerBase, sets: Sets) -> Option<&str> {
+    let parameters = server.profile.parameters.iter();
+    let mut offered = parameters.filter(|parameter| parameter.is_offered(server.engine.config()));
+    let found = offered.find(|parameter| parameter.sets == sets);
+    found.map(|parameter| parameter.name.as_str())
 }

@@ -1,6 +1,7 @@
 //! The tool that manages jobs, and jobs as resources.
 
 use super::bash::defined;
+use super::ends::UntoldEnds;
 use super::load::Load;
 use super::progress::McpProgress;
 use super::resources;
@@ -55,7 +56,7 @@ pub(super) async fn answer(
     let call = server.call(arguments).cancel_by(stop.clone());
     let mut work = Box::pin(server.engine.job(call));
     let mut progress = context.meta.get_progress_token().map(McpProgress::new);
-    let reply = loop {
+    let mut reply = loop {
         let due = progress.as_ref().map(McpProgress::due);
         tokio::select! {
             reply = &mut work => break reply,
@@ -67,6 +68,11 @@ pub(super) async fn answer(
             }
         }
     };
+    if !context.ct.is_cancelled()
+        && let Some(ends) = UntoldEnds::before_reply(server, &reply).await
+    {
+        reply.text = ends.before(&reply.text);
+    }
     result::of_job(reply, form)
 }
 
@@ -126,7 +132,8 @@ pub(super) async fn read(
 ) -> Option<Result<ReadResourceResult, ErrorData>> {
     let name = uri.strip_prefix(SCHEME)?;
     let jobs = server.engine.jobs();
-    let Ok(job) = jobs.find(Whose::Owner(server.owner()), name) else {
+    let found = jobs.find(Whose::Owner(server.owner()), name);
+    let Ok(job) = found.and_then(|job| jobs.take_over(server.owner(), job)) else {
         return Some(Err(resources::missing(uri)));
     };
     let query = OutputQuery::tail(u64::MAX).at_most(TAIL);

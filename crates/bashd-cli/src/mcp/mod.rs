@@ -7,6 +7,7 @@ pub(crate) mod access;
 mod approval;
 mod artifact;
 mod bash;
+mod ends;
 mod handler;
 mod http;
 mod instructions;
@@ -47,8 +48,7 @@ pub(crate) fn mcp(
     } else {
         ResultForm::Text
     };
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
-    server.set_front_end("mcp");
+    let mut server = ServerBase::start("mcp", &arguments.serving, settings, printer)?;
     server.defaults.wait_max = Some(arguments.wait_max);
     let engine = server.engine.clone();
     let (outcome, signal) = if let Some(address) = arguments.http {
@@ -74,7 +74,7 @@ async fn on_stdio(shared: Arc<McpServer>, stop: CancellationToken) -> Result<(),
         serve::stdio::writer(),
         Arc::clone(&load),
     );
-    let handler = Handler::new(shared, Arc::clone(&load));
+    let handler = Handler::new(shared, Arc::clone(&load), None);
     let connecting = rmcp::service::serve_server_with_ct(handler, transport, stop);
     let running = match Box::pin(connecting).await {
         Ok(running) => running,

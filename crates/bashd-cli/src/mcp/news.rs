@@ -46,16 +46,20 @@ impl ResourceNews {
 }
 
 /// Sends one stateless client the changes that it asked for, until it has enough.
-pub(super) async fn pass_on(shared: &McpServer, context: &SubscriptionContext) {
+pub(super) async fn pass_on(
+    shared: &McpServer,
+    server: &ServerBase,
+    context: &SubscriptionContext,
+) {
     let mut changes = shared.news.0.subscribe();
     let wanted = context.accepted().resource_subscriptions.clone();
     let wanted = BTreeSet::from_iter(wanted.unwrap_or_default());
     let mut marks = Marks::default();
-    marks.look(&shared.server, &wanted);
+    marks.look(server, &wanted);
     loop {
         let told = tokio::select! {
             change = next(&mut changes) => change.into_iter().collect(),
-            () = pause(&wanted) => marks.look(&shared.server, &wanted),
+            () = pause(&wanted) => marks.look(server, &wanted),
             () = context.cancelled() => return,
         };
         for change in told {
@@ -89,19 +93,19 @@ impl Subscriptions {
     }
 
     /// Starts to notify a client; stops when this object is dropped.
-    pub(super) fn begin(&self, shared: &Arc<McpServer>, peer: Peer<RoleServer>) {
+    pub(super) fn begin(&self, shared: &McpServer, server: ServerBase, peer: Peer<RoleServer>) {
         let mut changes = shared.news.0.subscribe();
         let (addresses, end) = (Arc::clone(&self.addresses), self.end.clone());
-        let (shared, added) = (Arc::clone(shared), Arc::clone(&self.added));
+        let added = Arc::clone(&self.added);
         tokio::spawn(end.run_until_cancelled_owned(async move {
             let mut marks = Marks::default();
             loop {
                 let wanted = lock(&addresses).clone();
                 let told: Vec<ResourceChange> = tokio::select! {
                     change = next(&mut changes) => change.into_iter().collect(),
-                    () = pause(&wanted) => marks.look(&shared.server, &wanted),
+                    () = pause(&wanted) => marks.look(&server, &wanted),
                     () = added.notified() => {
-                        marks.look(&shared.server, &lock(&addresses).clone());
+                        marks.look(&server, &lock(&addresses).clone());
                         continue;
                     }
                 };
@@ -112,6 +116,11 @@ impl Subscriptions {
                 }
             }
         }));
+    }
+
+    /// Does something for the client until this object is dropped.
+    pub(super) fn meanwhile(&self, work: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(self.end.clone().run_until_cancelled_owned(work));
     }
 
     /// Subscribes the client to an address; `false` if it has too many.

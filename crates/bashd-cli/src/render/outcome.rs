@@ -2,6 +2,7 @@
 
 use super::{StyledLine, Tone};
 use bashd::Reply;
+use serde_json::Value;
 use std::time::Duration;
 
 /// The state of a run.
@@ -89,7 +90,7 @@ impl RunState {
 }
 
 /// What a finished run shows besides its output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunSummary {
     /// How it ended.
     pub(crate) state: RunState,
@@ -97,8 +98,8 @@ pub(crate) struct RunSummary {
     pub(crate) wall: Duration,
     /// The limit in force.
     pub(crate) timeout: Option<Duration>,
-    /// The requested limit, if it is different.
-    pub(crate) requested_timeout: Option<Duration>,
+    /// The requested limit in seconds, if it is different.
+    pub(crate) requested_timeout: Option<f64>,
     /// Exit status; for signal n it is 128 + n.
     pub(crate) exit: Option<i32>,
     /// Bytes of the output that are not shown.
@@ -112,14 +113,15 @@ pub(crate) struct RunSummary {
 impl RunSummary {
     /// The outcome given by a reply.
     pub(crate) fn of(reply: &Reply) -> Self {
-        let number = |name: &str| reply.result.get(name).and_then(serde_json::Value::as_u64);
+        let number = |place: &str| reply.result.pointer(place).and_then(Value::as_f64);
+        let timeout = number("/timeout_s").or_else(|| number("/details/timeoutSeconds"));
         let state = RunState::of(reply);
         let denied = reply.denied.as_ref().map(|denied| denied.message.clone());
         Self {
             state,
             wall: Duration::from_millis(reply.wall_ms),
-            timeout: number("timeout_s").map(Duration::from_secs),
-            requested_timeout: None,
+            timeout: timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            requested_timeout: number("/details/requestedTimeoutSeconds"),
             exit: reply.exit_code.or(reply.signal.map(|signal| 128 + signal)),
             omitted_bytes: reply.omitted_bytes,
             artifact: reply.artifact.clone(),
@@ -155,9 +157,8 @@ impl RunSummary {
     pub(crate) fn footer(&self) -> String {
         let mut parts = vec![format!("Wall: {:.2}s", self.wall.as_secs_f64())];
         if let Some(timeout) = self.timeout {
-            let requested = self.requested_timeout.filter(|asked| *asked != timeout);
-            let clamped = requested.map_or_else(String::new, |asked| {
-                format!(" (requested {}s clamped)", asked.as_secs_f64())
+            let clamped = self.requested_timeout.map_or_else(String::new, |asked| {
+                format!(" (requested {asked}s clamped)")
             });
             parts.push(format!("Timeout: {}s{clamped}", timeout.as_secs_f64()));
         }

@@ -3,7 +3,7 @@
 use super::call::CallText;
 use super::live::spinner;
 use super::outcome::{RunState, RunSummary};
-use super::store::{LineStore, omitted};
+use super::store::{HeldLine, LineStore, omitted};
 use super::visible::{Clamped, clamp, plain, wrap};
 use super::{StyledLine, Tone};
 use bashd::Event;
@@ -92,7 +92,10 @@ impl RunView {
                 self.live.push(&excerpt.text);
             }
             Event::Finished(reply) => {
-                let outcome = RunSummary::of(reply);
+                let mut outcome = RunSummary::of(reply);
+                if self.preview == Preview::OwnCommand {
+                    outcome.timeout = None; // nobody asked for one
+                }
                 self.output = Some(plain(&reply.output));
                 self.finished(outcome);
             }
@@ -141,12 +144,12 @@ impl RunView {
     }
 
     fn output_lines(&self, look: ViewContext) -> Vec<StyledLine> {
-        let (logical, dropped): (Vec<String>, _) = match &self.output {
+        let (logical, dropped): (Vec<HeldLine>, _) = match &self.output {
             Some(output) if output.is_empty() => (Vec::new(), 0),
-            Some(output) => (output.split('\n').map(str::to_owned).collect(), 0),
-            None => (self.live.lines().collect(), self.live.dropped()),
+            Some(output) => (output.split('\n').map(HeldLine::whole).collect(), 0),
+            None => (self.live.held().collect(), self.live.dropped()),
         };
-        let shown = |lines: &[String]| -> Vec<String> {
+        let shown = |lines: &[HeldLine]| -> Vec<String> {
             let rows = lines.iter().map(|line| wrap(&clamped(line), look.columns));
             rows.flatten().collect()
         };
@@ -179,13 +182,13 @@ impl RunView {
     }
 }
 
-fn clamped(line: &str) -> String {
+fn clamped(line: &HeldLine) -> String {
     let Clamped {
         mut text,
         omitted: columns,
-    } = clamp(line, MOST_COLUMNS);
-    if columns > 0 {
-        text.push_str(&omitted(columns));
+    } = clamp(&line.text, MOST_COLUMNS);
+    if columns + line.beyond > 0 {
+        text.push_str(&omitted(columns + line.beyond));
     }
     text
 }

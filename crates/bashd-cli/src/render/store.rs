@@ -16,8 +16,10 @@ pub(super) struct LineStore {
 #[derive(Default)]
 struct StoredLines {
     most: usize,
-    finished: VecDeque<StoredLine>,
-    current: StoredLine,
+    /// Bytes of one line that are held.
+    most_bytes: usize,
+    finished: VecDeque<HeldLine>,
+    current: HeldLine,
     /// Whether the cursor went back to the line's start: what is written next replaces the line.
     is_rewritten: bool,
     /// Lines that are no longer held.
@@ -26,16 +28,36 @@ struct StoredLines {
 
 /// A line, and how many of its columns are not held.
 #[derive(Default, Clone)]
-struct StoredLine {
-    text: String,
-    beyond: usize,
+pub(super) struct HeldLine {
+    pub(super) text: String,
+    pub(super) beyond: usize,
+}
+
+impl HeldLine {
+    /// A line of which nothing is missing.
+    pub(super) fn whole(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            beyond: 0,
+        }
+    }
 }
 
 impl LineStore {
     /// A store of at most this many finished lines.
     pub(super) fn keeping(most: usize) -> Self {
+        Self::bounded(most, MOST_BYTES)
+    }
+
+    /// A store of everything, for text that is bounded already.
+    pub(super) fn keeping_all() -> Self {
+        Self::bounded(usize::MAX, usize::MAX)
+    }
+
+    fn bounded(most: usize, most_bytes: usize) -> Self {
         let lines = StoredLines {
             most,
+            most_bytes,
             ..StoredLines::default()
         };
         Self {
@@ -51,14 +73,13 @@ impl LineStore {
 
     /// The lines that are held; the last one only if it is not empty.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+        self.held().map(|line| line.text)
+    }
+
+    /// The same, with how much of each is not held.
+    pub(super) fn held(&self) -> impl Iterator<Item = HeldLine> {
         let unfinished = Some(&self.lines.current).filter(|line| !line.text.is_empty());
-        self.lines.finished.iter().chain(unfinished).map(|line| {
-            let mut text = line.text.clone();
-            if line.beyond > 0 {
-                text.push_str(&omitted(line.beyond));
-            }
-            text
-        })
+        self.lines.finished.iter().chain(unfinished).cloned()
     }
 
     /// Lines that are no longer held.
@@ -75,13 +96,13 @@ pub(super) fn omitted(columns: usize) -> String {
 impl StoredLines {
     fn begin_anew_if_rewritten(&mut self) {
         if std::mem::take(&mut self.is_rewritten) {
-            self.current = StoredLine::default();
+            self.current = HeldLine::default();
         }
     }
 
     fn put(&mut self, character: char) {
         self.begin_anew_if_rewritten();
-        if self.current.text.len() < MOST_BYTES {
+        if self.current.text.len() < self.most_bytes {
             self.current.text.push(character);
         } else {
             self.current.beyond += character.width().unwrap_or_default();
@@ -124,7 +145,7 @@ impl vte::Perform for StoredLines {
         // Progress bars clear the line before they write it again.
         let what = parameters.iter().next().and_then(|part| part.first());
         if action == 'K' && (what == Some(&2) || self.is_rewritten) {
-            self.current = StoredLine::default();
+            self.current = HeldLine::default();
         }
     }
 }

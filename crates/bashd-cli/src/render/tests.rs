@@ -4,6 +4,7 @@ use super::*;
 use bashd::Profile;
 use bashd::Request;
 use bashd::{Event, Stream};
+use serde_json::json;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -91,7 +92,7 @@ fn a_finished_call_is_shown_at_four_widths() {
     let request = Request::new("make test");
     let mut view = running(Preview::ToolCall, &request, &[&lines, WORLD]);
     view.finished(RunSummary {
-        requested_timeout: Some(Duration::from_secs(5000)),
+        requested_timeout: Some(5000.0),
         exit: Some(2),
         omitted_bytes: 4711,
         artifact: Some("artifact://3".to_owned()),
@@ -323,4 +324,65 @@ fn the_status_line_has_a_spinner_a_time_and_the_last_line() {
         (line.as_str(), width(&line)),
         ("⠋ running 1h01m  日本語", 23)
     );
+}
+
+#[test]
+fn the_footer_tells_the_limit_of_calls_in_every_profile_and_none_of_own_commands() {
+    for (result, expected) in [
+        (json!({"timeout_s": 120.0}), "Timeout: 120s⟩"),
+        (
+            json!({"details": {"timeoutSeconds": 300}}),
+            "Timeout: 300s⟩",
+        ),
+        (
+            json!({"details": {"timeoutSeconds": 3600, "requestedTimeoutSeconds": 5000}}),
+            "Timeout: 3600s (requested 5000s clamped)⟩",
+        ),
+    ] {
+        let mut reply = bashd::Reply::default();
+        reply.exit_code = Some(0);
+        reply.result = result;
+        let footer = |preview| {
+            let mut view = RunView::new(preview, None);
+            view.event(&Event::Finished(Box::new(reply.clone())));
+            let look = ViewContext {
+                columns: 200,
+                elapsed: Duration::ZERO,
+                expansion: OutputExpansion::Collapsed,
+            };
+            view.lines(look)
+                .iter()
+                .map(StyledLine::text)
+                .collect::<String>()
+        };
+        let shown = footer(Preview::ToolCall);
+        assert!(shown.contains(expected), "{shown}");
+        assert!(!footer(Preview::OwnCommand).contains("Timeout"));
+    }
+}
+
+#[test]
+fn a_line_ends_at_4000_columns_with_the_exact_count_however_long_it_is() {
+    for length in [4000, 4001, 40_000, 100_000] {
+        let mut reply = bashd::Reply::default();
+        reply.output = format!("{}\n", "x".repeat(length));
+        let look = ViewContext {
+            columns: 5000,
+            elapsed: Duration::ZERO,
+            expansion: OutputExpansion::Expanded,
+        };
+        let expected = match length - 4000 {
+            0 => "x".repeat(4000),
+            more => format!("{}… [{more} visible columns omitted]", "x".repeat(4000)),
+        };
+        let mut view = RunView::new(Preview::OwnCommand, None);
+        view.event(&output(&reply.output));
+        assert_eq!(
+            view.lines(look)[1].text(),
+            expected,
+            "{length}, while it runs"
+        );
+        view.event(&Event::Finished(Box::new(reply)));
+        assert_eq!(view.lines(look)[1].text(), expected, "{length}");
+    }
 }

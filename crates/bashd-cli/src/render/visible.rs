@@ -65,7 +65,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
 /// The text without escape sequences, with nothing left that a terminal would act on except
 /// newlines; tabs become spaces, and a rewritten line keeps its last form.
 pub(crate) fn plain(text: &str) -> String {
-    let mut store = super::store::LineStore::keeping(usize::MAX);
+    let mut store = super::store::LineStore::keeping_all();
     store.push(text);
     store.lines().collect::<Vec<_>>().join("\n")
 }

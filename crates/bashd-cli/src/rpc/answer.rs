@@ -4,6 +4,7 @@ use super::message::Misunderstood;
 use bashd::jobs::{Job, JobProgress};
 use bashd::{Event, Reply, Stream};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// The response to a request that succeeded.
 pub(super) fn success(id: Option<&Value>, command: &str, data: Option<Value>) -> Value {
@@ -76,10 +77,16 @@ pub(super) fn event(id: Option<&Value>, event: &Event) -> Option<Value> {
     Some(Value::Object(message))
 }
 
-/// The message that one of the client's jobs has ended.
-pub(super) fn job_ended(job: &Job) -> Value {
+/// The message that one of the client's jobs has ended, with what its call would have answered.
+pub(super) fn job_ended(job: &Job, reply: &Reply) -> Value {
     let mut message = begin(None, "job_ended");
     message.insert("job".into(), serde_json::to_value(job).unwrap_or_default());
+    message.insert("text".into(), reply.text.clone().into());
+    let details = reply.result.get("details").cloned().unwrap_or_else(
+        || json!({"async": {"state": job.outcome(), "jobId": job.alias, "type": "bash"}}),
+    );
+    message.insert("details".into(), details);
+    message.insert("artifact".into(), json!(reply.artifact));
     Value::Object(message)
 }
 
@@ -114,8 +121,9 @@ pub(super) fn full(id: Option<&Value>, command: &str, reply: &Reply) -> Value {
 /// The older document's fields about lines that the profile cut.
 const CUT_LINES: [&str; 2] = ["columnDroppedBytes", "columnTruncatedLines"];
 
-/// A reply to `bash`, in the older document's fields. There, a command that did not run is a failure.
-pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
+/// A reply to `bash`, in the older document's fields. There, a command that did not run is a failure,
+/// and one that was ended has no status: a line before its output says who ended it.
+pub(super) fn bash(id: Option<&Value>, reply: &Reply, limit: Duration) -> Value {
     let is_refusal = reply.error.is_some() || reply.denied.is_some();
     if is_refusal {
         let denied = reply.denied.as_ref().map(|denied| denied.message.clone());
@@ -127,16 +135,22 @@ pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
         return response;
     }
     let mut data = Map::new();
-    data.insert("output".into(), reply.output.clone().into());
-    // As shells count: a signal is 128 + n.
-    let status = reply
-        .exit_code
-        .or_else(|| reply.signal.map(|signal| 128 + signal));
-    if let Some(status) = status {
-        data.insert("exitCode".into(), status.into());
-    }
+    let annotation = if reply.timed_out {
+        let seconds = limit.as_secs_f64();
+        format!("[Command timed out after {seconds} seconds]\n")
+    } else if reply.cancelled {
+        "[Command cancelled]\n".to_owned()
+    } else {
+        String::new()
+    };
+    data.insert("output".into(), (annotation + &reply.output).into());
     // The older document knows only one word for "ended from outside".
     let cancelled = reply.cancelled || reply.timed_out;
+    // As shells count: a signal is 128 + n.
+    let signal = reply.signal.map(|signal| 128 + signal);
+    if let Some(status) = reply.exit_code.or(signal).filter(|_| !cancelled) {
+        data.insert("exitCode".into(), status.into());
+    }
     data.insert("cancelled".into(), cancelled.into());
     data.insert("timedOut".into(), reply.timed_out.into());
     let cut_lines =
@@ -167,4 +181,38 @@ pub(super) fn bash(id: Option<&Value>, reply: &Reply) -> Value {
         data.insert("terminalId".into(), terminal.clone().into());
     }
     success(id, "bash", Some(Value::Object(data)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_a_bash_is_a_line_before_its_output_and_then_there_is_no_status() {
+        let limit = Duration::from_secs(300);
+        let mut reply = Reply::default();
+        reply.output = "so far\n".to_owned();
+        reply.exit_code = Some(143);
+        let data = |reply: &Reply| bash(None, reply, limit)["data"].clone();
+        assert_eq!(data(&reply)["exitCode"], 143);
+        assert_eq!(data(&reply)["output"], "so far\n");
+        reply.timed_out = true;
+        let timed_out = data(&reply);
+        let text = "[Command timed out after 300 seconds]\nso far\n";
+        assert_eq!(timed_out["output"], text);
+        assert_eq!(
+            (&timed_out["cancelled"], timed_out.get("exitCode")),
+            (&json!(true), None)
+        );
+        // What the command wrote is counted, not the line.
+        assert_eq!(
+            (&timed_out["outputBytes"], &timed_out["outputLines"]),
+            (&json!(7), &json!(2))
+        );
+        (reply.timed_out, reply.cancelled) = (false, true);
+        (reply.exit_code, reply.signal) = (None, Some(15));
+        let cancelled = data(&reply);
+        assert_eq!(cancelled["output"], "[Command cancelled]\nso far\n");
+        assert_eq!(cancelled.get("exitCode"), None);
+    }
 }

@@ -10,6 +10,7 @@ use bashd::{Call, CancellationToken, Engine, Event, Reply};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
@@ -54,6 +55,8 @@ pub(super) struct NewCall {
 pub(super) struct ClientCalls {
     engine: Engine,
     outbox: Outbox,
+    /// How long a `bash` may run.
+    limit: Duration,
     turns: Arc<Semaphore>,
     running: JoinSet<EndedCall>,
     under_way: HashMap<u64, RunningCall>,
@@ -72,10 +75,16 @@ struct RunningCall {
 struct EndedCall(u64);
 
 impl ClientCalls {
-    pub(super) fn new(engine: Engine, outbox: Outbox, turns: Arc<Semaphore>) -> Self {
+    pub(super) fn new(
+        engine: Engine,
+        outbox: Outbox,
+        limit: Duration,
+        turns: Arc<Semaphore>,
+    ) -> Self {
         Self {
             engine,
             outbox,
+            limit,
             turns,
             running: JoinSet::new(),
             under_way: HashMap::new(),
@@ -110,6 +119,7 @@ impl ClientCalls {
             },
         );
         let (engine, outbox) = (self.engine.clone(), self.outbox.clone());
+        let limit = self.limit;
         let turns = Arc::clone(&self.turns);
         self.running.spawn(async move {
             let turn = tokio::select! {
@@ -118,7 +128,7 @@ impl ClientCalls {
                 // A call that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
-            carry_out(&engine, &outbox, new, cancel, turn).await;
+            carry_out((&engine, &outbox), new, limit, cancel, turn).await;
             EndedCall(number)
         });
         Ok(())
@@ -179,9 +189,9 @@ async fn turn_of(kind: CallKind, turns: Arc<Semaphore>) -> Option<OwnedSemaphore
 }
 
 async fn carry_out(
-    engine: &Engine,
-    outbox: &Outbox,
+    (engine, outbox): (&Engine, &Outbox),
     new: NewCall,
+    limit: Duration,
     cancel: CancellationToken,
     turn: Option<OwnedSemaphorePermit>,
 ) {
@@ -199,7 +209,7 @@ async fn carry_out(
         Events::Told => told(engine, outbox, id.as_ref(), call).await,
     };
     let response = match (kind, reply) {
-        (CallKind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply),
+        (CallKind::Bash, Some(reply)) => answer::bash(id.as_ref(), &reply, limit),
         (CallKind::Call | CallKind::Job, Some(reply)) => {
             answer::full(id.as_ref(), kind.name(), &reply)
         }

@@ -13,7 +13,7 @@ use crate::serve::lines::{self, ClientLine, MOST_LINE_BYTES, Outbox};
 use crate::serve::{RUN_AT_ONCE, asking};
 use bashd::jobs::{JobNews, OwnerNews, Tell};
 use bashd::request::By;
-use bashd::{Call, CancellationToken};
+use bashd::{Call, CancellationToken, Request};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -108,15 +108,20 @@ async fn next_news(news: &mut Option<OwnerNews>) -> JobNews {
 }
 
 /// Serves one client to its end.
-pub(super) async fn serve(host: RpcServer, ends: ConnectionEnds, stop: CancellationToken) {
+pub(super) async fn serve(mut host: RpcServer, ends: ConnectionEnds, stop: CancellationToken) {
+    // A connection is a client: sessions and jobs are its own.
+    let client = host.server.client();
+    host.server = client.base.clone();
     let (Ok(input), Ok(output)) = (ends.input.try_clone(), ends.output.try_clone()) else {
         return;
     };
     let mut lines = lines::read(File::from(input));
     let (outbox, flushed) = lines::write(File::from(output));
     let engine = host.server.engine.clone();
+    let limit = host.server.defaults.timeout;
+    let limit = limit.unwrap_or(Duration::from_secs(host.server.profile.limits.timeout_s));
     let mut connection = RpcConnection {
-        calls: ClientCalls::new(engine, outbox.clone(), Arc::clone(&host.turns)),
+        calls: ClientCalls::new(engine, outbox.clone(), limit, Arc::clone(&host.turns)),
         offers: Offers::default(),
         waiting: Arc::default(),
         news: None,
@@ -128,6 +133,7 @@ pub(super) async fn serve(host: RpcServer, ends: ConnectionEnds, stop: Cancellat
     let linger = connection.host.linger;
     let broken = connection.outbox.broken.clone();
     drop(connection);
+    drop(client);
     tokio::select! {
         () = flushed.cancelled() => {}
         () = broken.cancelled() => {}
@@ -198,7 +204,8 @@ impl RpcConnection {
             JobNews::Ended(delivery) => {
                 let (server, ended) = (&self.host.server, delivery.ended());
                 for job in ended {
-                    self.outbox.send(&answer::job_ended(job)).await;
+                    let reply = server.engine.job_reply(&server.profile.name, job).await;
+                    self.outbox.send(&answer::job_ended(job, &reply)).await;
                 }
                 let text = server.engine.job_notice(&server.profile.name, ended).await;
                 let notice = answer::jobs_ended(ended, &text);
@@ -319,6 +326,8 @@ impl RpcConnection {
         request.command = command;
         request.interceptor = Some(request.interceptor == Some(true));
         request.by = By::Program;
+        // The older document ends what takes too long.
+        request.on_timeout = None;
         let call = self.asking(Call::from(request), id);
         if self.offers.terminal {
             call.in_terminal_of(self.client(id))
@@ -328,15 +337,25 @@ impl RpcConnection {
     }
 
     fn plain_call(&self, arguments: &Value, profile: Option<String>) -> Call {
-        let (server, arguments) = (&self.host.server, arguments.to_string());
+        Call::json(arguments.to_string(), self.defaults(profile))
+    }
+
+    /// What a model's call leaves open.
+    fn defaults(&self, profile: Option<String>) -> Request {
+        let defaults = self.host.server.defaults.clone();
         match profile {
-            Some(profile) => Call::json(arguments, server.defaults.clone().profile(profile)),
-            None => server.call(arguments),
+            Some(profile) => defaults.profile(profile),
+            None => defaults,
         }
     }
 
     fn tool_call(&self, said: RpcToolCall, id: Option<&Value>) -> Result<Call, String> {
-        let call = self.asking(self.plain_call(&said.arguments, said.profile), id);
+        let mut defaults = self.defaults(said.profile);
+        if self.offers.terminal && said.terminal != Some(false) {
+            // What runs in a terminal of the client can't go on as a job.
+            defaults.on_timeout = None;
+        }
+        let call = self.asking(Call::json(said.arguments.to_string(), defaults), id);
         match (said.terminal, self.offers.terminal) {
             (Some(true), false) => {
                 Err("this client has not offered terminals: send `hello` first".into())

@@ -47,8 +47,7 @@ pub(crate) fn rpc(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let profiles = Library::new(settings.config.profiles_dir.clone());
-    let mut server = ServerBase::start(&arguments.serving, settings)?;
-    server.set_front_end("rpc");
+    let server = ServerBase::start("rpc", &arguments.serving, settings, printer)?;
     let host = RpcServer {
         profiles: Arc::new(profiles),
         turns: Arc::new(Semaphore::new(serve::RUN_AT_ONCE)),

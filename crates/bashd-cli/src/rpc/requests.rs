@@ -110,6 +110,19 @@ impl Requests {
     }
 }
 
+impl Requests {
+    fn look(&self, params: Value) -> ClientAnswer<'_, TerminalOutput> {
+        let shown = self.request::<OutputAnswer>("terminal/output", params);
+        Box::pin(async move {
+            shown.await.map(|shown| TerminalOutput {
+                text: shown.output,
+                truncated: shown.truncated,
+                exit: shown.exit_status.map(Into::into),
+            })
+        })
+    }
+}
+
 #[derive(Deserialize)]
 struct Approved {
     approved: bool,
@@ -134,6 +147,8 @@ struct ExitAnswer {
 #[serde(rename_all = "camelCase")]
 struct OutputAnswer {
     output: String,
+    #[serde(default)]
+    truncated: bool,
     exit_status: Option<ExitAnswer>,
 }
 
@@ -183,13 +198,11 @@ impl ClientTerminal for Requests {
     }
 
     fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput> {
-        let shown = self.request::<OutputAnswer>("terminal/output", json!({ "terminalId": id }));
-        Box::pin(async move {
-            shown.await.map(|shown| TerminalOutput {
-                text: shown.output,
-                exit: shown.exit_status.map(Into::into),
-            })
-        })
+        self.look(json!({ "terminalId": id }))
+    }
+
+    fn output_again<'a>(&'a self, id: &'a str, limit: u64) -> ClientAnswer<'a, TerminalOutput> {
+        self.look(json!({ "terminalId": id, "outputByteLimit": limit }))
     }
 
     fn wait_for_exit<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalExit> {

@@ -13,8 +13,10 @@ use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::jobs;
 use crate::print::Printer;
+use crate::rules;
 use crate::settings::ConfigInForce;
 use crate::surroundings;
+use bashd::profile::Profile;
 use bashd::request::OnTimeout;
 use bashd::{Call, KeeperSource, Request};
 use engine::Watcher;
@@ -40,8 +42,20 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
     let call = call(arguments)?;
+    rules::say_if_there_are_none(
+        &settings,
+        arguments.profile.as_deref().unwrap_or_default(),
+        printer,
+    );
     let surroundings = surroundings::for_one_command();
     let form = ReplyFormat::of(arguments);
+    if let Some(name) = &arguments.profile
+        && form != ReplyFormat::Json
+        && Profile::names().all(|known| known != name)
+    {
+        // There are no words in which its reply could be given.
+        settings.profile(name)?;
+    }
     let open = asking::PromptShown::default();
     let person = asking::person(&open);
     let watcher = match form {
@@ -84,8 +98,10 @@ fn call(arguments: &RunOptions) -> Result<Call, Failure> {
     request.background = arguments.background;
     request.stdin_open = arguments.stdin_open;
     request.on_timeout = Some(match arguments.on_timeout {
-        OnTimeoutName::Background => OnTimeout::Background,
-        OnTimeoutName::Kill => OnTimeout::Kill,
+        Some(OnTimeoutName::Background) => OnTimeout::Background,
+        Some(OnTimeoutName::Kill) => OnTimeout::Kill,
+        None if arguments.input.is_some() => OnTimeout::Background,
+        None => OnTimeout::Kill,
     });
     request.resources = arguments.limiting.resources();
     arguments.judging.apply_to(&mut request);

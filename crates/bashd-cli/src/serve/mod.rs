@@ -1,10 +1,11 @@
 //! What every server has in common: its options, its engine, its runtime, and the end by signal.
 //!
 //! A server is an engine that stays alive: the fork server of its keepers runs before the first request
-//! is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `asking` finds whom to ask for
-//! approval, `lines` reads and writes messages that are lines.
+//! is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is whom it serves,
+//! `asking` finds whom to ask for approval, `lines` reads and writes messages that are lines.
 
 pub(crate) mod asking;
+pub(crate) mod client;
 pub(crate) mod lines;
 
 pub(crate) mod stdio;
@@ -13,11 +14,14 @@ use crate::args::Serving;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::{Paint, Printer};
+use crate::rules;
 use crate::runtime;
 use crate::settings::ConfigInForce;
 use crate::signals::Signals;
 use crate::surroundings;
+use bashd::jobs::{ClientEntry, Clients};
 use bashd::profile::schema;
+use bashd::request::OnTimeout;
 use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
 use serde_json::Value;
 use std::io::{self, IsTerminal};
@@ -43,13 +47,26 @@ pub(crate) struct ServerBase {
     pub(crate) cwd: PathBuf,
     /// The defaults of every call.
     pub(crate) defaults: Request,
+    /// Who is there.
+    clients: Clients,
+    /// The owner of all calls, if they share one session.
+    shared: Option<Arc<ClientEntry>>,
 }
 
+/// What the names of sessions begin with that clients share.
+const SHARED: &str = "shared:";
+
 impl ServerBase {
-    /// Starts an engine, and reads the options for its calls.
-    pub(crate) fn start(options: &Serving, settings: ConfigInForce) -> Result<Self, Failure> {
+    /// Starts an engine for a front end, and reads the options for its calls.
+    pub(crate) fn start(
+        front_end: &str,
+        options: &Serving,
+        settings: ConfigInForce,
+        printer: &Printer,
+    ) -> Result<Self, Failure> {
         let name = options.profile.as_ref().unwrap_or(&settings.config.profile);
         let profile = settings.profile(name)?;
+        rules::say_if_there_are_none(&settings, name, printer);
         let mut surroundings = surroundings::for_commands(options.cwd.as_deref())?;
         if let Some(cwd) = &options.cwd {
             surroundings.cwd =
@@ -61,6 +78,8 @@ impl ServerBase {
         let mut defaults = Request::new("").profile(&profile.name);
         options.judging.apply_to(&mut defaults);
         defaults.session.clone_from(&options.session);
+        // Counts for a model's calls, in profiles that leave the choice to the caller.
+        defaults.on_timeout = Some(OnTimeout::Background);
         check(
             &defaults,
             &profile,
@@ -68,19 +87,18 @@ impl ServerBase {
         )?;
         let cwd = surroundings.cwd.clone();
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
+        let clients = Clients::of(engine.config(), front_end);
+        let session = defaults.session.as_deref();
+        let shared = session.filter(|name| name.starts_with(SHARED));
+        let shared = shared.map(|name| Arc::new(clients.admit_as(name, &cwd)));
         Ok(Self {
             engine,
             profile,
             cwd,
             defaults,
+            clients,
+            shared,
         })
-    }
-
-    /// Sets which front end this is: its jobs belong to that name and the user, or to the session.
-    pub(crate) fn set_front_end(&mut self, name: &str) {
-        let user = rustix::process::getuid().as_raw();
-        let session = self.defaults.session.clone();
-        self.defaults.owner = session.or_else(|| Some(format!("{name}:{user}")));
     }
 
     /// The owner of this server's jobs.

@@ -156,11 +156,8 @@ fn a_terminal_that_is_denied_and_a_command_that_is_denied_are_said() {
         seen.message
     );
     assert_eq!(seen.tool_call["status"], "failed");
-    let seen = sdk(&home, "run", "touch X; git push -f", &[]).unwrap();
-    assert_eq!(
-        seen.tool_call["rawOutput"]["denied"]["rule"],
-        "no_force_push"
-    );
+    let seen = sdk(&home, "run", "touch X; mkfs.ext4 /dev/bashd-none", &[]).unwrap();
+    assert_eq!(seen.tool_call["rawOutput"]["denied"]["rule"], "no_mkfs");
     assert!(seen.log.is_empty());
     assert!(!home.workspace().join("X").exists());
 }

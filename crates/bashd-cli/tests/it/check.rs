@@ -18,8 +18,8 @@ fn people_see_verdict_rule_reason_and_what_is_to_blame() {
     let home = Home::new();
     insta::assert_snapshot!(shown(&home, &["check", "make && git push --force"]).block(), @r#"
     --- stdout
-    deny by rule no_force_push
-    permission denied: git push --force is not allowed. Use --force-with-lease for safer force pushes, or push without force
+    ask by rule no_force_push
+    this push overwrites or deletes branches that others may have. Use git push --force-with-lease, or push without force
 
       make && git push --force
               ^^^^^^^^^^^^^^^^
@@ -39,12 +39,42 @@ fn people_see_verdict_rule_reason_and_what_is_to_blame() {
 #[test]
 fn programs_get_one_object() {
     let home = Home::new();
-    let (code, verdict) = answer(&home, &["touch X; git push -f"]);
+    let (code, verdict) = answer(
+        &home,
+        &["touch X; git push -f; cd /; f() { ls; }; f; mkfs /dev/sdz"],
+    );
     assert_eq!(code, Some(126));
     assert_eq!(verdict["verdict"], "deny");
-    assert_eq!(verdict["rule"], "no_force_push");
-    assert_eq!(verdict["span"], json!({ "start": 9, "end": 20 }));
-    assert_eq!(verdict["commands"], json!(["touch", "git"]));
+    assert_eq!(verdict["rule"], "no_mkfs");
+    assert_eq!(verdict["span"], json!({ "start": 44, "end": 57 }));
+    assert!(
+        verdict["instead"]
+            .as_str()
+            .unwrap()
+            .starts_with("Use an image"),
+        "{verdict}"
+    );
+    // Every objection, the worst first; programs only.
+    let short: Vec<(&str, &str, &Value)> = verdict["objections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            (
+                it["rule"].as_str().unwrap(),
+                it["decision"].as_str().unwrap(),
+                &it["span"]["start"],
+            )
+        })
+        .collect();
+    assert_eq!(
+        short,
+        [
+            ("no_mkfs", "deny", &json!(44)),
+            ("no_force_push", "ask", &json!(9))
+        ]
+    );
+    assert_eq!(verdict["commands"], json!(["touch", "git", "ls", "mkfs"]));
     assert!(!home.workspace().join("X").exists());
     let (code, verdict) = answer(&home, &["ls | wc"]);
     let expected =
@@ -115,7 +145,9 @@ fn lines_are_answered_one_by_one() {
         "{\"id\":\"b\",\"command\":\"rm -rf /\"}\n\n",
         "{\"id\":3,\"command\":\"cat f\",\"tools\":[\"read\"]}\n",
         "nonsense\n",
-        "{\"id\":5}",
+        "{\"id\":5}\n",
+        "{\"id\":6,\"command\":\"ls\\u0000\"}\n",
+        "{\"id\":7,\"command\":\" \\u00a0\"}",
     );
     let transcript = bashd(&home, &["check", "--interceptor", "-"])
         .stdin(questions)
@@ -143,6 +175,8 @@ fn lines_are_answered_one_by_one() {
             (&json!(3), "deny", &json!("interceptor")),
             (&Value::Null, "deny", &json!("input")),
             (&Value::Null, "deny", &json!("input")),
+            (&json!(6), "deny", &json!("script_readable")),
+            (&json!(7), "deny", &json!("input")),
         ]
     );
     assert_eq!(transcript.code(), Some(126));
@@ -150,6 +184,77 @@ fn lines_are_answered_one_by_one() {
         .stdin("{\"id\":1,\"command\":\"ls\"}\n")
         .run();
     assert_eq!(fine.code(), Some(0));
+}
+
+#[test]
+fn rules_are_listed_with_what_is_on_why_and_an_example() {
+    let home = Home::new();
+    let list = |arguments: &[&str]| -> Vec<Value> {
+        let transcript = shown(&home, &[&["rules", "--json"], arguments].concat());
+        serde_json::from_slice(&transcript.stdout)
+            .unwrap_or_else(|_| panic!("{}", transcript.block()))
+    };
+    let find = |rules: &[Value], name: &str| {
+        let rule = rules.iter().find(|rule| rule["rule"] == name);
+        rule.cloned().unwrap_or_else(|| panic!("no {name}"))
+    };
+    let rules = list(&[]);
+    let add = find(&rules, "no_blind_git_add");
+    assert_eq!(add["on"], false);
+    assert!(
+        add["why"].as_str().unwrap().contains("guard.enable"),
+        "{add}"
+    );
+    assert!(rules.iter().filter(|rule| rule["on"] == true).count() > 20);
+    for rule in &rules {
+        // Its own example shows what it objects to.
+        let example = rule["example"].as_str().unwrap();
+        let enable = format!("guard.enable={}", rule["rule"].as_str().unwrap());
+        let (code, verdict) = answer(&home, &["--profile", "voice", "--set", &enable, example]);
+        assert_eq!(
+            (code, &verdict["rule"]),
+            (Some(126), &rule["rule"]),
+            "{example}"
+        );
+    }
+    let phoenix = list(&["--profile", "phoenix"]);
+    let on: Vec<&Value> = phoenix
+        .iter()
+        .filter(|rule| rule["on"] == true)
+        .map(|rule| &rule["rule"])
+        .collect();
+    assert_eq!(on, ["no_blind_git_add", "no_force_push", "no_dangerous_rm"]);
+    assert!(
+        find(&phoenix, "no_force_push")["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("permission denied: git push --force")
+    );
+    let voice = list(&["--profile", "voice", "--set", "guard.rules=default"]);
+    assert_eq!(find(&voice, "no_mkfs")["why"], "guard.rules = \"default\"");
+    let page = shown(&home, &["rules"]).out();
+    assert!(
+        page.contains("on  no_dangerous_rm") && page.contains("example: rm -rf ~"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_profile_without_rules_says_so_once() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| shown(&home, &[&["run"], arguments, &["true"]].concat()).err();
+    let first = run(&["--profile", "voice"]);
+    assert!(
+        first.contains("has no rules of its own") && first.contains("guard.rules = \"default\""),
+        "{first}"
+    );
+    assert_eq!(run(&["--profile", "voice"]), "", "it is said once");
+    assert!(run(&["--profile", "harness"]).contains("the profile harness"));
+    assert_eq!(
+        run(&["--profile", "pi", "--set", "guard.rules=default"]),
+        ""
+    );
+    assert_eq!(run(&["--profile", "phoenix"]) + &run(&[]), "");
 }
 
 #[test]

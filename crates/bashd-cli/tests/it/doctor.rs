@@ -67,6 +67,36 @@ fn a_state_directory_that_can_not_be_is_limited_and_nothing_is_made() {
 }
 
 #[test]
+fn an_interceptor_rule_that_is_no_pattern_is_told_and_the_others_hold() {
+    let home = Home::new();
+    let config = home.workspace().join("config.toml");
+    let rules = r#"
+        [[bashInterceptor.patterns]]
+        pattern = '(?<!a'
+        tool = "read"
+        message = "bad"
+        [[bashInterceptor.patterns]]
+        pattern = '^(?!ok)less\b'
+        tool = "read"
+        message = "Use read."
+    "#;
+    std::fs::write(&config, rules).unwrap();
+    let run = |arguments: &[&str]| bashd(&home, arguments).env("BASHD_CONFIG", &config);
+    let report: Value = serde_json::from_slice(&run(&["doctor", "--json"]).run().stdout).unwrap();
+    let check = find(&report, "interceptor rules");
+    let finding = check["finding"].as_str().unwrap();
+    assert_eq!(check["verdict"], "limited", "{check}");
+    assert!(
+        finding.contains("(?<!a") && !finding.contains("less"),
+        "{check}"
+    );
+    let blocked = run(&["run", "--profile", "pi", "--tools", "read", "less file"]).run();
+    let said = [blocked.stdout, blocked.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("Blocked: Use read."), "{said}");
+}
+
+#[test]
 fn a_snapshot_that_failed_is_told_and_one_of_the_users_own_bash_is_found() {
     const NAME: &str = "rc script";
     for (rc, verdict, finding) in [

@@ -53,12 +53,24 @@ fn what_is_harmless_is_left_to_the_agent() {
 #[test]
 fn what_a_rule_denies_is_denied_with_its_reason() {
     let home = Home::new();
-    let (word, reason) = decision(&hook(&home, &[], &event("touch X; rm -rf ~"))).unwrap();
+    let (word, reason) = decision(&hook(
+        &home,
+        &[],
+        &event("touch X; mkfs.ext4 /dev/bashd-none"),
+    ))
+    .unwrap();
     assert_eq!(word, "deny");
     assert!(
-        reason.starts_with("no_dangerous_rm: permission denied"),
+        reason.starts_with("no_mkfs: this destroys everything on the device. Use an image"),
         "{reason}"
     );
+    let (word, reason) = decision(&hook(&home, &[], &event("touch X; git reset --hard"))).unwrap();
+    assert_eq!(word, "ask");
+    assert!(reason.starts_with("no_git_reset_hard: "), "{reason}");
+    // What no shell reads as it is written is not passed on.
+    let (word, reason) = decision(&hook(&home, &[], &event("r\0m -rf x"))).unwrap();
+    assert_eq!(word, "deny");
+    assert!(reason.starts_with("script_readable: "), "{reason}");
     assert!(!home.workspace().join("X").exists());
     for arguments in [
         &["--safe-mode", "strict"][..],

@@ -45,7 +45,13 @@ fn an_end_that_its_client_did_not_get_is_told_the_next_one_once() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(!told.exists(), "it was told nobody");
-    let (second, lines) = connect(&path);
+    let (mut second, lines) = connect(&path);
+    // It finds the job as an earlier one; who reads it takes it over, and is told of its end.
+    let arguments = json!({"action": "output", "job": id});
+    let read = json!({"id": "1", "type": "job", "arguments": arguments});
+    writeln!(second, "{read}").unwrap();
+    let answer = lines.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(answer["data"]["is_error"], false, "{answer}");
     let ended = lines.recv_timeout(PATIENCE).unwrap();
     assert_eq!(
         (&ended["type"], &ended["job"]["id"]),

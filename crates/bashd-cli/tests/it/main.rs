@@ -3,14 +3,17 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `acceptance` | every statement of the profiles' documents, by a script; its protocol in the docs |
 //! | `acp` | `acp` with clients that nobody here wrote |
 //! | `alone` | `run` without a server: killed bashd, killed keeper, a terminal |
 //! | `artifact` | `artifact`: list, every kind of range, JSON, removal |
 //! | `usage` | help, version, bad usage, colors, a reader that stops reading |
 //! | `config` | `config show`: origins, unknown keys, complaints, places |
+//! | `isolation` | eight clients of every server at once, of which none sees another |
 //! | `jobs` | `run --background` and `jobs`: every subcommand, and SIGKILL of bashd |
 //! | `jobs_clock` | jobs and a clock that is set back under them |
 //! | `jobs_delivery` | ends of jobs whose clients went away |
+//! | `jobs_lost` | jobs whose keeper was killed: what is left of them, and what is said |
 //! | `jobs_screen` | `jobs screen`, and keys by `jobs send`: vim, less, top, a password |
 //! | `jobs_upgrade` | jobs whose program is gone, and another looks after them |
 //! | `ledger` | the ledger between processes |
@@ -39,6 +42,7 @@
     reason = "test code: a panic is how a test fails"
 )]
 
+mod acceptance;
 mod acp;
 mod alone;
 mod artifact;
@@ -48,9 +52,11 @@ mod console;
 mod doctor;
 mod documents;
 mod hook;
+mod isolation;
 mod jobs;
 mod jobs_clock;
 mod jobs_delivery;
+mod jobs_lost;
 mod jobs_screen;
 mod jobs_upgrade;
 mod ledger;

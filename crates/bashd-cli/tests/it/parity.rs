@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Requests of every profile, in its spelling.
 const EVERYWHERE: &[&str] = &[
-    r#"{"command": "echo out"}"#,
+    r#"{"command": "echo out; grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status"}"#,
     r#"{"command": "echo out; echo err >&2; exit 3"}"#,
     r#"{"command": "true"}"#,
     r#"{"command": "printf 'no newline'"}"#,
@@ -30,7 +30,7 @@ const OF_ONE: &[(&str, &str)] = &[
     ("default", r#"{"command": "true", "cwd": "/nonexistent"}"#),
     (
         "default",
-        r#"{"command": "echo before; sleep 60", "timeout": 3}"#,
+        r#"{"command": "echo before; sleep 60", "timeout": 3, "on_timeout": "kill"}"#,
     ),
     ("default", r#"{"command": "true", "timeout": 999999}"#),
     ("default", r#"{"command": 7}"#),

@@ -109,8 +109,8 @@ fn abort_bash_ends_all_of_them() {
     for id in ["a", "b"] {
         let data = &client.response(id)["data"];
         assert_eq!(
-            (&data["cancelled"], &data["output"]),
-            (&json!(true), &json!("before\n"))
+            (&data["cancelled"], &data["output"], data.get("exitCode")),
+            (&json!(true), &json!("[Command cancelled]\nbefore\n"), None)
         );
     }
     let answer = client.ask(&json!({"id": "y", "type": "cancel", "target": "c"}));
@@ -123,14 +123,15 @@ fn abort_bash_ends_all_of_them() {
 fn what_does_not_run_is_a_failure_with_its_reason() {
     let home = Home::new();
     let mut client = Client::start(&home, &[]);
-    let answer = client.ask(&json!({"id": "1", "type": "bash", "command": "touch X; git push -f"}));
+    let answer = client
+        .ask(&json!({"id": "1", "type": "bash", "command": "touch X; mkfs.ext4 /dev/bashd-none"}));
     assert_eq!(answer["success"], false);
-    assert_eq!(answer["denied"]["rule"], "no_force_push");
+    assert_eq!(answer["denied"]["rule"], "no_mkfs");
     assert!(
         answer["error"]
             .as_str()
             .unwrap()
-            .contains("--force-with-lease")
+            .contains("Use an image file")
     );
     let answer = client.ask(&json!({"id": "2", "type": "bash", "command": "  "}));
     assert_eq!(
@@ -138,12 +139,12 @@ fn what_does_not_run_is_a_failure_with_its_reason() {
         (&json!(false), true)
     );
     let answer = client
-        .ask(&json!({"id": "3", "type": "call", "arguments": {"command": "touch X; git push -f"}}));
+        .ask(&json!({"id": "3", "type": "call", "arguments": {"command": "touch X; mkfs.ext4 /dev/bashd-none"}}));
     assert_eq!(
         answer["success"], true,
         "the call was made, and has a reply"
     );
-    assert_eq!(answer["data"]["denied"]["rule"], "no_force_push");
+    assert_eq!(answer["data"]["denied"]["rule"], "no_mkfs");
     assert!(!home.workspace().join("X").exists());
     client.close();
 }
@@ -348,7 +349,10 @@ fn jobs_outlive_the_client_that_started_them_and_the_next_one_finds_them() {
     client.ask(&json!({"id": 1, "type": "hello", "capabilities": {"jobs": true}}));
     let listed = client.ask(&json!({"id": 2, "type": "job", "arguments": {"action": "list"}}));
     let text = listed["data"]["text"].as_str().unwrap();
-    assert!(text.starts_with("bg_1: running"), "{job}: {text}");
+    assert!(
+        text.starts_with(&format!("{job} (earlier): running")),
+        "{text}"
+    );
     let wait = json!({"action": "wait", "job": job, "regex": "up", "timeout": 30});
     let waited = client.ask(&json!({"id": 3, "type": "job", "arguments": wait}));
     assert_eq!(waited["data"]["is_error"], false, "{waited}");
@@ -380,4 +384,21 @@ fn a_session_keeps_its_shell_from_call_to_call() {
     let answer = client.ask(&json!({"id": "3", "type": "bash", "command": "echo $A $PWD"}));
     assert_eq!(answer["data"]["output"], "kept /\n");
     client.close();
+}
+
+#[test]
+fn no_signal_is_ignored_in_a_servers_commands() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &[]);
+    let command = "grep -E 'Sig(Blk|Ign)' /proc/self/status";
+    let answer = client.ask(&json!({"id": "1", "type": "bash", "command": command}));
+    let nothing = "0000000000000000";
+    let expected = format!("SigBlk:\t{nothing}\nSigIgn:\t{nothing}\n");
+    assert_eq!(answer["data"]["output"], expected, "{answer}");
+    // Not even those two that the C library keeps for itself.
+    let command = "bash -c 'kill -32 $$; echo lives'; bash -c 'kill -33 $$; echo lives'; echo $?";
+    let answer = client.ask(&json!({"id": "2", "type": "bash", "command": command}));
+    let output = answer["data"]["output"].as_str().unwrap();
+    let lives = output.lines().any(|line| line == "lives");
+    assert!(!lives && output.ends_with("161\n"), "{answer}");
 }

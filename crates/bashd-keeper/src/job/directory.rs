@@ -1,11 +1,12 @@
 //! A job's directory: its files and their contents.
 //!
 //! The directory is the source of truth. `claim.json` is written by the engine that is about to
-//! hand a run over (it holds the short name); `spec.json`, `status.json` and `waiting.json` by the
+//! hand a run over, and by who takes the job over later (it holds owner and short name); `spec.json`, `status.json` and `waiting.json` by the
 //! keeper alone; `name` and `told` by the process that renames a job or first hears of its end.
 //! `lock` is locked for as long as the keeper lives; the kernel releases it, whatever happens to
 //! the keeper.
 
+use super::end_line::EndLines;
 use crate::capture::Streams;
 use crate::exit::{EndedBy, Exit};
 use crate::left_behind::LeftBehind;
@@ -26,7 +27,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Version of this format; a reader accepts older versions, and reports newer ones.
 pub const VERSION: u16 = 1;
 
-/// Who has which short name.
+/// Whose it is, and its short name.
 pub const CLAIM: &str = "claim.json";
 /// What runs, written when the run becomes a job.
 pub const SPEC: &str = "spec.json";
@@ -90,6 +91,10 @@ pub struct Spec {
     pub keeper: i32,
     /// Filled in by the keeper: bytes of each stream that go to its file before the ring begins.
     pub head_bytes: u64,
+    /// Filled in by the keeper: what its output file says at its end, for whoever has to write it
+    /// in the keeper's place.
+    #[serde(default)]
+    pub end_lines: Option<EndLines>,
 }
 
 /// How a run became a job.
@@ -132,6 +137,38 @@ pub struct JobStatus {
     /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// Why nobody knows how it ended, if its keeper did not write this.
+    #[serde(default)]
+    pub lost: Option<Lost>,
+}
+
+/// Why nobody knows how a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// Its keeper is gone, and the machine is still the same.
+    NoKeeper,
+    /// The machine was restarted since.
+    Restart,
+}
+
+impl Lost {
+    /// Why a job of this kind was lost that has neither a keeper nor a status.
+    pub fn of(spec: &Spec) -> Self {
+        if spec.boot == boot_id() {
+            Self::NoKeeper
+        } else {
+            Self::Restart
+        }
+    }
+
+    /// The reason, to be put after "lost: ".
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoKeeper => "its keeper was killed, or its container stopped",
+            Self::Restart => "the machine was restarted",
+        }
+    }
 }
 
 /// A stream whose keeper is gone, or soon will be.
@@ -189,13 +226,37 @@ pub enum Sure {
     Probably,
 }
 
-/// Who has which short name, before there is a job.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Whose a job is and by which short name, from before there is a job: who takes it over writes it
+/// again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Claim {
-    /// Whose job it will be.
+    /// Whose job it is.
     pub owner: String,
     /// The short name that is taken.
     pub alias: String,
+    /// The directory in which its owner's client works, if the owner is a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<String>,
+    /// What its call asked for.
+    #[serde(default)]
+    pub call: CallTerms,
+}
+
+/// What a job keeps of its call, so that its end is told as the call would have told it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallTerms {
+    /// Show only this many first lines of the whole output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<u64>,
+    /// Show only this many last lines of the whole output, or of its head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<u64>,
+    /// The timeout in seconds that was asked for, if another one holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_timeout: Option<f64>,
+    /// What was said about the request, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// The version of a job created by a newer bashd, whose files may mean something else.
@@ -278,11 +339,15 @@ pub fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> Option<T> {
 }
 
 /// Takes the lock that shows that the keeper lives.
+pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
+    lock_file(&directory.join(LOCK))
+}
+
+/// Takes the lock of a file, which need not exist.
 ///
 /// Readers hold it shared for a moment, so this waits instead of failing.
-pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
+pub fn lock_file(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-    let path = directory.join(LOCK);
     let lock = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
     Ok(lock)
@@ -290,7 +355,12 @@ pub fn take_lock(directory: &Path) -> io::Result<OwnedFd> {
 
 /// Whether this job's keeper is alive.
 pub fn is_alive(directory: &Path) -> bool {
-    let Ok(file) = fs::File::open(directory.join(LOCK)) else {
+    is_locked(&directory.join(LOCK))
+}
+
+/// Whether somebody holds this file's lock.
+pub fn is_locked(file: &Path) -> bool {
+    let Ok(file) = fs::File::open(file) else {
         return false;
     };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
@@ -311,6 +381,7 @@ mod tests {
         let claim = Claim {
             owner: "a".into(),
             alias: "bg_1".into(),
+            ..Claim::default()
         };
         write_durably(directory.path(), CLAIM, &claim).unwrap();
         write_whole(directory.path(), CLAIM, &claim).unwrap();

@@ -40,11 +40,13 @@ pub fn end_line(
             let status = format!("signal: {number} ({})", signal::name(number));
             fill(&lines.failed, &[("status", &status)])
         }
-        Exit::Unknown => {
-            let error = "it was killed without reporting a status";
-            fill(&lines.error, &[("error", error)])
-        }
+        Exit::Unknown => lost_line(lines, "it was killed without reporting a status"),
     }
+}
+
+/// The line if nobody knows how it ended, and why.
+pub fn lost_line(lines: &EndLines, error: &str) -> String {
+    fill(&lines.error, &[("error", error)])
 }
 
 /// A limit as people write it: `24h`, `15m`, `30s`.

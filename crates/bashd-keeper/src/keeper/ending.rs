@@ -252,7 +252,9 @@ mod tests {
             name: "bash".into(),
             state,
             parent: 1,
+            session: 1,
             is_exiting,
+            is_mere_fork: false,
             started_ticks: 1,
         }
     }

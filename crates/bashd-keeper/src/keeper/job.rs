@@ -9,9 +9,11 @@ use super::clients::Client;
 use super::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
 use super::life::{Custody, KeeperRun, Phase};
 use super::protocol::{self, ExitedMessage, MessageFrame};
+use super::roster_watch::RosterWatch;
 use crate::exit::EndedBy;
 use crate::job::directory::{self, JobKind, JobStatus, Spec, StoredStream};
 use crate::job::end_line::{EndLines, end_line};
+use crate::job::roster::ROSTER;
 use crate::spool::{self, SpoolSegment};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -47,6 +49,10 @@ pub(super) struct KeeperJob {
     /// How the shell ended, for those who ask later.
     pub(super) exited: Option<ExitedMessage>,
     is_final: bool,
+    /// Whether its output file says already that the shell has ended.
+    has_end_line: bool,
+    /// What is written down about its processes.
+    pub(super) roster: RosterWatch,
 }
 
 impl KeeperRun {
@@ -81,10 +87,12 @@ impl KeeperRun {
             head_bytes,
             end_lines,
         } = message;
+        spec.end_lines.clone_from(&end_lines);
         let written = self.write_job(&directory, &mut spec, head_bytes);
         match written {
             Ok((lock, listener)) => {
                 let mut job = KeeperJob {
+                    roster: RosterWatch::begin(&directory, Instant::now()),
                     directory,
                     kind: spec.kind,
                     limit: Duration::from_millis(spec.limit_ms),
@@ -94,6 +102,7 @@ impl KeeperRun {
                     clients: Vec::new(),
                     exited: self.reported.clone(),
                     is_final: false,
+                    has_end_line: false,
                 };
                 if let Some(exited) = &job.exited {
                     let status = self.status(exited, &mut |pump| Ok(head_only(pump)));
@@ -150,6 +159,7 @@ impl KeeperRun {
         match self.show_itself(&directory, &mut spec) {
             Ok((lock, listener)) => {
                 self.job = Some(Box::new(KeeperJob {
+                    roster: RosterWatch::begin(&directory, Instant::now()),
                     directory,
                     kind: JobKind::Foreground,
                     limit: Duration::from_millis(spec.limit_ms),
@@ -159,6 +169,7 @@ impl KeeperRun {
                     clients: Vec::new(),
                     exited: None,
                     is_final: false,
+                    has_end_line: false,
                 }));
             }
             // Nobody was promised that it would be visible.
@@ -216,11 +227,13 @@ impl KeeperRun {
         }
         if !job.is_final {
             let is_final = self.tree_is_empty || !self.asked.is_empty();
+            let line = job
+                .end_lines
+                .as_ref()
+                .filter(|_| !job.has_end_line)
+                .map(|lines| end_line(lines, exited.exit, exited.ended_by, job.limit));
+            job.has_end_line = true;
             let status = if is_final {
-                let line = job
-                    .end_lines
-                    .as_ref()
-                    .map(|lines| end_line(lines, exited.exit, exited.ended_by, job.limit));
                 let mut status = self.status(exited, &mut |pump| pump.spool.complete_head());
                 // The part of the tail that a full disk did not take is lost with this process.
                 for stream in &mut status.streams {
@@ -233,10 +246,18 @@ impl KeeperRun {
                 self.write_index(&job.directory);
                 status
             } else {
+                // What the shell left running writes behind the line: it is part of the stream.
+                for pump in &mut self.pumps {
+                    pump.spool
+                        .append(line.as_deref().unwrap_or_default().as_bytes());
+                }
                 self.status(exited, &mut |pump| Ok(head_only(pump)))
             };
             let _ = fs::remove_file(job.directory.join(directory::WAITING));
             let _ = write_status(&job.directory, status);
+            if is_final {
+                let _ = fs::remove_file(job.directory.join(ROSTER));
+            }
             job.is_final = is_final;
             ring_bell(&job.directory);
         }
@@ -278,6 +299,7 @@ impl KeeperRun {
             terminal: self.terminal_size(),
             left_behind: exited.left_behind.clone(),
             out_of_memory: self.is_out_of_memory(),
+            lost: None,
         }
     }
 
@@ -312,6 +334,21 @@ impl KeeperRun {
         if watch.look(now, &self.scope, stdin.as_ref(), &pump.spool) {
             note_waiting(&job.directory, watch.found.as_ref());
         }
+    }
+
+    /// Writes down, if it is time, which processes it looks after.
+    pub(super) fn note_members(&mut self, now: Instant) {
+        if let Some(job) = &mut self.job
+            && !job.is_final
+        {
+            job.roster.look(&job.directory, now);
+        }
+    }
+
+    /// When that is due, while there is something to write down.
+    pub(super) fn roster_moment(&self) -> Option<Instant> {
+        let job = self.job.as_ref().filter(|job| !job.is_final)?;
+        (!self.tree_is_empty).then(|| job.roster.due())
     }
 
     /// Something was written or sent: it no longer waits.

@@ -5,7 +5,7 @@
 //! - `Waiting`: no `start` yet (`waiting.rs`). The engine's end means ours.
 //! - `Running`: the shell lives and the deadline has not come.
 //! - `Draining`: the shell exited by itself, something in its tree is still alive. Wait for a short
-//!   silence, since a process substitution may still be writing.
+//!   silence, and for what still works on the output (`drain`).
 //! - `Ending`: the deadline, the engine or a signal ended the run. TERM has been sent, KILL
 //!   follows.
 //! - `Reported`: the engine was told. What remains is custody of survivors.
@@ -21,6 +21,7 @@
 //!
 //! The keeper never waits for the engine: a message that does not fit is kept and sent later.
 
+use super::drain::{Drain, Drained};
 use super::ending::{self, Reaped, Remains, RunScope};
 use super::input::StdinWriter;
 use super::job::{KeeperJob, ended_later};
@@ -62,13 +63,8 @@ const LATE_KILL_ROUND: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    Draining {
-        last_output: Instant,
-        until: Instant,
-    },
-    Ending {
-        kill_at: Instant,
-    },
+    Draining(Drain),
+    Ending { kill_at: Instant },
     Reported,
 }
 
@@ -86,6 +82,7 @@ pub(super) struct Terms {
     pub(super) grace_us: u64,
     pub(super) drain_silence_us: u64,
     pub(super) drain_total_us: u64,
+    pub(super) drain_finish_us: u64,
     pub(super) survivors: Survivors,
     pub(super) goes_to_background: bool,
 }
@@ -97,6 +94,7 @@ impl From<&StartMessage> for Terms {
             grace_us: message.grace_us,
             drain_silence_us: message.drain_silence_us,
             drain_total_us: message.drain_total_us,
+            drain_finish_us: message.drain_finish_us,
             survivors: message.survivors,
             goes_to_background: message.goes_to_background,
         }
@@ -118,6 +116,9 @@ pub(super) struct KeeperRun {
     pub(super) grace: Duration,
     pub(super) silence: Duration,
     pub(super) drain_total: Duration,
+    pub(super) drain_finish: Duration,
+    /// What the drain came to, if there was one.
+    pub(super) drained: Drained,
     pub(super) survivors: Survivors,
     pub(super) started: Instant,
     pub(super) deadline: Option<Instant>,
@@ -180,6 +181,8 @@ impl KeeperRun {
             grace: Duration::from_micros(terms.grace_us),
             silence: Duration::from_micros(terms.drain_silence_us),
             drain_total: Duration::from_micros(terms.drain_total_us),
+            drain_finish: Duration::from_micros(terms.drain_finish_us),
+            drained: Drained::NotYet,
             survivors: terms.survivors,
             started,
             deadline: started.checked_add(Duration::from_micros(terms.timeout_us)),
@@ -256,7 +259,7 @@ impl KeeperRun {
     pub(super) fn next_moment(&self, now: Instant) -> Option<Instant> {
         let phase = match self.phase {
             Phase::Running => self.deadline,
-            Phase::Draining { last_output, until } => Some(until.min(last_output + self.silence)),
+            Phase::Draining(drain) => Some(drain.due()),
             // A shell that stays does not tell us when its children die.
             Phase::Ending { kill_at } if now < kill_at && self.scope.spared_shell.is_some() => {
                 Some(kill_at.min(now + LOOK))
@@ -276,10 +279,16 @@ impl KeeperRun {
         let looks = self.job.is_some() && self.phase == Phase::Running;
         let look = self.asking.as_ref().filter(|_| looks);
         let look = look.map(prompt::PromptWatch::due);
-        [phase, growth, look, self.client_moment()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            phase,
+            growth,
+            look,
+            self.client_moment(),
+            self.roster_moment(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Reaps dead children, and asks new processes to end if the run is being ended.
@@ -294,6 +303,9 @@ impl KeeperRun {
             self.pumps.iter_mut().for_each(Pump::let_go);
         }
         self.tree_is_empty = tree_is_empty || self.scope.is_partial() && self.scope.is_empty();
+        if let Some(job) = &mut self.job {
+            job.roster.lost_child(now);
+        }
         match self.phase {
             Phase::Ending { kill_at } if now < kill_at => {
                 ending::terminate(&self.scope, &mut self.asked);
@@ -314,8 +326,11 @@ impl KeeperRun {
 
     pub(super) fn heard(&mut self, now: Instant) {
         self.stirred(now);
-        if let Phase::Draining { last_output, .. } = &mut self.phase {
-            *last_output = now;
+        if let Some(job) = &mut self.job {
+            job.roster.heard(now);
+        }
+        if let Phase::Draining(drain) = &mut self.phase {
+            drain.heard(now);
         }
     }
 
@@ -357,6 +372,7 @@ impl KeeperRun {
 
     /// Advances through the phases as far as possible now.
     pub(super) fn advance(&mut self, keeper: &Keeper, now: Instant) {
+        self.note_members(now);
         let is_late = self.deadline.is_some_and(|deadline| now >= deadline);
         // Whoever is about to make it a job has promised one.
         let is_promised = self.goes_to_background && keeper.link.is_some() && !is_late;
@@ -364,11 +380,7 @@ impl KeeperRun {
             return;
         }
         if self.phase == Phase::Running && self.exit.is_some() && !self.tree_is_empty {
-            let until = now + self.drain_total;
-            self.phase = Phase::Draining {
-                last_output: now,
-                until,
-            };
+            self.begin_drain(now);
         } else if self.phase == Phase::Running && self.exit.is_none() && is_late {
             self.end(Some(EndedBy::Timeout), now);
         }
@@ -386,13 +398,13 @@ impl KeeperRun {
                 self.pumps.iter_mut().for_each(Pump::finish);
                 self.report(keeper, Vec::new());
             }
-            Phase::Draining { last_output, until }
-                if now >= until
-                    || now >= last_output + self.silence
-                    || self.is_silent_for_good() =>
-            {
-                self.outlived(keeper, now);
-            }
+            Phase::Draining(drain) => match self.look_at_drain(drain, now) {
+                Drained::NotYet => {}
+                drained @ (Drained::Whole | Drained::Unfinished) => {
+                    self.drained = drained;
+                    self.outlived(keeper, now);
+                }
+            },
             Phase::Ending { kill_at } if now >= kill_at + KILL_BOUND => {
                 let remains = Remains::of(&self.scope);
                 if remains.is_final() || now >= kill_at + DYING_BOUND {
@@ -401,7 +413,7 @@ impl KeeperRun {
                     self.report(keeper, remains.unended);
                 }
             }
-            Phase::Running | Phase::Draining { .. } | Phase::Ending { .. } => {}
+            Phase::Running | Phase::Ending { .. } => {}
         }
     }
 

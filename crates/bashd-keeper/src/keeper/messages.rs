@@ -79,6 +79,9 @@ pub struct StartMessage {
     pub drain_silence_us: u64,
     /// The longest drain, in microseconds.
     pub drain_total_us: u64,
+    /// Likewise, while something still works on the last of the output.
+    #[serde(default)]
+    pub drain_finish_us: u64,
     /// What happens to processes that the shell leaves running.
     pub survivors: Survivors,
     /// The size of the terminal that the command gets instead of pipes.
@@ -195,6 +198,9 @@ pub struct CallMessage {
     pub drain_silence_us: u64,
     /// The longest drain, in microseconds.
     pub drain_total_us: u64,
+    /// Likewise, while something still works on the last of the output.
+    #[serde(default)]
+    pub drain_finish_us: u64,
     /// What happens to processes that the shell leaves running.
     pub survivors: Survivors,
 }
@@ -331,6 +337,9 @@ pub struct ExitedMessage {
     /// Whether the kernel killed one of its processes for lack of memory, if that is known.
     #[serde(default)]
     pub out_of_memory: bool,
+    /// Whether something still worked on the last of the output, and had no more time for it.
+    #[serde(default)]
+    pub is_unfinished: bool,
 }
 
 /// Keeper to engine: the session's shell is gone, and no later call will run.

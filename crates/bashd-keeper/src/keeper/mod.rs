@@ -9,6 +9,7 @@
 //! Where the fork server's program comes from is the host's choice: see [`KeeperSource`].
 
 mod clients;
+mod drain;
 mod ending;
 mod hearing;
 mod input;
@@ -23,6 +24,7 @@ mod pty;
 mod pump;
 mod report;
 mod restraint;
+mod roster_watch;
 mod serve;
 pub mod session;
 mod source;

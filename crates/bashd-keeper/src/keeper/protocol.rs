@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub const MAJOR: u16 = 1;
 
 /// Raised by an addition.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -214,7 +214,9 @@ pub fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
 /// SIGXFSZ, so the limit is checked first.
 pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     let fd = empty_memory_file()?;
-    fill_memory_file(&fd, bytes)?;
+    use rustix::fs::SealFlags;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+    fill_memory_file(&fd, bytes, seals)?;
     Ok(fd)
 }
 
@@ -225,9 +227,12 @@ pub(super) fn empty_memory_file() -> io::Result<OwnedFd> {
     Ok(rustix::fs::memfd_create(c"bashd-text", flags)?)
 }
 
-/// Fills an empty file in memory, once and for all.
-pub(super) fn fill_memory_file(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
-    use rustix::fs::SealFlags;
+/// Fills an empty file in memory, and forbids what the seals say.
+pub(super) fn fill_memory_file(
+    fd: &OwnedFd,
+    bytes: &[u8],
+    seals: rustix::fs::SealFlags,
+) -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     if limit.is_some_and(|limit| bytes.len() as u64 > limit) {
         return Err(rustix::io::Errno::FBIG.into());
@@ -236,7 +241,6 @@ pub(super) fn fill_memory_file(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
         written += rustix::io::pwrite(fd, rest, written as u64)?;
     }
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
     Ok(rustix::fs::fcntl_add_seals(fd, seals)?)
 }
 

@@ -1,5 +1,6 @@
 //! What a keeper tells its engine: started, spilled, grown, exited.
 
+use super::drain::Drained;
 use super::life::{KeeperRun, Phase};
 use super::protocol::{
     self, ExitedMessage, GrownMessage, QueryMessage, SpilledMessage, StartedMessage,
@@ -56,6 +57,7 @@ impl KeeperRun {
             is_closed: self.is_silent_for_good(),
             reset: self.reset,
             out_of_memory: self.is_out_of_memory(),
+            is_unfinished: self.drained == Drained::Unfinished,
         };
         self.settle(&exited);
         self.reported = Some(exited.clone());

@@ -8,6 +8,7 @@ use super::protocol::{
     self, FailedMessage, ForkMessage, HelloMessage, MessageFrame, WelcomeMessage,
 };
 use super::waiting::{Keeper, Moment, poll};
+use crate::job::{abandoned, directory};
 use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
 use crate::os::signals::{self, SignalFd};
 use crate::os::{descriptors, tree};
@@ -107,6 +108,10 @@ impl ForkServer {
             };
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
+            if let Some(hello) = &self.hello {
+                // What was killed with an earlier fork server.
+                abandoned::settle_all(&directory::live(&hello.storage.runs));
+            }
         } else if frame.is::<ForkMessage>() {
             let is_calm = frame.body().is_ok_and(|fork: ForkMessage| fork.is_calm);
             let moment = if is_calm { Moment::Calm } else { Moment::Busy };
@@ -159,11 +164,30 @@ impl ForkServer {
     /// Reaps keepers that exited, and ends what killed ones left behind.
     fn collect(&mut self) {
         let mut may_have_orphaned = false;
+        let mut killed = Vec::new();
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            may_have_orphaned |= !self.keepers.remove(&pid) || status.exit_status() != Some(0);
+            let is_keeper = self.keepers.remove(&pid);
+            if is_keeper && status.exit_status() != Some(0) {
+                killed.push(pid);
+            }
+            may_have_orphaned |= !is_keeper;
         }
-        if may_have_orphaned {
+        if may_have_orphaned || !killed.is_empty() {
             end_orphans(&self.keepers);
+        }
+        for keeper in killed {
+            self.settle_jobs_of(keeper);
+        }
+    }
+
+    /// Writes, in the place of a keeper that was killed, how its job ended.
+    fn settle_jobs_of(&self, keeper: Pid) {
+        let keeper = keeper.as_raw_nonzero().get();
+        if let Some(hello) = &self.hello {
+            let runs = &hello.storage.runs;
+            for directory in [runs, &directory::live(runs)] {
+                abandoned::settle_those_of(keeper, directory);
+            }
         }
     }
 

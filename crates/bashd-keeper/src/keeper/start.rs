@@ -20,17 +20,35 @@ use std::rc::Rc;
 /// Longest single argument that Linux accepts (`MAX_ARG_STRLEN`), in pages, with its NUL.
 const LONGEST_ARGUMENT_PAGES: usize = 32;
 
-/// Reads the script from descriptor 3 and becomes what `-c SCRIPT` would have been: same `$0`,
-/// `$-`, positional parameters and stdin. A failed read ends the shell instead of running half a
-/// script.
-const BASH_LOADER: &str = "IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING || exit 125; \
-     exec 3<&-; builtin eval \"$BASH_EXECUTION_STRING\"";
+/// What reads a script from descriptor 3 and becomes what `-c SCRIPT` would have been: same `$0`,
+/// `$-`, positional parameters and stdin. A script that was not read to its mark ends the shell
+/// instead of being run in part.
+struct ScriptLoader {
+    text: &'static str,
+    /// What follows the script in descriptor 3.
+    end_mark: u8,
+}
 
-/// For shells whose `read` has no `-d`.
-const POSIX_LOADER: &str = "set -- \"$(cat <&3)\"; exec 3<&-; eval \"shift; $1\"";
+const BASH_LOADER: ScriptLoader = ScriptLoader {
+    text: "IFS= builtin read -r -d '' -u 3 BASH_EXECUTION_STRING || exit 125; \
+           exec 3<&-; builtin eval \"$BASH_EXECUTION_STRING\"",
+    end_mark: 0,
+};
+
+/// For shells whose `read` has no `-d`. They take a NUL for a part of the script, and a
+/// substitution loses newlines at the end: so a dot ends it, which is taken off again.
+const POSIX_LOADER: ScriptLoader = ScriptLoader {
+    text: "set -- \"$(cat <&3)\"; exec 3<&-; case $1 in (*.) ;; (*) exit 125 ;; esac; \
+           eval \"shift; ${1%.}\"",
+    end_mark: b'.',
+};
 
 /// For zsh.
-const ZSH_LOADER: &str = "set -- \"$(<&3)\"; exec 3<&-; eval \"shift; $1\"";
+const ZSH_LOADER: ScriptLoader = ScriptLoader {
+    text: "set -- \"$(<&3)\"; exec 3<&-; case $1 in (*.) ;; (*) exit 125 ;; esac; \
+           eval \"shift; ${1%.}\"",
+    end_mark: b'.',
+};
 
 /// A shell that has just been started, and the pumps on its pipes.
 pub(super) struct LaunchedShell {
@@ -180,6 +198,7 @@ pub(super) fn rehearse() {
         grace_us: 0,
         drain_silence_us: 0,
         drain_total_us: 0,
+        drain_finish_us: 0,
         survivors: Survivors::Keep,
         terminal: None,
         stdin_open: false,
@@ -205,6 +224,7 @@ pub(super) fn rehearse() {
         is_closed: true,
         reset: None,
         out_of_memory: false,
+        is_unfinished: false,
     };
     let _ = protocol::send(&near, &report, &[]);
 }
@@ -283,12 +303,13 @@ fn arguments(message: &StartMessage) -> io::Result<(Vec<CString>, Option<OwnedFd
         argv.push(CString::new(script.as_slice())?);
         return Ok((argv, None));
     }
-    argv.push(CString::new(loader_for(&message.program))?);
-    let text = [script.as_slice(), &[0]].concat();
+    let loader = loader_for(&message.program);
+    argv.push(CString::new(loader.text)?);
+    let text = [script.as_slice(), &[loader.end_mark]].concat();
     Ok((argv, Some(protocol::memory_file(&text)?)))
 }
 
-fn loader_for(program: &[u8]) -> &'static str {
+fn loader_for(program: &[u8]) -> ScriptLoader {
     match program.rsplit(|&byte| byte == b'/').next() {
         Some(b"bash") => BASH_LOADER,
         Some(b"zsh") => ZSH_LOADER,

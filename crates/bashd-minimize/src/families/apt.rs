@@ -1,35 +1,44 @@
-//! apt, dpkg, dnf, apk, brew: fetching, unpacking, setting up.
+//! apt, dpkg: steps of a package that a later line about the same package and version confirms.
 
-use super::super::sheet::Sheet;
-use super::{Filter, FilterInput, in_groups};
+use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::{Filter, FilterInput};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 pub(super) struct Apt;
 
-const STEPS: &[(&str, &str)] = &[
-    ("Get:", "Get"),
-    ("Hit:", "Hit"),
-    ("Ign:", "Ign"),
-    (
-        "Selecting previously unselected package ",
-        "Selecting previously unselected package",
-    ),
-    ("Preparing to unpack ", "Preparing to unpack"),
-    ("Unpacking ", "Unpacking"),
-    ("Setting up ", "Setting up"),
-    ("Processing triggers for ", "Processing triggers"),
-    ("(Reading database ", "Reading database"),
-    ("Removing ", "Removing"),
-    (
-        "Purging configuration files for ",
-        "Purging configuration files",
-    ),
-    ("==> Downloading ", "Downloading"),
-    ("==> Fetching ", "Fetching"),
-    ("==> Pouring ", "Pouring"),
-    ("update-alternatives: using ", "update-alternatives: using"),
-    ("Inst ", "Inst"),
-    ("Conf ", "Conf"),
+const FORMS: &[Form] = &[
+    Form {
+        kind: "selected packages",
+        whose: "dpkg",
+        pattern: r"Selecting previously unselected package [\w.+:-]+\.",
+        words: FormWords::Fixed,
+        case: "Selecting previously unselected package liberror-perl.",
+    },
+    Form {
+        kind: "preparations",
+        whose: "dpkg",
+        pattern: r"Preparing to unpack \.\.\./\S+\.deb \.\.\.",
+        words: FormWords::Fixed,
+        case: "Preparing to unpack .../3-figlet_2.2.5-3+b1_amd64.deb ...",
+    },
+    Form {
+        kind: "unpacked packages",
+        whose: "dpkg",
+        pattern: r"Unpacking [\w.+:-]+ \([\w.+:~-]+\) \.\.\.",
+        words: FormWords::Fixed,
+        case: "Unpacking figlet (2.2.5-3+b1) ...",
+    },
+    Form {
+        kind: "lines of progress",
+        whose: "apt",
+        pattern: r"(?:Reading package lists|Building dependency tree|Reading state information)\.\.\.(?: Done)?",
+        words: FormWords::Telling,
+        case: "Reading package lists... Done",
+    },
 ];
+
+static STEPS: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 
 impl Filter for Apt {
     fn name(&self) -> &'static str {
@@ -50,107 +59,44 @@ impl Filter for Apt {
         ]
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        let mut packages = Packages::default();
-        for line in input.lines() {
-            if packages.take(line) {
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        FORMS
+    }
+
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        let set_up: HashSet<&str> = input
+            .numbered()
+            .filter_map(|(_, line)| line.strip_prefix("Setting up "))
+            .collect();
+        let set_up_names: HashSet<&str> = set_up.iter().filter_map(|item| name_of(item)).collect();
+        for (at, line) in input.numbered() {
+            let Some(form) = STEPS.find(line) else {
                 continue;
-            }
-            packages.flush(sheet);
-            let step = STEPS
-                .iter()
-                .find_map(|(start, kind)| Some((kind, line.strip_prefix(start)?)));
-            match step {
-                Some((kind, item)) => sheet.fold(kind, item.trim_end_matches(" ..."), line),
-                None if line.starts_with("Reading package lists")
-                    || line.starts_with("Building dependency tree")
-                    || line.starts_with("Reading state information") =>
-                {
-                    sheet.leave("lines of progress", line);
-                }
-                None => sheet.keep(line),
-            }
-        }
-        packages.flush(sheet);
-    }
-}
-
-/// Rows of `apt list` that follow each other.
-#[derive(Default)]
-struct Packages<'a>(Vec<Package<'a>>);
-
-/// `bash/stable 5.2 amd64 [upgradable from: 5.1]`
-#[derive(Clone, Copy)]
-struct Package<'a> {
-    line: &'a str,
-    name: &'a str,
-    version: &'a str,
-    /// Its archives, its architecture and its state: what many rows have in common.
-    group: (&'a str, &'a str, &'a str),
-    /// The installed version, if it is different.
-    from: &'a str,
-}
-
-impl<'a> Packages<'a> {
-    /// Rows from which a group gets its own line.
-    const FEWEST: usize = 3;
-
-    fn take(&mut self, line: &'a str) -> bool {
-        let package = Package::of(line);
-        self.0.extend(package);
-        package.is_some()
-    }
-
-    fn flush(&mut self, sheet: &mut Sheet<'a>) {
-        for (group, packages) in in_groups(std::mem::take(&mut self.0), |package| package.group) {
-            let has_head = packages.len() >= Self::FEWEST;
-            if has_head {
-                let (archives, architecture, state) = group;
-                sheet.remark("packages grouped by archive and state");
-                sheet.keep(&format!("{archives} {architecture} [{state}]:"));
-            }
-            for package in packages {
-                if has_head {
-                    sheet.keep(&package.short());
-                } else {
-                    sheet.keep(package.line);
-                }
+            };
+            let is_confirmed = if let Some(item) = line.strip_prefix("Unpacking ") {
+                set_up.contains(item)
+            } else if let Some(item) = line.strip_prefix("Selecting previously unselected package ")
+            {
+                let name = item.trim_end_matches('.');
+                set_up_names.contains(name.split(':').next().unwrap_or(name))
+            } else if line.starts_with("Preparing to unpack ") {
+                // The next line says what of it is unpacked.
+                let next = input.lines.get(at + 1).copied().unwrap_or_default();
+                let item = next.strip_prefix("Unpacking ").unwrap_or_default();
+                name_of(item).is_some_and(|name| line.contains(name))
+            } else {
+                true
+            };
+            if is_confirmed {
+                noise.leave(at, form);
             }
         }
     }
 }
 
-impl<'a> Package<'a> {
-    fn of(line: &'a str) -> Option<Self> {
-        let (row, state) = line.strip_suffix(']')?.split_once(" [")?;
-        let mut words = row.split(' ');
-        let (name, archives) = words.next()?.split_once('/')?;
-        let (version, architecture) = (words.next()?, words.next()?);
-        if words.next().is_some() {
-            return None;
-        }
-        let (state, from) = state.split_once(": ").unwrap_or((state, ""));
-        let group = (archives, architecture, state);
-        Some(Self {
-            line,
-            name,
-            version,
-            group,
-            from,
-        })
-    }
-
-    fn short(&self) -> String {
-        let Self {
-            name,
-            version,
-            from,
-            ..
-        } = self;
-        if from.is_empty() {
-            format!(" {name} {version}")
-        } else {
-            format!(" {name} {version} [{from}]")
-        }
-    }
+/// The package of `figlet:amd64 (2.2.5-3) ...`.
+fn name_of(item: &str) -> Option<&str> {
+    let (name, _) = item.split_once(" (")?;
+    name.split(':').next()
 }

@@ -1,30 +1,83 @@
-//! cargo: progress, passed tests, and the gutters of diagnostics.
+//! cargo: crates that were compiled, and tests that passed.
+//!
+//! `cargo run` and `cargo bench` start the user's program, which prints after the line that says
+//! so. What tests print is kept back by the test runner, unless it was asked not to; a block of
+//! results counts only if it has as many passed tests as its own result says.
 
-use super::super::sheet::Sheet;
-use super::{Filter, FilterInput};
+use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::{Filter, FilterInput, number_before};
+use std::ops::Range;
+use std::sync::LazyLock;
 
 pub(super) struct Cargo;
 
-/// What cargo prints while it works, right-aligned before what it is about.
-const PROGRESS: &[&str] = &[
-    "Compiling",
-    "Checking",
-    "Fresh",
-    "Downloaded",
-    "Downloading",
-    "Locking",
-    "Updating",
-    "Building",
-    "Documenting",
-    "Dirty",
-    "Unpacking",
-    "Installing",
-    "Blocking",
-    "Packaging",
-    "Verifying",
-    "Archiving",
-    "Scraping",
+const FORMS: &[Form] = &[
+    Form {
+        kind: "Compiling",
+        whose: "cargo",
+        pattern: r" {3}Compiling [\w-]+ v\d+\.\d+\.\d+[\w.+-]*(?: \(proc-macro\))?",
+        words: FormWords::Telling,
+        case: "   Compiling serde v1.0.219",
+    },
+    Form {
+        kind: "Checking",
+        whose: "cargo",
+        pattern: r" {4}Checking [\w-]+ v\d+\.\d+\.\d+[\w.+-]*(?: \(proc-macro\))?",
+        words: FormWords::Telling,
+        case: "    Checking regex-syntax v0.8.5",
+    },
+    Form {
+        kind: "Fresh",
+        whose: "cargo",
+        pattern: r" {7}Fresh [\w-]+ v\d+\.\d+\.\d+[\w.+-]*(?: \(proc-macro\))?",
+        words: FormWords::Telling,
+        case: "       Fresh memchr v2.7.4",
+    },
+    Form {
+        kind: "Downloaded",
+        whose: "cargo",
+        pattern: r" {2}Downloaded [\w-]+ v\d+\.\d+\.\d+[\w.+-]*",
+        words: FormWords::Telling,
+        case: "  Downloaded memchr v2.7.4",
+    },
+    Form {
+        kind: "Documenting",
+        whose: "cargo",
+        pattern: r" Documenting [\w-]+ v\d+\.\d+\.\d+[\w.+-]*",
+        words: FormWords::Telling,
+        case: " Documenting memchr v2.7.4",
+    },
+    Form {
+        kind: "Running rustc for crates of the registry",
+        whose: "cargo -v",
+        pattern: r" {5}Running `(?:\S*/)?rustc --crate-name \w+ --edition=\d{4} \S*/registry/src/\S+ .*`",
+        words: FormWords::Fixed,
+        case: "     Running `rustc --crate-name memchr --edition=2021 /home/u/.cargo/registry/src/index-1/memchr-2.7.4/src/lib.rs --error-format=json`",
+    },
 ];
+
+const PASSED: &[Form] = &[
+    Form {
+        kind: "passed",
+        whose: "the test runner of Rust",
+        pattern: r"test \S.* \.\.\. ok",
+        words: FormWords::Fixed,
+        case: "test parse::numbers ... ok",
+    },
+    Form {
+        kind: "passed",
+        whose: "cargo-nextest",
+        pattern: r" {8}PASS \[ *0\.\d+s\] (?:\( *\d+/\d+\) )?\S+ \S+",
+        words: FormWords::Fixed,
+        case: "        PASS [   0.007s] ( 1/34) semver::test_identifier test_eq",
+    },
+];
+
+static BUILT: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
+static TESTED: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(PASSED));
+
+#[cfg(test)]
+static ALL: LazyLock<Vec<Form>> = LazyLock::new(|| FORMS.iter().chain(PASSED).copied().collect());
 
 impl Filter for Cargo {
     fn name(&self) -> &'static str {
@@ -43,106 +96,87 @@ impl Filter for Cargo {
         ]
     }
 
-    fn shows_code(&self) -> bool {
-        true
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        &ALL
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        for line in input.lines() {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        let is_cargo = input
+            .commands
+            .iter()
+            .all(|command| matches!(command.program.as_str(), "cargo" | "cross"));
+        let builds = [
+            "build", "b", "check", "c", "clippy", "doc", "d", "test", "t", "nextest", "run", "r",
+            "bench", "fetch", "install",
+        ];
+        if !is_cargo || !input.is(&builds) || input.commands.len() > 1 {
+            return;
+        }
+        let starts = |(_, line): &(usize, &str)| {
             let trimmed = line.trim_start();
-            let indent = line.len() - trimmed.len();
-            let (verb, item) = trimmed.split_once(' ').unwrap_or((trimmed, ""));
-            if indent > 0 && is_change(verb, item) {
-                sheet.join(changed(verb), item, line);
-            } else if let Some(kind) = PROGRESS
+            trimmed.starts_with("Running ")
+                && !trimmed.contains("rustc --crate-name")
+                && !trimmed.ends_with("/build-script-build`")
+                || trimmed.starts_with("Doc-tests ")
+                || trimmed.starts_with("Starting ")
+        };
+        let started = input.numbered().find(starts).map(|(at, _)| at);
+        let runs = input.is(&["run", "r", "bench", "test", "t", "nextest"]);
+        // A program that was started without a word about it may have printed anything.
+        let built = match started {
+            _ if !runs => 0..input.lines.len(),
+            Some(started) => 0..started,
+            None => 0..0,
+        };
+        noise.leave_forms(built, &BUILT);
+        let shows_bodies = input.has(&["--nocapture", "--show-output", "--no-capture"]);
+        if input.is(&["test", "t"]) && !shows_bodies {
+            for block in blocks(input) {
+                noise.leave_forms(block, &TESTED);
+            }
+        }
+        if input.is(&["nextest"]) && !shows_bodies {
+            let passed = passed(input, 0..input.lines.len());
+            let said = input
+                .lines
                 .iter()
-                .find(|known| **known == verb)
-                .filter(|_| indent > 0)
-            {
-                sheet.fold(kind, item, line);
-            } else if verb == "Running" && item.starts_with('`') {
-                sheet.leave_known("Running", line);
-            } else if let Some(item) = passed_test(line) {
-                sheet.fold("passed", item, line);
-            } else if let Some(item) = passed_in_nextest(trimmed) {
-                sheet.fold("passed", item, line);
-            } else if is_gutter(trimmed) {
-                sheet.skip("");
-            } else if is_frame(trimmed) {
-                sheet.leave_known("lines of code", line);
-            } else if trimmed.starts_with(
-                "= help: for further information visit https://rust-lang.github.io/rust-clippy/",
-            ) {
-                sheet.leave("links to lints", line);
-            } else if let Some(result) = line.strip_prefix("test result: ") {
-                sheet.keep(&format!("test result: {}", without_zeros(result)));
-            } else if is_announcement(line) {
-                sheet.leave("announcements", line);
-            } else if line.is_empty() {
-                sheet.skip(line);
-            } else {
-                sheet.keep(line);
+                .rev()
+                .find(|line| line.trim_start().starts_with("Summary ["))
+                .and_then(|line| number_before(line, " passed"));
+            if said == Some(passed) {
+                noise.leave_forms(0..input.lines.len(), &TESTED);
             }
         }
     }
 }
 
-/// Whether a line says what was changed in a manifest or a lock file.
-fn is_change(verb: &str, item: &str) -> bool {
-    matches!(verb, "Adding" | "Removing" | "Downgrading" | "Upgrading")
-        || verb == "Updating" && item.contains(" -> ")
+/// Blocks from `running N tests` to `test result: ok. N passed; …` that have as many passed tests
+/// as they say.
+fn blocks(input: &FilterInput<'_>) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    let mut from = None;
+    for (at, line) in input.numbered() {
+        if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
+            from = Some(at + 1);
+        } else if line.starts_with("test result: ")
+            && let Some(from) = from.take()
+        {
+            let said = number_before(line, " passed;");
+            if line.starts_with("test result: ok.") && said == Some(passed(input, from..at)) {
+                blocks.push(from..at);
+            }
+        }
+    }
+    blocks
 }
 
-/// The kind of a change, in cargo's word.
-fn changed(verb: &str) -> &'static str {
-    let words = ["Adding", "Removing", "Downgrading", "Upgrading", "Updating"];
-    words
-        .into_iter()
-        .find(|word| *word == verb)
-        .unwrap_or("changed")
-}
-
-/// `test a::b ... ok`
-fn passed_test(line: &str) -> Option<&str> {
-    let (name, result) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-    let is_passed = result == "ok" || result.starts_with("ok <");
-    is_passed.then_some(name)
-}
-
-/// `PASS [   0.007s] ( 1/34) semver::test_identifier test_eq`
-fn passed_in_nextest(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("PASS [")?;
-    let (_, name) = rest.split_once("] ")?;
-    let name = name.trim_start();
-    let counted = name
-        .strip_prefix('(')
-        .and_then(|name| name.split_once(") "));
-    Some(counted.map_or(name, |(_, name)| name))
-}
-
-/// The bar of a code frame with nothing beside it.
-fn is_gutter(trimmed: &str) -> bool {
-    matches!(trimmed, "|" | "..." | "────────────")
-}
-
-/// A line of a code frame: its place and the message come before it.
-pub(super) fn is_frame(trimmed: &str) -> bool {
-    let (number, rest) = trimmed.split_once('|').unwrap_or(("x", ""));
-    let number = number.trim_end();
-    let is_numbered = number.bytes().all(|byte| byte.is_ascii_digit());
-    is_numbered && (!number.is_empty() || rest.starts_with(' '))
-}
-
-/// `running 12 tests`: the result line has the count.
-fn is_announcement(line: &str) -> bool {
-    line.strip_prefix("running ")
-        .is_some_and(|rest| rest.ends_with(" tests") || rest.ends_with(" test"))
-}
-
-/// A result without the counts that are zero, except that of failures.
-fn without_zeros(result: &str) -> String {
-    let parts = result
-        .split("; ")
-        .filter(|part| !matches!(*part, "0 ignored" | "0 measured" | "0 filtered out"));
-    parts.collect::<Vec<_>>().join("; ")
+/// How many passed tests a range has. Those that took a second or longer count, and stay.
+fn passed(input: &FilterInput<'_>, range: Range<usize>) -> u64 {
+    let lines = input.lines.get(range).unwrap_or_default();
+    let is_passed = |line: &&&str| {
+        let trimmed = line.trim_start();
+        TESTED.find(line).is_some() || trimmed.starts_with("PASS [")
+    };
+    lines.iter().filter(is_passed).count() as u64
 }

@@ -1,9 +1,53 @@
-//! cmake, ninja, ctest: probes, steps, passed tests.
+//! cmake, ninja, ctest: objects that were compiled, tests that passed.
+//!
+//! Steps of the user's own print what they like, so only the whole forms of cmake's own steps are
+//! known.
 
-use super::super::sheet::Sheet;
+use super::super::noise::{Form, FormSet, FormWords, Noise};
 use super::{Filter, FilterInput};
+use std::sync::LazyLock;
 
 pub(super) struct Cmake;
+
+const FORMS: &[Form] = &[
+    Form {
+        kind: "objects built",
+        whose: "cmake",
+        pattern: r"\[ *\d+%\] Building (?:C|CXX|ASM) object (?:[\w./+-]+/)?CMakeFiles/[\w./+-]+\.o",
+        words: FormWords::Fixed,
+        case: "[ 10%] Building C object CMakeFiles/app.dir/src/errors.c.o",
+    },
+    Form {
+        kind: "objects built",
+        whose: "ninja, for cmake",
+        pattern: r"\[\d+/\d+\] Building (?:C|CXX|ASM) object (?:[\w./+-]+/)?CMakeFiles/[\w./+-]+\.o",
+        words: FormWords::Fixed,
+        case: "[3/40] Building C object CMakeFiles/app.dir/src/errors.c.o",
+    },
+    Form {
+        kind: "probes of the compiler",
+        whose: "cmake",
+        pattern: r"-- Detecting (?:C|CXX|ASM) (?:compiler ABI info|compile features)(?: - done)?",
+        words: FormWords::Telling,
+        case: "-- Detecting C compiler ABI info - done",
+    },
+    Form {
+        kind: "steps within cmake",
+        whose: "cmake --verbose",
+        pattern: r#"cd \S+ && \S+/cmake -E cmake_depends "Unix Makefiles" \S+ \S+ \S+ \S+ \S+/DependInfo\.cmake(?: "?--color=\w*"?)?(?: \w*)?|\S+/cmake -E cmake_(?:link_script|progress_start) \S+(?: --verbose=\S+| \d+)|\S+/g?make +-f CMakeFiles/\S+ \S+/(?:depend|build)"#,
+        words: FormWords::Fixed,
+        case: "/usr/bin/gmake  -f CMakeFiles/app.dir/build.make CMakeFiles/app.dir/depend",
+    },
+    Form {
+        kind: "directories entered and left",
+        whose: "make",
+        pattern: r"g?make\[\d+\]: (?:Entering|Leaving) directory '[^']+'",
+        words: FormWords::Telling,
+        case: "gmake[2]: Leaving directory '/tmp/project/out'",
+    },
+];
+
+static STEPS: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 
 impl Filter for Cmake {
     fn name(&self) -> &'static str {
@@ -14,86 +58,12 @@ impl Filter for Cmake {
         &["cmake", "ninja", "ctest", "cpack"]
     }
 
-    fn shows_code(&self) -> bool {
-        true
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        FORMS
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        for line in input.lines() {
-            let trimmed = line.trim_start();
-            if let Some(item) = step(line) {
-                sheet.fold("steps", item, line);
-            } else if is_probe(line) {
-                sheet.leave("probes", line);
-            } else if let Some(item) = passed(trimmed) {
-                sheet.fold("passed", item, line);
-            } else if let Some((_, item)) = trimmed
-                .strip_prefix("Start ")
-                .and_then(|rest| rest.split_once(": "))
-            {
-                sheet.fold("started", item, line);
-            } else if is_command(line) {
-                sheet.leave_known("commands", line);
-            } else if super::cargo::is_frame(trimmed) && line.starts_with(' ') {
-                sheet.leave_known("lines of code", line);
-            } else if line.is_empty() || trimmed == "|" {
-                sheet.skip("");
-            } else {
-                sheet.keep(line);
-            }
-        }
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        noise.leave_forms(0..input.lines.len(), &STEPS);
     }
-}
-
-/// `[ 10%] Building C object …`, `[3/45] Building …`, `[100%] Built target app`
-fn step(line: &str) -> Option<&str> {
-    let (count, item) = line.strip_prefix('[')?.split_once("] ")?;
-    let is_count = count
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'/' | b'%' | b' '));
-    let item = [
-        "Building C object ",
-        "Building CXX object ",
-        "Linking C executable ",
-        "Linking CXX executable ",
-        "Built target ",
-    ]
-    .iter()
-    .find_map(|start| item.strip_prefix(start))
-    .unwrap_or(item);
-    is_count.then_some(item)
-}
-
-fn is_probe(line: &str) -> bool {
-    let probes = [
-        "Check for working ",
-        "Detecting ",
-        "Looking for ",
-        "Performing Test ",
-        "The C compiler",
-        "The CXX compiler",
-        "Checking ",
-    ];
-    line.strip_prefix("-- ")
-        .is_some_and(|rest| probes.iter().any(|probe| rest.starts_with(probe)))
-}
-
-/// ` 1/12 Test  #1: shapes.area.1 ....   Passed    0.00 sec`
-fn passed(trimmed: &str) -> Option<&str> {
-    let (_, rest) = trimmed.split_once(" Test ")?;
-    let (_, rest) = rest.split_once(": ")?;
-    let (name, result) = rest.split_once(' ')?;
-    result
-        .trim_start_matches(['.', ' '])
-        .starts_with("Passed")
-        .then_some(name)
-}
-
-/// What a verbose build runs.
-fn is_command(line: &str) -> bool {
-    let first = line.split(' ').next().unwrap_or_default();
-    first.starts_with("/usr/bin/") && line.contains(' ')
-        || line.starts_with("cd /")
-        || line.starts_with("make[")
-        || line.starts_with("gmake[")
 }

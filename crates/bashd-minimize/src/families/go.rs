@@ -1,10 +1,34 @@
-//! go: passed tests and their announcements.
+//! go: tests that passed in less than a second.
+//!
+//! What a test prints stands between the line that begins it and its result, so the line that
+//! begins it is noise only where nothing stands there; and only where a test has one beginning and
+//! one result is each of them Go's own.
 
-use super::super::sheet::Sheet;
-use super::{Filter, FilterInput, after_any};
-use std::collections::HashSet;
+use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::{Filter, FilterInput};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 pub(super) struct Go;
+
+const FORMS: &[Form] = &[
+    Form {
+        kind: "passed",
+        whose: "go test -v",
+        pattern: r" *--- PASS: \S+ \(0\.\d+s\)",
+        words: FormWords::Fixed,
+        case: "--- PASS: TestErrors (0.00s)",
+    },
+    Form {
+        kind: "begun",
+        whose: "go test -v",
+        pattern: r"=== (?:RUN|PAUSE|CONT|NAME)  ? ?\S+",
+        words: FormWords::Fixed,
+        case: "=== RUN   TestErrors/one",
+    },
+];
+
+static TESTED: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 
 impl Filter for Go {
     fn name(&self) -> &'static str {
@@ -15,67 +39,91 @@ impl Filter for Go {
         &["go", "gotestsum", "ginkgo"]
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        let finished: HashSet<&str> = input.lines().filter_map(result).collect();
-        for line in input.lines() {
-            let trimmed = line.trim_start();
-            if let Some((kind, item)) = after_any(trimmed, ANNOUNCED) {
-                if finished.contains(item) {
-                    sheet.skip("");
-                } else {
-                    // No result follows: the run broke off.
-                    sheet.fold(kind, item, line);
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        FORMS
+    }
+
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        if !input.is(&["test"]) || input.commands.len() > 1 {
+            return;
+        }
+        let mut counts: HashMap<(&str, &str), (u32, u32)> = HashMap::new();
+        let packages = packages(input);
+        for (at, line) in input.numbered() {
+            let package = packages.get(at).copied().unwrap_or_default();
+            if let Some(test) = line.strip_prefix("=== RUN ") {
+                counts.entry((package, test.trim_start())).or_default().0 += 1;
+            } else if let Some(test) = result(line) {
+                counts.entry((package, test)).or_default().1 += 1;
+            }
+        }
+        let is_sound = |at: usize, test: &str| {
+            let package = packages.get(at).copied().unwrap_or_default();
+            counts.get(&(package, test)) == Some(&(1, 1))
+        };
+        for (at, line) in input.numbered() {
+            let Some(form) = TESTED.find(line) else {
+                continue;
+            };
+            let next = input.lines.get(at + 1).copied().unwrap_or_default();
+            let is_followed_by_output = TESTED.find(next).is_none() && result(next).is_none();
+            let previous = at.checked_sub(1).and_then(|at| input.lines.get(at));
+            match result(line) {
+                Some(test) => {
+                    // What a test logs may also stand below its result.
+                    let logs_below = next.starts_with("    ") && result(next).is_none();
+                    let logs_above = previous.is_some_and(|previous| {
+                        TESTED.find(previous).is_none() && result(previous).is_none()
+                    });
+                    if is_sound(at, test)
+                        && !logs_below
+                        && !(logs_above && at > 0 && !is_end(previous))
+                    {
+                        noise.leave(at, form);
+                    }
                 }
-            } else if let Some(item) = result(line) {
-                if trimmed.starts_with("--- PASS: ") {
-                    sheet.fold("passed", item, line);
-                } else {
-                    sheet.keep_within_list(line);
+                None => {
+                    let test = line.split_whitespace().nth(2).unwrap_or_default();
+                    if !is_followed_by_output && is_sound(at, test) {
+                        noise.leave(at, form);
+                    }
                 }
-            } else if let Some(item) = line.strip_prefix("go: downloading ") {
-                sheet.fold("downloading", item, line);
-            } else if let Some(item) = line
-                .strip_suffix("[no test files]")
-                .and_then(|line| line.strip_prefix("? "))
-            {
-                sheet.fold("without tests", item.trim(), line);
-            } else if let Some((kind, item)) = after_any(line, MODULES) {
-                sheet.join(kind, item, line);
-            } else if line.starts_with(' ') {
-                // What a test logs.
-                sheet.keep_within_list(line);
-            } else {
-                sheet.keep(line);
             }
         }
     }
 }
 
-/// What is printed about a test before its result.
-const ANNOUNCED: &[(&str, &str)] = &[
-    ("=== RUN ", "started"),
-    ("=== PAUSE ", "started"),
-    ("=== CONT ", "started"),
-    ("=== NAME ", "started"),
-];
+/// Whether a line ends a package, so that nothing of a test stands there.
+fn is_end(line: Option<&&str>) -> bool {
+    line.is_some_and(|line| {
+        line.is_empty()
+            || *line == "PASS"
+            || line.starts_with("ok  \t")
+            || line.starts_with("?   \t")
+    })
+}
 
-/// What is printed about modules.
-const MODULES: &[(&str, &str)] = &[
-    ("go: found ", "modules"),
-    ("go: finding ", "modules"),
-    ("go: added ", "modules"),
-    ("go: extracting ", "modules"),
-];
-
-/// How a test ended.
-const RESULTS: &[(&str, &str)] = &[
-    ("--- PASS: ", "passed"),
-    ("--- FAIL: ", "failed"),
-    ("--- SKIP: ", "skipped"),
-];
+/// The line that ends the package of each line: tests of two packages may have one name.
+fn packages<'a>(input: &FilterInput<'a>) -> Vec<&'a str> {
+    let mut packages = vec![""; input.lines.len()];
+    let mut package = "";
+    for (at, line) in input.lines.iter().enumerate().rev() {
+        if line.starts_with("ok  \t") || line.starts_with("FAIL\t") || line.starts_with("---\t") {
+            package = line;
+        }
+        if let Some(known) = packages.get_mut(at) {
+            *known = package;
+        }
+    }
+    packages
+}
 
 /// The test of `--- PASS: TestX/many (0.00s)`, whatever the result.
 fn result(line: &str) -> Option<&str> {
-    let (_, rest) = after_any(line.trim_start(), RESULTS)?;
+    let trimmed = line.trim_start();
+    let rest = ["--- PASS: ", "--- FAIL: ", "--- SKIP: "]
+        .iter()
+        .find_map(|start| trimmed.strip_prefix(start))?;
     rest.split(' ').next()
 }

@@ -1,9 +1,20 @@
-//! terraform, tofu, pulumi: refreshing, values that are only known later, steps in progress.
+//! terraform, tofu, pulumi: waiting for what is being made.
 
-use super::super::sheet::Sheet;
+use super::super::noise::{Form, FormSet, FormWords, Noise};
 use super::{Filter, FilterInput};
+use std::sync::LazyLock;
 
 pub(super) struct Infrastructure;
+
+const FORMS: &[Form] = &[Form {
+    kind: "still under way",
+    whose: "terraform",
+    pattern: r"\S+: Still (?:creating|modifying|reading)\.\.\. \[(?:id=\S+, )?(?:\d+m)?\d+s elapsed\]",
+    words: FormWords::Telling,
+    case: "aws_db_instance.main: Still creating... [1m30s elapsed]",
+}];
+
+static WAITING: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 
 impl Filter for Infrastructure {
     fn name(&self) -> &'static str {
@@ -14,31 +25,26 @@ impl Filter for Infrastructure {
         &["terraform", "tofu", "terragrunt", "pulumi", "cdk"]
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        for line in input.lines() {
-            let trimmed = line.trim_start();
-            if let Some((item, _)) = line.split_once(": Refreshing state...") {
-                sheet.fold("refreshed", item, line);
-            } else if let Some((item, _)) = line.split_once(": Still ") {
-                sheet.fold("still under way", item, line);
-            } else if let Some((item, _)) = under_way(line) {
-                sheet.fold("begun", item, line);
-            } else if trimmed.starts_with('+') && trimmed.ends_with("= (known after apply)") {
-                sheet.leave("values known after apply", line);
-            } else if line.is_empty() || matches!(trimmed, "╷" | "╵" | "│") {
-                sheet.skip("");
-            } else {
-                sheet.keep(line);
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        FORMS
+    }
+
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        for (at, line) in input.numbered() {
+            let Some(form) = WAITING.find(line) else {
+                continue;
+            };
+            // How long it took in the end is said later.
+            let object = line.split(": Still ").next().unwrap_or_default();
+            let is_over = input.lines.iter().skip(at).any(|later| {
+                later
+                    .strip_prefix(object)
+                    .is_some_and(|rest| rest.starts_with(": ") && rest.contains(" complete after "))
+            });
+            if is_over && input.work.charge(input.lines.len()) {
+                noise.leave(at, form);
             }
         }
     }
-}
-
-/// `terraform_data.node[3]: Creating...`
-fn under_way(line: &str) -> Option<(&str, &str)> {
-    let (item, state) = line.split_once(": ")?;
-    let is_step = ["Creating...", "Destroying...", "Modifying...", "Reading..."]
-        .iter()
-        .any(|step| state.starts_with(step));
-    is_step.then_some((item, state))
 }

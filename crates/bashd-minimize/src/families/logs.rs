@@ -1,10 +1,24 @@
-//! Logs in general: lines that repeat the previous line except for their time become a count.
+//! Logs in general: lines that differ from the one before in nothing but a timestamp, which is one
+//! by its form and grows, become a count with the last time.
+//!
+//! A silence that is longer than those before ends the count: that something stopped for half an
+//! hour is a fact.
 
-use super::super::sheet::{KnownEnding, Sheet};
+use super::super::names::has_kept_name;
+use super::super::noise::Noise;
+use super::super::trouble::is_trouble;
 use super::{Filter, FilterInput};
 use crate::invocation::Invocation;
+use regex::Regex;
+use std::sync::LazyLock;
 
 pub(super) struct Logs;
+
+/// Fewest lines that are worth a count.
+const FEWEST: usize = 3;
+
+/// Microseconds of a silence that may end a count.
+const LONG_SILENCE: i64 = 60_000_000;
 
 impl Filter for Logs {
     fn name(&self) -> &'static str {
@@ -23,143 +37,223 @@ impl Filter for Logs {
         of_container || command.reads_log() || self.programs().contains(&command.program.as_str())
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        let mut again = RepeatedLines::default();
-        for line in input.lines() {
-            if !again.take(line, sheet) {
-                sheet.keep(line);
-            }
-        }
-        again.close(sheet);
-    }
-}
-
-/// Lines that repeat the one before, at another time.
-#[derive(Default)]
-pub(super) struct RepeatedLines<'a> {
-    /// What the first of them says.
-    first: Option<&'a str>,
-    /// The timestamps of those that followed it.
-    stamps: Vec<&'a str>,
-}
-
-/// A line in two parts.
-#[derive(Clone, Copy)]
-struct Stamped<'a> {
-    /// Its date, time and process.
-    stamp: &'a str,
-    said: &'a str,
-}
-
-impl<'a> RepeatedLines<'a> {
-    /// Takes a line that repeats the one before. The caller writes any other line.
-    pub(super) fn take(&mut self, line: &'a str, sheet: &mut Sheet<'a>) -> bool {
-        let next = stamped(line);
-        let is_again = match (&self.first, &next) {
-            (Some(first), Some(next)) => *first == next.said,
-            _ => false,
-        };
-        if is_again {
-            self.stamps.extend(next.map(|next| next.stamp));
-            return true;
-        }
-        self.close(sheet);
-        self.first = next.map(|next| next.said);
-        false
-    }
-
-    /// Writes how often and when, or only how often if the run succeeded.
-    pub(super) fn close(&mut self, sheet: &mut Sheet<'a>) {
-        let stamps = std::mem::take(&mut self.stamps);
-        self.first = None;
-        if stamps.is_empty() {
-            return;
-        }
-        if sheet.ending() == KnownEnding::Success {
-            sheet.remark("lines that differ only in their time counted");
-            sheet.keep(&format!(" [again ×{}, at other times]", stamps.len()));
-        } else {
-            let squeezed = |stamp: &&str| stamp.split_whitespace().collect::<Vec<_>>().join(" ");
-            let stamps: Vec<String> = stamps.iter().map(squeezed).collect();
-            sheet.keep(&format!(" [again at {}]", stamps.join(", ")));
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        let mut at = 0;
+        while at < input.lines.len() {
+            let Some(run) = run_from(input, at) else {
+                at += 1;
+                continue;
+            };
+            let again = run.lines - 1;
+            let seconds = run.silence.div_euclid(1_000_000)
+                + i64::from(run.silence.rem_euclid(1_000_000) > 0);
+            let notice = format!(
+                " [again ×{again} until {}, at most {seconds} s apart]",
+                run.last
+            );
+            noise.leave_again(at + 1..at + run.lines, notice);
+            at += run.lines;
         }
     }
 }
 
-/// A line that begins with a time: `2026-11-15 12:00:01.123 [42] `, `Nov 15 12:00:01 host x[42]: `,
-/// `E1115 12:00:01.123 42 `.
-fn stamped(line: &str) -> Option<Stamped<'_>> {
-    let mut rest = line;
-    let (mut has_time, mut has_level) = (false, false);
-    // At most a handful of words can be a time, with the blanks that align them.
-    for _ in 0..12 {
-        let Some((word, after)) = rest.split_once(' ') else {
-            break;
-        };
-        let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        let is_time = digits >= 4
-            && word.contains([':', '-', '/', '.'])
-            && digits * 2 >= word.len() - 4.min(word.len());
-        let is_number = digits > 0 && digits == word.len();
-        let is_day = is_number && digits <= 2 && !has_time;
-        let is_levelled = word.len() == 5 && digits == 4 && word.starts_with(['I', 'W', 'E', 'F']);
-        // A process, in klog's lines; elsewhere a number may mean anything.
-        let is_process = is_number && has_time && has_level;
-        if !(is_time || is_day || is_process || is_levelled || MONTHS.contains(&word)) {
+/// Lines that say the same at growing times.
+struct TimedRun<'a> {
+    lines: usize,
+    /// The last time, as it is written.
+    last: &'a str,
+    /// The longest time between two of them, in microseconds.
+    silence: i64,
+}
+
+fn run_from<'a>(input: &FilterInput<'a>, at: usize) -> Option<TimedRun<'a>> {
+    let first = input.lines.get(at)?;
+    let (mut before, _, said) = stamped(first)?;
+    let mut run = TimedRun {
+        lines: 1,
+        last: "",
+        silence: 0,
+    };
+    for line in input.lines.iter().skip(at + 1) {
+        if !input.work.charge(line.len()) {
             break;
         }
-        has_time |= is_time;
-        has_level |= is_levelled;
-        rest = after;
+        // The text is compared first: it is almost always another.
+        let Some((time, stamp, _)) = line
+            .ends_with(said)
+            .then(|| stamped(line))
+            .flatten()
+            .filter(|(_, _, again)| *again == said)
+        else {
+            break;
+        };
+        let silence = time - before;
+        let is_long = silence > LONG_SILENCE && run.lines > 1 && silence > run.silence * 2;
+        if silence < 0 || is_long {
+            break;
+        }
+        run.silence = run.silence.max(silence);
+        run.last = stamp;
+        run.lines += 1;
+        before = time;
     }
-    let stamp = line.get(..line.len() - rest.len())?;
-    (has_time && !rest.is_empty()).then_some(Stamped { stamp, said: rest })
+    let is_noise = run.lines > FEWEST && !is_trouble(first) && !has_kept_name(first);
+    is_noise.then_some(run)
 }
 
-/// Words of a date that are not numbers, and the blanks between.
-const MONTHS: &[&str] = &[
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "UTC", "-",
-    "",
+/// Timestamps at the beginning of a line: ISO 8601 and its likes, syslog, klog.
+static STAMP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x)^\[?(?:
+            (?P<year>\d{4})[-/](?P<month>\d\d)[-/](?P<day>\d\d)[T\ ](?P<iso>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?(?:Z|[+-]\d\d:?\d\d)?
+          | (?P<name>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ (?P<date>[\ \d]\d)\ (?P<syslog>\d\d:\d\d:\d\d)
+          | I(?P<kmonth>\d\d)(?P<kday>\d\d)\ (?P<klog>\d\d:\d\d:\d\d)\.(?P<kfraction>\d{6})
+        )\]?\ ",
+    )
+    .ok()
+});
+
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
+
+/// The time of a line in microseconds, how it is written, and what follows.
+fn stamped(line: &str) -> Option<(i64, &str, &str)> {
+    let captures = STAMP.as_ref()?.captures(line)?;
+    let whole = captures.get(0)?;
+    let said = line
+        .get(whole.end()..)
+        .filter(|said| !said.trim().is_empty())?;
+    let group = |name: &str| captures.name(name).map(|found| found.as_str());
+    let number = |name: &str| group(name).and_then(|text| text.trim().parse::<i64>().ok());
+    let month = number("month").or_else(|| number("kmonth")).or_else(|| {
+        let name = group("name")?;
+        let at = MONTHS.iter().position(|month| *month == name)?;
+        Some(at as i64 + 1)
+    })?;
+    let day = number("day")
+        .or_else(|| number("kday"))
+        .or_else(|| number("date"))?;
+    let clock = group("iso")
+        .or_else(|| group("syslog"))
+        .or_else(|| group("klog"))?;
+    let mut parts = clock
+        .split(':')
+        .map(|part| part.parse::<i64>().unwrap_or(99));
+    let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_real = (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second <= 60;
+    if !is_real {
+        return None;
+    }
+    let fraction = group("fraction")
+        .or_else(|| group("kfraction"))
+        .unwrap_or("0");
+    let fraction = format!("{fraction:0<6}");
+    let micros = fraction.get(..6)?.parse::<i64>().ok()?;
+    // Days are counted as if every month had 31: that keeps their order, and makes a silence across
+    // the end of a month look longer, never shorter.
+    let days = (number("year").unwrap_or(0) * 12 + month) * 31 + day;
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    let stamp = whole.as_str().trim_matches([' ', '[', ']']);
+    Some((seconds * 1_000_000 + micros, stamp, said))
+}
 
 #[cfg(test)]
 mod tests {
     use super::super::super::work::Work;
     use super::*;
 
-    fn written(lines: &[&str], ending: KnownEnding) -> String {
-        let work = Work::for_input(10_000);
-        let mut sheet = Sheet::new(ending, &work);
-        let mut again = RepeatedLines::default();
-        for line in lines {
-            if !again.take(line, &mut sheet) {
-                sheet.keep(line);
-            }
-        }
-        again.close(&mut sheet);
-        sheet.finish().text
+    fn kept(lines: &[&str]) -> String {
+        let work = Work::for_input(100_000);
+        let mut noise = Noise::new(lines, &work);
+        let input = FilterInput {
+            lines,
+            commands: &[],
+            work: &work,
+        };
+        Logs.mark(&input, &mut noise);
+        noise
+            .finish(true)
+            .map_or_else(|| lines.join("\n") + "\n", |kept| kept.text)
     }
 
     #[test]
-    fn what_is_said_again_is_counted_or_listed() {
+    fn what_is_said_again_is_counted_with_its_last_time() {
         let lines = [
-            "E1115 12:57:55.502834    8868 memcache.go:265] refused",
-            "E1115 12:57:55.504294    8868 memcache.go:265] refused",
-            "E1115 12:57:55.508196    8869 memcache.go:265] refused",
-            "the end",
+            "2026-11-15T12:00:01.5 retry",
+            "2026-11-15T12:00:02 retry",
+            "2026-11-15T12:00:04 retry",
+            "2026-11-15T12:00:06 retry",
+            "2026-11-15T12:00:06 gave up",
         ];
         assert_eq!(
-            written(&lines, KnownEnding::Careful),
-            "E1115 12:57:55.502834    8868 memcache.go:265] refused\n [again at E1115 12:57:55.504294 8868, E1115 12:57:55.508196 8869]\nthe end\n"
+            kept(&lines),
+            "2026-11-15T12:00:01.5 retry\n [again ×3 until 2026-11-15T12:00:06, at most 2 s apart]\n2026-11-15T12:00:06 gave up\n"
         );
-        let lines = [
-            "2026-11-15 12:00:01 retry",
-            "2026-11-15 12:00:02 retry",
-            "2026-11-15 12:00:02 gave up",
+    }
+
+    #[test]
+    fn a_long_silence_is_seen() {
+        let beat = |time: &str| format!("Nov 17 {time} web app[7]: heartbeat ok");
+        let times = [
+            "10:00:00", "10:00:10", "10:00:20", "10:00:30", "10:33:40", "10:33:50", "10:34:00",
+            "10:34:10",
         ];
-        assert_eq!(
-            written(&lines, KnownEnding::Success),
-            "2026-11-15 12:00:01 retry\n [again ×1, at other times]\n2026-11-15 12:00:02 gave up\n"
+        let lines: Vec<String> = times.iter().map(|time| beat(time)).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let shown = kept(&lines);
+        assert!(
+            shown.contains("×3 until Nov 17 10:00:30, at most 10 s"),
+            "{shown}"
         );
+        assert!(shown.contains("\nNov 17 10:33:40 web"), "{shown}");
+    }
+
+    #[test]
+    fn nothing_but_a_growing_time_may_differ() {
+        for lines in [
+            [
+                "10.0.0.1 - - GET /",
+                "10.0.0.2 - - GET /",
+                "10.0.0.3 - - GET /",
+                "10.0.0.4 - - GET /",
+            ],
+            [
+                "1.2345 loss of step",
+                "1.2344 loss of step",
+                "1.2343 loss of step",
+                "1.2342 loss of step",
+            ],
+            [
+                "2026-11-15 12:00:04 retry",
+                "2026-11-15 12:00:03 retry",
+                "2026-11-15 12:00:02 retry",
+                "2026-11-15 12:00:01 retry",
+            ],
+            [
+                "2026-11-15 12:00:01 host a[1]: up",
+                "2026-11-15 12:00:02 host a[2]: up",
+                "2026-11-15 12:00:03 host a[3]: up",
+                "2026-11-15 12:00:04 host a[4]: up",
+            ],
+            [
+                "2026-99-15 12:00:01 up",
+                "2026-99-15 12:00:02 up",
+                "2026-99-15 12:00:03 up",
+                "2026-99-15 12:00:04 up",
+            ],
+            [
+                "2026-11-15 12:00:01 an error",
+                "2026-11-15 12:00:02 an error",
+                "2026-11-15 12:00:03 an error",
+                "2026-11-15 12:00:04 an error",
+            ],
+        ] {
+            assert_eq!(kept(&lines), lines.join("\n") + "\n");
+        }
     }
 }

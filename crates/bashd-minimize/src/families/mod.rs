@@ -1,44 +1,32 @@
-//! The filters, one file per tool family, and the one table of them.
+//! The filters, one file per tool family that has noise, and the one table of all of them.
 //!
-//! A filter reads the visible text line by line and says of each line to its [`Sheet`] what it is. To add one: a file here, a
-//! line in [`FILTERS`], a folder of recorded cases in `tests/cases/`.
+//! A filter lists the forms of its tools' own lines ([`Form`]), and says of a text which lines of
+//! these forms are the tool's: lines of a program that the tool started never are. To add one: a
+//! file here, a line in [`FILTERS`], a folder of recorded cases in `tests/cases/`.
 
-mod ansible;
 mod apt;
-mod arrows;
 mod cargo;
 mod cmake;
-mod containers;
 #[cfg(test)]
 mod defective;
-mod findings;
-mod git;
-mod git_diff;
-mod git_log;
+mod exact_only;
 mod go;
 mod infrastructure;
-mod jvm;
-mod lint;
-mod listings;
 mod logs;
 mod make;
-mod node_packages;
 mod node_tests;
-mod outline;
 mod pytest;
 mod python_packages;
-mod search;
-mod tables;
 mod transfers;
 
+use super::exact::Notation;
 use super::invocation::Invocation;
-use super::lossless::VisibleChanges;
-use super::sheet::Sheet;
+#[cfg(test)]
+use super::noise::Form;
+use super::noise::Noise;
 use super::work::Work;
-use std::collections::HashMap;
-use std::hash::Hash;
 
-/// Classifies each line of a known tool's output.
+/// Knows one family of tools.
 pub(crate) trait Filter: Sync {
     /// The family's name.
     fn name(&self) -> &'static str;
@@ -51,43 +39,49 @@ pub(crate) trait Filter: Sync {
         self.programs().contains(&command.program.as_str())
     }
 
-    /// Which visible changes of the lossless tier suit the output.
-    fn finish(&self, _commands: &[Invocation]) -> VisibleChanges {
-        VisibleChanges::Whole
+    /// Which parts of the exact tier's notation suit the output.
+    fn notation(&self, _commands: &[Invocation]) -> Notation {
+        Notation::Whole
     }
 
-    /// Whether the tools show source text with line numbers beside their findings.
-    fn shows_code(&self) -> bool {
-        false
+    /// The forms of the tools' own lines, for tests.
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        &[]
     }
 
-    /// Writes the lines of the input to the sheet.
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>);
+    /// Says which lines of a successful run are noise.
+    fn mark(&self, _input: &FilterInput<'_>, _noise: &mut Noise<'_>) {}
 }
 
 /// What a filter reads.
 #[derive(Clone, Copy)]
 pub(crate) struct FilterInput<'a> {
-    /// The visible text; for a failed run, without its last lines.
-    pub(crate) text: &'a str,
+    /// The lines of the plain form.
+    pub(crate) lines: &'a [&'a str],
     /// The commands that wrote it, at least one.
     pub(crate) commands: &'a [Invocation],
     pub(crate) work: &'a Work,
 }
 
 impl<'a> FilterInput<'a> {
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.work.lines(self.text)
+    /// The lines with their numbers, each charged; they end early when the budget does.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        let (lines, work) = (self.lines, self.work);
+        let charged = lines
+            .iter()
+            .take_while(move |line| work.charge(line.len() + 1));
+        charged.copied().enumerate()
     }
 
-    /// Whether all commands have this subcommand.
+    /// Whether all commands have one of these subcommands.
     pub(crate) fn is(&self, subcommands: &[&str]) -> bool {
         self.commands
             .iter()
             .all(|command| subcommands.contains(&command.subcommand()))
     }
 
-    /// Whether any command has this option.
+    /// Whether any command has one of these options.
     pub(crate) fn has(&self, options: &[&str]) -> bool {
         let mut commands = self.commands.iter();
         commands.any(|command| options.iter().any(|option| command.has(option)))
@@ -97,26 +91,26 @@ impl<'a> FilterInput<'a> {
 /// Every filter; the first that knows a command gets it.
 pub(super) const FILTERS: &[&dyn Filter] = &[
     &logs::Logs,
-    &git::Git,
+    &exact_only::GIT,
     &cargo::Cargo,
     &node_tests::NodeTests,
-    &node_packages::NodePackages,
+    &exact_only::NODE_PACKAGES,
     &pytest::Pytest,
     &python_packages::PythonPackages,
-    &lint::Lint,
+    &exact_only::LINT,
     &go::Go,
     &cmake::Cmake,
     &make::Make,
-    &jvm::Jvm,
-    &containers::Containers,
+    &exact_only::JVM,
+    &exact_only::CONTAINERS,
     &infrastructure::Infrastructure,
-    &ansible::Ansible,
+    &exact_only::ANSIBLE,
     &apt::Apt,
     &transfers::Transfers,
-    &search::Search,
-    &listings::Listings,
-    &outline::Outlines,
-    &tables::Tables,
+    &exact_only::SEARCH,
+    &exact_only::LISTINGS,
+    &exact_only::OUTLINES,
+    &exact_only::TABLES,
     #[cfg(test)]
     &defective::Panicking,
     #[cfg(test)]
@@ -137,26 +131,13 @@ pub(super) fn for_all(commands: &[Invocation]) -> Option<&'static dyn Filter> {
     others.iter().all(is_same).then_some(filter)
 }
 
-/// Groups items by what they share, in the order of the first of each.
-fn in_groups<T, K: Clone + Eq + Hash>(items: Vec<T>, shared: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
-    let mut places: HashMap<K, usize> = HashMap::new();
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for item in items {
-        let key = shared(&item);
-        let at = *places.entry(key.clone()).or_insert(groups.len());
-        match groups.get_mut(at) {
-            Some((_, group)) => group.push(item),
-            None => groups.push((key, vec![item])),
-        }
-    }
-    groups
-}
-
-/// What follows one of these prefixes, and its kind.
-fn after_any<'a>(line: &'a str, kinds: &[(&str, &'static str)]) -> Option<(&'static str, &'a str)> {
-    kinds
-        .iter()
-        .find_map(|(start, kind)| Some((*kind, line.strip_prefix(start)?.trim_start())))
+/// The number before these words, as in `34 passed`.
+fn number_before(line: &str, words: &str) -> Option<u64> {
+    let (before, _) = line.split_once(words)?;
+    let before = before.trim_end();
+    let from = before.rfind(|c: char| !c.is_ascii_digit());
+    let digits = before.get(from.map_or(0, |at| at + 1)..)?;
+    digits.parse().ok()
 }
 
 /// Whether `yarn NAME` runs a tool known by that name.
@@ -177,6 +158,9 @@ pub(super) fn is_node_tool(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::has_kept_name;
+    use super::super::noise::{FormSet, FormWords};
+    use super::super::trouble::is_trouble;
     use super::*;
 
     #[test]
@@ -184,5 +168,40 @@ mod tests {
         let all: Vec<&str> = FILTERS.iter().map(|filter| filter.name()).collect();
         let unique: std::collections::BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(all.len(), unique.len());
+    }
+
+    /// Every form says whose line it is, and has a case that is left out by nothing but that form.
+    #[test]
+    fn every_form_is_a_tools_whole_line() {
+        for filter in FILTERS {
+            let set = FormSet::of(filter.forms());
+            for form in filter.forms() {
+                assert!(!form.whose.is_empty() && !form.kind.is_empty());
+                let found = set.find(form.case).map(|found| found.kind);
+                assert_eq!(found, Some(form.kind), "{}", form.case);
+                assert!(!has_kept_name(form.case), "{}", form.case);
+                let tells = form.words == FormWords::Telling && is_trouble(form.case);
+                assert!(!tells, "{}", form.case);
+                // The name of a test may be a sentence.
+                let ends = if form.pattern.ends_with(".*") {
+                    ""
+                } else {
+                    " x"
+                };
+                for (before, after) in [("x ", ""), ("note: ", ""), ("", ends)] {
+                    if before.len() + after.len() == 0 {
+                        continue;
+                    }
+                    let other = format!("{before}{}{after}", form.case);
+                    assert!(set.find(&other).is_none(), "{other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_read() {
+        assert_eq!(number_before("== 34 passed in 1s ==", " passed"), Some(34));
+        assert_eq!(number_before("none passed", " passed"), None);
     }
 }

@@ -1,10 +1,40 @@
-//! jest, vitest, mocha, bun test, playwright, node --test: passed tests and passed files.
+//! jest, vitest, mocha, bun test: tests that passed in less than a second.
+//!
+//! A test may print a tick of its own, so a text counts only if it has as many of them as the
+//! runner's own summary says.
 
-use super::super::sheet::Sheet;
-use super::{Filter, FilterInput};
+use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::{Filter, FilterInput, number_before};
 use crate::invocation::Invocation;
+use std::sync::LazyLock;
 
 pub(super) struct NodeTests;
+
+const FORMS: &[Form] = &[
+    Form {
+        kind: "passed",
+        whose: "jest --verbose, mocha",
+        pattern: r" {4,}[✓✔] \S.*",
+        words: FormWords::Fixed,
+        case: "    ✓ adds prices (3 ms)",
+    },
+    Form {
+        kind: "passed",
+        whose: "vitest --reporter=verbose",
+        pattern: r" ✓ \S+\.\w+ > \S.*",
+        words: FormWords::Fixed,
+        case: " ✓ tests/a.test.js > total > adds prices 3ms",
+    },
+    Form {
+        kind: "passed",
+        whose: "bun test",
+        pattern: r"\(pass\) \S.* \[0?\d*\.?\d+ms\]",
+        words: FormWords::Fixed,
+        case: "(pass) total > adds prices [0.08ms]",
+    },
+];
+
+static PASSED: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 
 impl Filter for NodeTests {
     fn name(&self) -> &'static str {
@@ -32,83 +62,92 @@ impl Filter for NodeTests {
         runs_tests || self.programs().contains(&command.program.as_str())
     }
 
-    fn shows_code(&self) -> bool {
-        true
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        FORMS
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        let mut in_failure = false;
-        for line in input.lines() {
-            // What a failed test prints may look like anything.
-            in_failure |= line.trim_start().starts_with("● ")
-                || line.contains(" FAIL ")
-                || line.starts_with("⎯");
-            if line.starts_with("PASS ")
-                || line.starts_with("FAIL ")
-                || line.starts_with("Test Suites:")
-            {
-                in_failure = false;
-            }
-            if in_failure {
-                if line.is_empty() {
-                    sheet.skip(line);
-                } else {
-                    sheet.keep(line);
-                }
-            } else if !take(line, sheet) {
-                sheet.keep(line);
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        if input.commands.len() > 1 {
+            return;
+        }
+        let said = input.lines.iter().rev().find_map(|line| summary(line));
+        let passed: Vec<usize> = input
+            .numbered()
+            .filter(|(_, line)| PASSED.find(line).is_some())
+            .map(|(at, _)| at)
+            .collect();
+        if said != Some(passed.len() as u64) {
+            return;
+        }
+        for at in passed {
+            let line = input.lines.get(at).copied().unwrap_or_default();
+            if let Some(form) = PASSED.find(line).filter(|_| !is_slow(line)) {
+                noise.leave(at, form);
             }
         }
     }
 }
 
-/// Takes a line about a test that passed.
-pub(super) fn take<'a>(line: &'a str, sheet: &mut Sheet<'a>) -> bool {
+/// How many tests passed, as the runner says.
+fn summary(line: &str) -> Option<u64> {
+    if let Some(rest) = line.strip_prefix("Tests: ") {
+        return number_before(rest, " passed");
+    }
+    if let Some(rest) = line.trim_start().strip_prefix("Tests  ") {
+        return number_before(rest, " passed");
+    }
     let trimmed = line.trim_start();
-    if let Some(item) = trimmed
-        .strip_prefix("✓ ")
-        .or_else(|| trimmed.strip_prefix("✔ "))
-        .or_else(|| trimmed.strip_prefix("(pass) "))
-    {
-        sheet.fold("passed", without_time(item), line);
-    } else if let Some(item) = line.strip_prefix("PASS ") {
-        sheet.fold("PASS", item.trim_start(), line);
-    } else if let Some(item) = covered(line) {
-        sheet.fold("fully covered", item, line);
-    } else if line.is_empty() {
-        sheet.skip(line);
-    } else {
+    let (number, rest) = trimmed.split_once(' ')?;
+    let is_summary = line.starts_with("  ") && rest.starts_with("passing (")
+        || line.starts_with(' ') && rest == "pass";
+    number.parse().ok().filter(|_| is_summary)
+}
+
+/// Whether a test took a second or longer: `(1250 ms)`, `(1.2 s)`, `3s`, `[1250.00ms]`.
+fn is_slow(line: &str) -> bool {
+    let last = line.rsplit(['(', '[']).next().unwrap_or_default();
+    let last = last.trim_end_matches([')', ']']);
+    let words: Vec<&str> = last.split(' ').collect();
+    let time = match words.as_slice() {
+        [.., number, unit @ ("ms" | "s" | "m" | "min")] => format!("{number}{unit}"),
+        [.., time] => (*time).to_owned(),
+        [] => return false,
+    };
+    let unit_at = time.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')));
+    let (number, unit) = time.split_at(unit_at.unwrap_or(time.len()));
+    let Ok(number) = number.replace(',', "").parse::<f64>() else {
         return false;
-    }
-    true
-}
-
-/// `adds (3 ms)` and `adds [0.02ms]` are `adds`.
-fn without_time(item: &str) -> &str {
-    for (open, close) in [(" (", "ms)"), (" (", " s)"), (" [", "ms]")] {
-        if let Some((name, time)) = item.rsplit_once(open)
-            && time.ends_with(close.trim_start())
-            && time.starts_with(|c: char| c.is_ascii_digit())
-        {
-            return name;
-        }
-    }
-    match item.rsplit_once(' ') {
-        Some((name, time))
-            if time.ends_with("ms") && time.starts_with(|c: char| c.is_ascii_digit()) =>
-        {
-            name
-        }
-        _ => item,
+    };
+    match unit {
+        "ms" => number >= 1000.0,
+        "s" => number >= 1.0,
+        "m" | "min" => true,
+        _ => false,
     }
 }
 
-/// ` part1.js |     100 |      100 |     100 |     100 |`
-fn covered(line: &str) -> Option<&str> {
-    let mut cells = line.split('|').map(str::trim);
-    let file = cells.next().filter(|file| file.contains('.'))?;
-    let all: Vec<&str> = cells.collect();
-    let numbers = all.get(..4)?;
-    (numbers.iter().all(|number| *number == "100") && all.get(4).is_none_or(|rest| rest.is_empty()))
-        .then_some(file)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_tests_are_known() {
+        for line in [
+            "    ✓ a (1250 ms)",
+            "    ✓ a (48213ms)",
+            " ✓ a > b 3s",
+            "    ✔ b (1.2 s)",
+        ] {
+            assert!(is_slow(line), "{line}");
+        }
+        for line in [
+            "    ✓ a (12 ms)",
+            "    ✓ in 3 parts",
+            "(pass) a [0.08ms]",
+            " ✓ a > b 30ms",
+        ] {
+            assert!(!is_slow(line), "{line}");
+        }
+    }
 }

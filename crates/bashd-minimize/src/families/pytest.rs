@@ -1,10 +1,54 @@
-//! pytest and unittest: passed tests, the head of a session, files that are fully covered.
+//! pytest and unittest: tests that passed.
+//!
+//! What tests print is kept back by pytest, unless it was asked not to. A text counts only if its
+//! own numbers confirm every line: as many passed tests as the summary says, or a percentage behind
+//! each that is right for its place.
 
-use super::super::sheet::Sheet;
-use super::{Filter, FilterInput};
-use std::path::Path;
+use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::{Filter, FilterInput, number_before};
+use std::sync::LazyLock;
 
 pub(super) struct Pytest;
+
+const FORMS: &[Form] = &[
+    Form {
+        kind: "passed",
+        whose: "pytest -v",
+        pattern: r"[\w./-]+\.py::\S.* PASSED +\[ *\d+%\]",
+        words: FormWords::Fixed,
+        case: "tests/test_a.py::TestErrors::test_b[a b] PASSED                [  3%]",
+    },
+    Form {
+        kind: "passed",
+        whose: "pytest-xdist",
+        pattern: r"\[gw\d+\] \[ *\d+%\] PASSED [\w./-]+\.py::\S.*",
+        words: FormWords::Fixed,
+        case: "[gw0] [  3%] PASSED tests/test_a.py::test_b ",
+    },
+    Form {
+        kind: "lines of dots",
+        whose: "pytest",
+        pattern: r"(?:[\w./-]+\.py )?\.+ +\[ *\d+%\]",
+        words: FormWords::Fixed,
+        case: "tests/test_a.py ........                              [ 10%]",
+    },
+    Form {
+        kind: "passed",
+        whose: "unittest -v",
+        pattern: r"\w+ \([\w.]+\)(?: \[.*\])? \.\.\. ok",
+        words: FormWords::Fixed,
+        case: "test_b (tests.test_a.ErrorTests.test_b) ... ok",
+    },
+    Form {
+        kind: "dots",
+        whose: "unittest",
+        pattern: r"\.{3,}",
+        words: FormWords::Fixed,
+        case: "......................",
+    },
+];
+
+static PASSED: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 
 impl Filter for Pytest {
     fn name(&self) -> &'static str {
@@ -15,138 +59,198 @@ impl Filter for Pytest {
         &["pytest", "unittest", "nose2", "tox", "nox", "coverage"]
     }
 
-    fn shows_code(&self) -> bool {
-        true
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        FORMS
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        let mut in_head = true;
-        let mut in_details = false;
-        let mut lines = input.lines().peekable();
-        let mut is_described = false;
-        while let Some(line) = lines.next() {
-            if std::mem::take(&mut is_described) {
-                let item = line.strip_suffix(" ... ok").unwrap_or(line);
-                let kind = "descriptions of passed tests";
-                sheet.fold(kind, item, line);
-            } else if let Some(item) = described(line)
-                && lines.peek().is_some_and(|next| next.ends_with(" ... ok"))
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        let [command] = input.commands else {
+            return;
+        };
+        let shows_bodies = command.arguments.iter().any(|argument| {
+            argument.starts_with("--capture")
+                || argument.starts_with("-r")
+                || argument.starts_with("--log-cli")
+                || argument.starts_with('-')
+                    && !argument.starts_with("--")
+                    && argument.contains('s')
+                    && argument.len() <= 4
+        });
+        match command.program.as_str() {
+            "pytest"
+                if !shows_bodies && (has_right_count(input) || has_right_percentages(input)) =>
             {
-                is_described = true;
-                let kind = "passed";
-                sheet.fold(kind, item, line);
-            } else if is_section(line) {
-                in_details = ["FAILURES", "ERRORS", "Captured"]
-                    .iter()
-                    .any(|name| line.contains(name));
-                in_head &= line.contains("test session starts");
-                sheet.keep(line);
-            } else if in_details {
-                sheet.keep(line);
-            } else if in_head && is_head(line) {
-                sheet.leave("lines of the session's head", line);
-            } else if let Some(item) = passed(line) {
-                sheet.fold("passed", item, line);
-            } else if let Some(result) = without_progress(line) {
-                sheet.keep_within_list(result);
-            } else if let Some(item) = dots(line) {
-                sheet.fold("files of passed tests", item, line);
-            } else if let Some(item) = covered(line) {
-                sheet.fold("fully covered", item, line);
-            } else if line.is_empty() {
-                sheet.skip(line);
-            } else {
-                sheet.keep(line);
+                noise.leave_forms(0..input.lines.len(), &PASSED);
             }
+            "unittest" if is_right_unittest(input) => {
+                noise.leave_forms(0..input.lines.len(), &PASSED);
+                leave_described(input, noise);
+            }
+            // A name that stands in the line twice, as it does in unittest's, confirms itself.
+            "unittest" if has_passed(input) => {
+                leave_named_twice(input, noise);
+                leave_described(input, noise);
+            }
+            _ => {}
         }
     }
 }
 
-/// `===== FAILURES =====`
-fn is_section(line: &str) -> bool {
-    line.starts_with("=====") && line.ends_with("=====")
-}
-
-fn is_head(line: &str) -> bool {
-    let starts = [
-        "platform ",
-        "cachedir:",
-        "rootdir:",
-        "configfile:",
-        "plugins:",
-        "testpaths:",
-        "hypothesis profile",
-        "created: ",
-        "asyncio:",
-        "benchmark:",
-        "Using --randomly-seed",
-        "scheduling tests via",
-        "initialized: ",
-        "ready: ",
-    ];
-    starts.iter().any(|start| line.starts_with(start))
-        || line.contains(" workers [")
-        || line.starts_with("[gw") && line.contains(" Python ")
-}
-
-/// `tests/a.py::test_b PASSED [ 3%]`, `PASSED tests/a.py::test_b`, `[gw0] [  3%] PASSED tests/…`,
-/// `test_b (tests.T.test_b) ... ok`
-fn passed(line: &str) -> Option<&str> {
-    if let Some(name) = line.strip_prefix("PASSED ") {
-        return Some(name);
+/// A result in the words of pytest, and how many tests of a line passed.
+fn results(line: &str) -> Option<(u64, u64)> {
+    if line.starts_with("[gw") && line.contains("%] ") || is_verbose_result(line) {
+        let has_passed = PASSED.find(line).is_some();
+        return Some((1, u64::from(has_passed)));
     }
-    if let Some(rest) = line.strip_prefix("[gw") {
-        let (_, name) = rest.split_once(" PASSED ")?;
-        return Some(name.trim_end());
-    }
-    if let Some((name, rest)) = line.split_once(" PASSED") {
-        let is_counted = rest.trim().is_empty() || rest.trim_start().starts_with('[');
-        return (is_counted && name.contains("::")).then_some(name);
-    }
-    let name = line.strip_suffix(" ... ok")?;
-    let inner = name
-        .rsplit_once('(')
-        .and_then(|(_, inner)| inner.strip_suffix(')'));
-    Some(inner.unwrap_or(name))
-}
-
-/// `tests/a.py::test_b FAILED` of `tests/a.py::test_b FAILED      [ 17%]`
-fn without_progress(line: &str) -> Option<&str> {
-    let (result, percent) = line.rsplit_once('[')?;
-    let result = result.trim_end();
-    let (name, state) = result.rsplit_once(' ')?;
-    let is_state = matches!(state, "FAILED" | "ERROR" | "SKIPPED" | "XFAIL" | "XPASS");
-    (is_state && name.contains("::") && percent.ends_with("%]")).then_some(result)
-}
-
-/// `test_b (tests.T.test_b)`: the next line says what the test is about and how it ended.
-fn described(line: &str) -> Option<&str> {
-    let (name, inner) = line.split_once(" (")?;
-    let inner = inner.strip_suffix(')')?;
-    (!name.contains(' ') && !inner.contains(' ') && inner.contains('.')).then_some(inner)
-}
-
-/// `tests/a.py ........ [ 10%]`: only passes.
-fn dots(line: &str) -> Option<&str> {
     let (before, percent) = line.rsplit_once('[')?;
-    if !percent.ends_with("%]") {
-        return None;
-    }
-    let (file, marks) = before
-        .trim_end()
-        .rsplit_once(' ')
-        .unwrap_or(("", before.trim_end()));
-    let all_passed = !marks.is_empty() && marks.bytes().all(|mark| mark == b'.');
-    all_passed.then_some(file)
+    let marks = before.trim_end().rsplit(' ').next()?;
+    let is_marks = !marks.is_empty()
+        && marks
+            .bytes()
+            .all(|mark| matches!(mark, b'.' | b's' | b'x' | b'X' | b'F' | b'E'));
+    (is_marks && percent.ends_with("%]")).then(|| {
+        let passed = marks.bytes().filter(|mark| *mark == b'.').count() as u64;
+        (marks.len() as u64, passed)
+    })
 }
 
-/// A row of a coverage table that ends in `100%`.
-fn covered(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace();
-    let file = words.next().filter(|file| {
-        Path::new(file)
-            .extension()
-            .is_some_and(|extension| extension == "py")
-    })?;
-    (words.next_back()? == "100%").then_some(file)
+/// `tests/a.py::test_b SKIPPED (why)  [ 17%]`
+fn is_verbose_result(line: &str) -> bool {
+    let states = [
+        " PASSED", " SKIPPED", " XFAIL", " XPASS", " FAILED", " ERROR",
+    ];
+    line.contains(".py::")
+        && line.ends_with("%]")
+        && states.iter().any(|state| line.contains(state))
+}
+
+/// Whether the summary counts as many passed tests as there are.
+fn has_right_count(input: &FilterInput<'_>) -> bool {
+    let summary = input.lines.iter().rev().find(|line| {
+        line.contains(" passed")
+            && line.contains(" in ")
+            && line.trim_end_matches('=').ends_with("s ")
+            || line.contains(" passed") && line.ends_with('s') && line.contains(" in ")
+            || line.contains(" passed") && line.contains(" in ") && line.contains("s (")
+    });
+    let said = summary.and_then(|line| number_before(line, " passed"));
+    let passed = input
+        .numbered()
+        .filter_map(|(_, line)| results(line))
+        .map(|(_, passed)| passed)
+        .sum();
+    said.is_some_and(|said| said > 0 && said == passed)
+}
+
+/// Whether each result has the percentage that its place among the collected tests gives it.
+fn has_right_percentages(input: &FilterInput<'_>) -> bool {
+    let collected = input.lines.iter().find_map(|line| {
+        let rest = line.trim_start_matches("collecting ... ");
+        let rest = rest.strip_prefix("collected ")?;
+        let all: u64 = rest.split(' ').next()?.parse().ok()?;
+        let selected = number_before(rest, " selected");
+        Some(selected.unwrap_or(all))
+    });
+    let Some(collected) = collected.filter(|collected| *collected > 0) else {
+        return false;
+    };
+    let mut done = 0;
+    let mut lines = 0;
+    for (_, line) in input.numbered() {
+        let Some((tests, _)) = results(line) else {
+            continue;
+        };
+        done += tests;
+        lines += 1;
+        let percent = line
+            .rsplit_once('[')
+            .and_then(|(_, percent)| percent.strip_suffix("%]"))
+            .and_then(|percent| percent.trim().parse().ok());
+        if percent != Some(done * 100 / collected) {
+            return false;
+        }
+    }
+    lines > 0
+}
+
+/// Whether as many tests ended as unittest says it ran, and nothing stands between them.
+fn is_right_unittest(input: &FilterInput<'_>) -> bool {
+    let ran = input.lines.iter().rev().find_map(|line| {
+        let rest = line.strip_prefix("Ran ")?;
+        number_before(rest, " test")
+    });
+    let ended = input
+        .numbered()
+        .filter(|(_, line)| {
+            [" ... ok", " ... expected failure"]
+                .iter()
+                .any(|end| line.ends_with(end))
+                || line.contains(" ... skipped ")
+        })
+        .count() as u64;
+    let dots: usize = input
+        .numbered()
+        .filter(|(_, line)| {
+            !line.is_empty() && line.bytes().all(|byte| matches!(byte, b'.' | b's' | b'x'))
+        })
+        .map(|(_, line)| line.len())
+        .sum();
+    ran.is_some_and(|ran| ran > 0 && (ran == ended || ended == 0 && ran == dots as u64))
+}
+
+/// Whether unittest says that all went well.
+fn has_passed(input: &FilterInput<'_>) -> bool {
+    let last = input.lines.iter().rev().find(|line| !line.is_empty());
+    last.is_some_and(|line| *line == "OK" || line.starts_with("OK ("))
+}
+
+/// Leaves out `test_b (tests.T.test_b) ... ok`.
+fn leave_named_twice(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    for (at, line) in input.numbered() {
+        let is_named_twice = line
+            .strip_suffix(") ... ok")
+            .and_then(|line| line.split_once(" ("))
+            .is_some_and(|(name, inner)| {
+                let class = inner.strip_suffix(name).unwrap_or_default();
+                class.ends_with('.') && class.matches('.').count() > 1
+            });
+        if is_named_twice && let Some(form) = PASSED.find(line) {
+            noise.leave(at, form);
+        }
+    }
+}
+
+/// Tests with a description: their name on one line, what they are about and the result on the
+/// next.
+fn leave_described(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    let form = FORMS.get(3);
+    for (at, pair) in input.lines.windows(2).enumerate() {
+        let [name, description] = pair else {
+            continue;
+        };
+        let is_name = name.split_once(" (").is_some_and(|(name, inner)| {
+            let inner = inner.strip_suffix(')').unwrap_or_default();
+            let is_dotted = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+            !name.contains(' ')
+                && inner.contains('.')
+                && inner.ends_with(name)
+                && inner.chars().all(is_dotted)
+        });
+        if is_name
+            && description.ends_with(" ... ok")
+            && PASSED.find(description).is_none()
+            && let Some(form) = form
+        {
+            noise.leave(at, form);
+            noise.leave(
+                at + 1,
+                &Form {
+                    kind: "descriptions of passed tests",
+                    words: FormWords::Telling,
+                    ..*form
+                },
+            );
+        }
+    }
 }

@@ -1,66 +1,30 @@
-//! pip, uv, poetry, pipenv, conda: downloads and builds; what was installed stays.
+//! pip: downloads of packages whose version the last line says again.
 
-use super::super::sheet::Sheet;
-use super::{Filter, FilterInput, after_any};
+use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::{Filter, FilterInput};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 pub(super) struct PythonPackages;
 
-/// What is printed while packages are fetched and built.
-const PROGRESS: &[(&str, &str)] = &[
-    ("Collecting ", "Collecting"),
-    ("Downloading ", "Downloading"),
-    ("Downloaded ", "Downloaded"),
-    ("Using cached ", "Using cached"),
-    ("Requirement already satisfied: ", "already satisfied"),
-    ("Building wheel for ", "Building wheel"),
-    ("Created wheel for ", "Created wheel"),
-    ("Preparing metadata ", "Preparing metadata"),
-    ("Getting requirements to build ", "Getting requirements"),
-    (
-        "Installing build dependencies",
-        "Installing build dependencies",
-    ),
-    (
-        "Installing backend dependencies",
-        "Installing backend dependencies",
-    ),
-    (
-        "Obtaining dependency information for ",
-        "Obtaining information",
-    ),
-    ("Found existing installation: ", "Found existing"),
-    ("Uninstalling ", "Uninstalling"),
-    ("Attempting uninstall: ", "Attempting uninstall"),
-    ("Stored in directory: ", "Stored"),
-    ("Resolving dependencies", "Resolving"),
-    ("Building ", "Building"),
-    ("Built ", "Built"),
-    (
-        "Building wheels for collected packages: ",
-        "Building wheels",
-    ),
-    (
-        "Installing collected packages: ",
-        "Installing collected packages",
-    ),
-    ("Would remove:", "Would remove"),
-    (
-        "Link requires a different Python",
-        "links for another Python",
-    ),
-    ("Found link ", "Found link"),
+const FORMS: &[Form] = &[
+    Form {
+        kind: "downloads",
+        whose: "pip",
+        pattern: r" +(?:Downloading|Using cached) [\w.]+-[\w.!+]+-\S+\.whl(?:\.metadata)? \([\d.]+ [kMG]?B\)",
+        words: FormWords::Fixed,
+        case: "  Downloading fastapi-0.115.0-py3-none-any.whl (94 kB)",
+    },
+    Form {
+        kind: "progress bars",
+        whose: "pip",
+        pattern: r" +[━╸╺]+ [\d.]+/[\d.]+ [kMG]?B [\d.]+ [kMG]?B/s eta [\d:]+",
+        words: FormWords::Telling,
+        case: "     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 94.8/94.8 kB 3.1 MB/s eta 0:00:00",
+    },
 ];
 
-/// What was changed: always listed.
-const CHANGES: &[(&str, &str)] = &[
-    (" + ", "+"),
-    (" - ", "-"),
-    (" ~ ", "~"),
-    ("  - Installing ", "Installing"),
-    ("  - Updating ", "Updating"),
-    ("  - Removing ", "Removing"),
-    ("  • Installing ", "Installing"),
-];
+static FETCHED: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 
 impl Filter for PythonPackages {
     fn name(&self) -> &'static str {
@@ -73,52 +37,49 @@ impl Filter for PythonPackages {
         ]
     }
 
-    fn apply<'a>(&self, input: &FilterInput<'a>, sheet: &mut Sheet<'a>) {
-        if input.is(&["tree"]) || input.has(&["--tree"]) {
-            return super::outline::write(input, sheet);
+    #[cfg(test)]
+    fn forms(&self) -> &'static [Form] {
+        FORMS
+    }
+
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        let is_pip = input
+            .commands
+            .iter()
+            .all(|command| command.program == "pip");
+        if !is_pip || !input.is(&["install"]) {
+            return;
         }
-        for line in input.lines() {
-            let trimmed = line.trim_start();
-            if let Some((kind, item)) = after_any(line, CHANGES) {
-                sheet.join(kind, item, line);
-            } else if let Some((kind, item)) = after_any(trimmed, PROGRESS) {
-                let item = item.strip_prefix("collected packages: ").unwrap_or(item);
-                sheet.fold(kind, item, line);
-            } else if is_resolving(trimmed) {
-                sheet.leave("lines of the resolver", line);
-            } else if is_bar(trimmed) {
-                sheet.leave("progress bars", line);
-            } else if line.is_empty() {
-                sheet.skip(line);
-            } else {
-                sheet.keep(line);
+        let installed: HashSet<String> = input
+            .numbered()
+            .filter_map(|(_, line)| line.strip_prefix("Successfully installed "))
+            .flat_map(|packages| packages.split(' '))
+            .map(normal)
+            .collect();
+        for (at, line) in input.numbered() {
+            let Some(form) = FETCHED.find(line) else {
+                continue;
+            };
+            let is_confirmed = match wheel(line) {
+                Some(package) => installed.contains(&normal(package)),
+                None => true,
+            };
+            if is_confirmed {
+                noise.leave(at, form);
             }
         }
     }
 }
 
-/// `1: fact: shop depends on flask (>=3)`: poetry thinking aloud.
-fn is_resolving(trimmed: &str) -> bool {
-    let said = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
-    said.len() < trimmed.len()
-        && [
-            ": fact: ",
-            ": derived: ",
-            ": selecting ",
-            ": Version solving",
-            ": Tried ",
-        ]
-        .iter()
-        .any(|start| said.starts_with(start))
+/// `fastapi-0.115.0` of `  Downloading fastapi-0.115.0-py3-none-any.whl (94 kB)`.
+fn wheel(line: &str) -> Option<&str> {
+    let file = line.split_whitespace().find(|word| word.contains(".whl"))?;
+    let mut dashes = file.match_indices('-').map(|(at, _)| at);
+    dashes.next()?;
+    file.get(..dashes.next()?)
 }
 
-fn is_bar(trimmed: &str) -> bool {
-    let is_meter = trimmed.contains("--- ") && trimmed.contains("iB/");
-    // The spinners of uv and poetry are patterns of dots.
-    let is_spinner = trimmed.starts_with(|c: char| ('⠀'..='⣿').contains(&c));
-    is_meter
-        || is_spinner
-        || trimmed.starts_with('━')
-        || trimmed.starts_with("|██")
-        || trimmed.starts_with("- \\ |")
+/// The same for every spelling of a name.
+fn normal(package: &str) -> String {
+    package.to_ascii_lowercase().replace(['_', '.'], "-")
 }

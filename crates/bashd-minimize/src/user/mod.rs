@@ -8,11 +8,11 @@ mod file;
 mod stages;
 
 use super::invocation::Invocation;
-use super::sheet::{FinishedSheet, KnownEnding};
+use super::noise::KnownEnding;
 use super::work::Work;
 use file::FilterFile;
 use regex::Regex;
-use stages::Stages;
+use stages::{Stages, UserText};
 
 /// The user's filters, in the order of their names.
 #[derive(Debug, Clone, Default)]
@@ -150,7 +150,7 @@ impl UserFilter {
         self.program.is_match(&command.program) && subcommand_fits && self.stages.wants(exit)
     }
 
-    pub(super) fn apply(&self, text: &str, ending: KnownEnding, work: &Work) -> FinishedSheet {
+    pub(super) fn apply(&self, text: &str, ending: KnownEnding, work: &Work) -> UserText {
         self.stages.apply(text, ending, work)
     }
 

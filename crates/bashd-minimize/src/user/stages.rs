@@ -5,7 +5,7 @@
 //! empty. If a run failed, or its status is unknown, no message replaces the output, and a line
 //! that tells of trouble is never dropped or cut.
 
-use super::super::sheet::{FinishedSheet, KnownEnding};
+use super::super::noise::KnownEnding;
 use super::super::trouble::is_trouble;
 use super::super::work::{Work, lines};
 use super::file::Definition;
@@ -24,6 +24,13 @@ pub(super) struct Stages {
     on_empty: Option<String>,
     only_on_exit: Vec<i32>,
     except_on_exit: Vec<i32>,
+}
+
+/// What a user's filter makes of a text.
+#[derive(Debug)]
+pub(crate) struct UserText {
+    pub(crate) text: String,
+    pub(crate) left_out: u64,
 }
 
 /// Which lines stay.
@@ -92,15 +99,14 @@ impl Stages {
         is_wanted && !exit.is_some_and(|exit| self.except_on_exit.contains(&exit))
     }
 
-    pub(super) fn apply(&self, text: &str, ending: KnownEnding, work: &Work) -> FinishedSheet {
+    pub(super) fn apply(&self, text: &str, ending: KnownEnding, work: &Work) -> UserText {
         let replaced = self.replaced(text, work);
         if ending == KnownEnding::Success
             && let Some(message) = self.message(&replaced, work)
         {
-            return FinishedSheet {
+            return UserText {
                 text: format!("{message}\n"),
-                left_out: vec![("lines", lines(text).count() as u64)],
-                ..FinishedSheet::default()
+                left_out: lines(text).count() as u64,
             };
         }
         let is_safe = |line: &str| ending == KnownEnding::Careful && is_trouble(line);
@@ -225,22 +231,16 @@ impl KeptLines {
         }
     }
 
-    fn finish(mut self, stripped: usize, on_empty: Option<&str>) -> FinishedSheet {
+    fn finish(mut self, stripped: usize, on_empty: Option<&str>) -> UserText {
         self.close_gap();
         if self.text.trim().is_empty()
             && let Some(message) = on_empty
         {
             self.text = format!("{message}\n");
         }
-        let left_out = (stripped + self.left_out) as u64;
-        FinishedSheet {
+        UserText {
             text: self.text,
-            left_out: if left_out > 0 {
-                vec![("lines", left_out)]
-            } else {
-                Vec::new()
-            },
-            ..FinishedSheet::default()
+            left_out: (stripped + self.left_out) as u64,
         }
     }
 }

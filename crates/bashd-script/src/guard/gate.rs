@@ -1,13 +1,17 @@
 //! The whole judgement of one command: safe mode, the rules, the interceptor, in this order.
 
+use super::ancestors::{Ancestors, no_ancestors};
 use super::interceptor::Interceptor;
 use super::safe_mode::{self, RunForm, SafeMode};
-use super::{Guard, Objection, Verdict};
+use super::{Decision, Guard, Objection, Verdict};
 use crate::rewrite::Command;
-use crate::script::{Script, ScriptShape};
+use crate::script::{Script, ScriptShape, Span};
+
+/// The rule that denies what no shell gets as it is written.
+pub const READABLE: &str = "script_readable";
 
 /// Everything that decides before a command runs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Gate {
     /// The enabled rules.
     pub guard: Guard,
@@ -17,6 +21,20 @@ pub struct Gate {
     pub interceptor: Option<Interceptor>,
     /// The other tools that the caller has.
     pub tools: Vec<String>,
+    /// Tells the processes above bashd.
+    pub ancestors: Ancestors,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            guard: Guard::default(),
+            safe_mode: SafeMode::Off,
+            interceptor: None,
+            tools: Vec::new(),
+            ancestors: no_ancestors,
+        }
+    }
 }
 
 /// What was decided about one command.
@@ -26,6 +44,8 @@ pub struct Judgement {
     /// Whether it may run. Of several objections the strictest counts; of equally strict ones, the
     /// first.
     pub verdict: Verdict,
+    /// Everything that was objected to, the worst first.
+    pub objections: Vec<Objection>,
     /// How to run it, if it may run.
     pub form: RunForm,
     /// The tool to use instead, if the interceptor objected.
@@ -54,27 +74,36 @@ impl Gate {
     ) -> Judgement {
         let text = &command.to_run;
         let script = Script::parse(text);
-        let (by_safe_mode, form) =
-            match safe_mode::check(self.safe_mode, text, &script).and_then(|form| {
-                variables.try_for_each(|name| safe_mode::check_variable(self.safe_mode, name))?;
-                Ok(form)
-            }) {
-                Ok(form) => (Verdict::Allow, form),
-                Err(objection) => (Verdict::Deny(objection), RunForm::AsWritten),
-            };
-        let by_rules = self.guard.check(&script, text);
-        let interception = self
-            .interceptor
-            .as_ref()
-            .and_then(|interceptor| interceptor.check(&command.given, &self.tools));
-        let (by_interceptor, suggested_tool) = match interception {
-            Some(it) => (Verdict::Deny(it.objection), Some(it.tool)),
-            None => (Verdict::Allow, None),
+        let mut objections: Vec<Objection> = unreadable(text).into_iter().collect();
+        let form = match safe_mode::check(self.safe_mode, text, &script).and_then(|form| {
+            variables.try_for_each(|name| safe_mode::check_variable(self.safe_mode, name))?;
+            Ok(form)
+        }) {
+            Ok(form) => form,
+            Err(objection) => {
+                objections.push(objection);
+                RunForm::AsWritten
+            }
         };
-        let others = by_safe_mode.or_stricter(by_rules);
-        let suggested_tool = suggested_tool.filter(|_| !matches!(others, Verdict::Deny(_)));
+        objections.extend(self.guard.objections(&script, text, self.ancestors));
+        let is_denied = |objections: &[Objection]| {
+            let mut all = objections.iter();
+            all.any(|objection| objection.decision == Decision::Deny)
+        };
+        let is_denied = is_denied(&objections);
+        let interceptor = self.interceptor.as_ref();
+        let interception =
+            interceptor.and_then(|interceptor| interceptor.check(&command.given, &self.tools));
+        let mut suggested_tool = None;
+        if let Some(interception) = interception {
+            objections.push(interception.objection);
+            suggested_tool = Some(interception.tool).filter(|_| !is_denied);
+        }
+        // Stable: of equally strict ones the first stays first.
+        objections.sort_by_key(|objection| std::cmp::Reverse(objection.decision));
         Judgement {
-            verdict: others.or_stricter(by_interceptor),
+            verdict: Verdict::of(&objections),
+            objections,
             form,
             suggested_tool,
             shape: script.shape(text),
@@ -82,8 +111,23 @@ impl Gate {
     }
 }
 
+/// What a shell would not get as it is written: it ends its arguments at a NUL, or drops it.
+fn unreadable(text: &str) -> Option<Objection> {
+    let at = text.bytes().position(|byte| byte == 0)?;
+    Some(Objection {
+        rule: READABLE.to_owned(),
+        decision: Decision::Deny,
+        message: "the command has a NUL byte, which no shell reads as it is written".to_owned(),
+        instead: Some("Leave the NUL byte out; printf '\\0' writes one".to_owned()),
+        span: Some(Span {
+            start: at,
+            end: at + 1,
+        }),
+    })
+}
+
 impl Judgement {
-    /// The objection to the command, if any.
+    /// The objection to the command that counts, if any.
     pub fn objection(&self) -> Option<&Objection> {
         match &self.verdict {
             Verdict::Allow => None,

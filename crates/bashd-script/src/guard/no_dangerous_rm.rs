@@ -1,23 +1,121 @@
-//! `no_dangerous_rm`: deletes the root, a home, a repository, or everything here.
+//! `no_dangerous_rm`: deletes the system, a home, a repository, or everything here.
 
+use super::concern::ProgramCall;
 use super::options::{has_short, is_long, operands};
 use super::paths::{Path, PathStart, could_match, matches_all_names};
-use super::{Concern, Rule, RuleJudge};
+use super::{Concern, Decision, Rule, RuleJudge, trees};
 use crate::script::Word;
 
+const NAMES: &[&str] = &["rm", "grm"];
+
+/// What is lost can't be taken back; below a home or a project it is ordinary work.
 pub(super) const RULE: Rule = Rule {
+    name: "no_dangerous_rm",
+    denies: "rm -r of /, /usr, /etc, a home by any name; asks about .git, . and *",
+    message: "this would delete a part of the system, a home, a repository or everything here",
+    instead: "Name the one file or directory that is meant, below the project or the home",
+    example: "rm -rf ~",
+    judge: RuleJudge::Both(
+        &[
+            Concern::Programs {
+                names: NAMES,
+                judge: of_rm,
+            },
+            Concern::Programs {
+                names: &[
+                    "unlink",
+                    "srm",
+                    "wipe",
+                    "gio",
+                    "trash",
+                    "trash-put",
+                    "rimraf",
+                    "del-cli",
+                ],
+                judge: |call| {
+                    let paths = operands(call.words).map(|word| resolved(call, word));
+                    let worst =
+                        paths.map(|path| trees::of_file(&path).max(trees::of_removal(&path)));
+                    worst.max().unwrap_or(Decision::Allow)
+                },
+            },
+            Concern::Programs {
+                names: &["powershell", "pwsh", "cmd", "cmd.exe", "powershell.exe"],
+                judge: |call| {
+                    let has =
+                        |parts: &[&str]| super::no_pipe_to_shell::code_has(call.command, parts);
+                    let removes = has(&[
+                        "Remove-Item",
+                        "rd /s",
+                        "del /f",
+                        "rmdir /s",
+                        "Format-Volume",
+                        "format c:",
+                        "Clear-Disk",
+                    ]);
+                    let words = call.words.iter().filter_map(Word::known);
+                    let text: Vec<&str> = words.collect();
+                    let text = text.join(" ");
+                    let by_words = ["rd /s", "del /f", "rmdir /s", "format c:"]
+                        .iter()
+                        .any(|part| text.contains(part));
+                    Decision::ask_if(removes || by_words)
+                },
+            },
+        ],
+        super::listed::removed,
+    ),
+};
+
+/// The document's words and denials.
+pub(super) const DOCUMENTED: Rule = Rule {
     name: "no_dangerous_rm",
     denies: "rm -rf of /, a home directory, .git, . or a bare wildcard",
     message: "permission denied: this rm command could delete critical data (.git, home directory, or root). Specify the full path explicitly (no wildcards, ~, or $HOME)",
+    instead: "",
+    example: "rm -rf ~",
     judge: RuleJudge::Each(&[Concern::Programs {
-        names: &["rm", "grm"],
-        offends,
+        names: NAMES,
+        judge: |call| Decision::deny_if(is_dangerous(call.words)),
     }]),
 };
 
-fn offends(words: &[Word]) -> bool {
+/// A path as it is where the command runs.
+pub(super) fn resolved(call: &ProgramCall<'_>, word: &Word) -> Path {
+    call.directory.resolve(Path::of(word))
+}
+
+fn is_recursive(word: &Word) -> bool {
+    has_short(word, "rR", "") || is_long(word, "recursive", 1)
+}
+
+fn of_rm(call: &ProgramCall<'_>) -> Decision {
+    let words = call.words;
+    // Also after `--`: a file called `-r` is rarer than a slip.
+    let recursive = words.iter().any(is_recursive);
+    let only_asks = words
+        .iter()
+        .any(|word| word.is("--help") || word.is("--version"));
+    if only_asks {
+        return Decision::Allow;
+    }
+    if words.iter().any(|word| word.is("--no-preserve-root")) {
+        return Decision::Deny;
+    }
+    let decisions = operands(words).map(|word| {
+        let path = resolved(call, word);
+        let file = trees::of_file(&path);
+        if recursive {
+            file.max(trees::of_removal(&path))
+        } else {
+            file
+        }
+    });
+    decisions.max().unwrap_or(Decision::Allow)
+}
+
+fn is_dangerous(words: &[Word]) -> bool {
     // Also after `--`: a file called `-f` is rarer than a slip.
-    let is_recursive = |word: &Word| has_short(word, "rR", "") || is_long(word, "recursive", 1);
     let is_forced = |word: &Word| has_short(word, "f", "") || is_long(word, "force", 1);
     words.iter().any(is_recursive)
         && words.iter().any(is_forced)

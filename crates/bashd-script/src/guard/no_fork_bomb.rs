@@ -1,27 +1,87 @@
-//! `no_fork_bomb`: a function that starts itself twice, in the background.
+//! `no_fork_bomb`: a function or script that starts itself twice, in the background.
 
-use super::{Rule, RuleJudge};
-use crate::script::{Construct, Script, SimpleCommand, Span};
+use super::no_pipe_to_shell::code_has;
+use super::pipelines::is_interpreter;
+use super::{Decision, Rule, RuleJudge};
+use crate::script::{Construct, Script, SimpleCommand, Span, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_fork_bomb",
     denies: "a function that starts itself twice in the background: :(){ :|:& };:",
-    message: "permission denied: this is a fork bomb",
+    message: "this is a fork bomb: it starts itself until the machine stops",
+    instead: "Start a counted number of processes, and wait for them",
+    example: ":(){ :|:& };:",
     judge: RuleJudge::Whole(judge),
 };
 
-fn judge(script: &Script) -> Option<Span> {
-    script.functions.iter().find_map(|function| {
-        let calls = script.commands.iter().filter(|command| {
-            let name = command.words.first().and_then(|word| word.known());
-            name == Some(function.as_str())
-        });
-        let is_inside =
-            |command: &&SimpleCommand| command.place.inside.contains(Construct::Function);
-        let (inside, outside): (Vec<&SimpleCommand>, Vec<&SimpleCommand>) =
-            calls.partition(is_inside);
-        let multiplies = inside.len() > 1 && inside.iter().any(|command| command.place.background);
-        let first = inside.first()?;
-        (multiplies && !outside.is_empty()).then_some(first.span)
-    })
+fn judge(script: &Script) -> Option<(Decision, Span)> {
+    let span = by_function(script)
+        .or_else(|| by_own_name(script))
+        .or_else(|| by_code(script));
+    span.map(|span| (Decision::Deny, span))
+}
+
+/// Most functions that are looked at: each is compared with every command.
+const MOST_FUNCTIONS: usize = 64;
+
+fn by_function(script: &Script) -> Option<Span> {
+    script
+        .functions
+        .iter()
+        .take(MOST_FUNCTIONS)
+        .find_map(|function| {
+            let calls = script.commands.iter().filter(|command| {
+                let name = command.words.first().and_then(|word| word.known());
+                name == Some(function.as_str())
+            });
+            let is_inside =
+                |command: &&SimpleCommand| command.place.inside.contains(Construct::Function);
+            let (inside, outside): (Vec<&SimpleCommand>, Vec<&SimpleCommand>) =
+                calls.partition(is_inside);
+            let multiplies =
+                inside.len() > 1 && inside.iter().any(|command| command.place.background);
+            let first = inside.first()?;
+            (multiplies && !outside.is_empty()).then_some(first.span)
+        })
+}
+
+/// `$0 & $0 &`
+fn by_own_name(script: &Script) -> Option<Span> {
+    let is_own = |command: &&SimpleCommand| {
+        let mut words = command.words.iter().take(2);
+        words.any(|word| matches!(&*word.parts, [WordPart::Variable { name, .. }] if matches!(name.as_str(), "0" | "BASH_SOURCE")))
+    };
+    let own: Vec<&SimpleCommand> = script.commands.iter().filter(is_own).collect();
+    let multiplies = own.len() > 1 && own.iter().any(|command| command.place.background);
+    own.first()
+        .filter(|_| multiplies)
+        .map(|command| command.span)
+}
+
+/// `perl -e 'fork while fork'`
+fn by_code(script: &Script) -> Option<Span> {
+    let forks = |command: &&SimpleCommand| {
+        command.name().is_some_and(is_interpreter)
+            && (code_has(
+                command,
+                &["fork while", "while(1){fork", "loop{fork", "fork() while"],
+            ) || code_has(command, &["os.fork()", "fork()", "fork;"])
+                && code_has(command, &["while", "loop", "for(;;)"])
+                && code_has(
+                    command,
+                    &[
+                        "while True",
+                        "while 1",
+                        "while(1)",
+                        "while True:",
+                        "loop",
+                        "for(;;)",
+                    ],
+                ))
+    };
+    script
+        .commands
+        .iter()
+        .find(forks)
+        .map(|command| command.span)
 }

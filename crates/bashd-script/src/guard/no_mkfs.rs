@@ -1,32 +1,171 @@
-//! `no_mkfs`: creates a file system over an existing one.
+//! `no_mkfs`: creates a file system over an existing one, or takes partitions and volumes away.
 
-use super::{Concern, Rule, RuleJudge};
+use super::concern::ProgramCall;
+use super::no_dd_to_device::is_device;
+use super::options::operands;
+use super::tool_rows::{ToolRow, asks};
+use super::{Concern, Decision, Rule, RuleJudge};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_mkfs",
-    denies: "mkfs, mkfs.*, mke2fs, mkswap, wipefs -a",
-    message: "permission denied: creating a file system destroys everything on the device",
+    denies: "mkfs, mkswap, wipefs -a, blkdiscard, partition tables, luksFormat, zpool and lvm removal on devices",
+    message: "this destroys everything on the device",
+    instead: "Use an image file: truncate -s 1G disk.img, then mkfs.ext4 disk.img",
+    example: "mkfs.ext4 /dev/sda1",
     judge: RuleJudge::Each(&[
         Concern::Programs {
-            names: &["mkfs", "mkfs.*", "mke2fs", "mkswap"],
-            offends: |words| !words.is_empty() && !only_asks(words),
+            names: &[
+                "mkfs",
+                "mkfs.*",
+                "mke2fs",
+                "mkswap",
+                "mkntfs",
+                "mkdosfs",
+                "newfs",
+                "newfs_*",
+                "mkreiserfs",
+                "bcachefs",
+            ],
+            judge: |call| Decision::deny_if(!only_asks(call.words) && names_device(call)),
         },
         Concern::Programs {
             names: &["wipefs"],
-            offends: |words| has(words, &["-a", "--all", "-af", "-fa"]) && !only_asks(words),
+            judge: |call| {
+                let erases =
+                    |word: &Word| super::options::has_short(word, "ao", "t") || word.is("--all");
+                Decision::deny_if(call.words.iter().any(erases) && !only_asks(call.words))
+            },
         },
+        Concern::Programs {
+            names: &["blkdiscard", "scrub", "nwipe"],
+            judge: |call| Decision::deny_if(!call.words.is_empty() && !only_asks(call.words)),
+        },
+        Concern::Programs {
+            names: &[
+                "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "cgdisk",
+            ],
+            judge: partitions,
+        },
+        Concern::Tools(ROWS),
     ]),
 };
 
-fn only_asks(words: &[Word]) -> bool {
-    has(
-        words,
-        &["--help", "--version", "-V", "-h", "-n", "--no-act"],
+const ROWS: &[ToolRow] = &[
+    asks(
+        &["cryptsetup"],
+        "luksFormat|luksErase|erase|reencrypt|format|luksKillSlot|luksRemoveKey",
     )
+    .denies(),
+    asks(&["cryptsetup"], "luks").with(&["--type"]).denies(),
+    asks(&["zpool"], "destroy|labelclear|create").denies(),
+    asks(&["zfs"], "destroy"),
+    asks(&["zfs"], "rollback").with(&["-r", "-R"]),
+    asks(&["lvremove", "vgremove", "pvremove", "lvreduce"], "").denies(),
+    asks(&["mdadm"], "")
+        .with(&["--zero-superblock", "--stop", "--fail"])
+        .denies(),
+    asks(&["nvme"], "format|sanitize|delete-ns").denies(),
+    asks(&["sg_format", "sg_sanitize"], "").denies(),
+    asks(&["btrfs"], "subvolume delete"),
+    asks(
+        &["diskutil"],
+        "eraseDisk|eraseVolume|partitionDisk|zeroDisk|secureErase|reformat|randomDisk",
+    )
+    .denies(),
+    asks(&["diskutil"], "apfs deleteContainer|deleteVolume").denies(),
+    asks(&["btrfs"], "device remove|delete"),
+    asks(&["losetup"], "").with(&["-D", "--detach-all"]),
+    asks(&["tmutil"], "delete*"),
+    asks(&["grub-install", "grub2-install"], ""),
+    asks(&["efibootmgr"], "").with(&["-B", "--delete-bootnum"]),
+    asks(&["swapoff"], "").with(&["-a"]),
+    asks(&["umount"], "").with(&["-a", "-af", "-fa", "--all"]),
+    asks(&["umount"], "/|/home|/usr|/boot|/var"),
+    asks(&["debugfs"], "").with(&["-w"]),
+    asks(&["tune2fs"], "").with(&["-O"]),
+    asks(&["resize2fs"], "").with(&["-M"]),
+    asks(&["fsck", "fsck.ext4", "e2fsck"], "")
+        .with(&["-y", "-a", "-p"])
+        .without(&["-n"]),
+    asks(&["flashrom"], "").with(&["-w", "-E"]),
+    asks(&["format"], "c:|C:"),
+    asks(&["format.com"], ""),
+];
+
+fn only_asks(words: &[Word]) -> bool {
+    let asks = [
+        "--help",
+        "--version",
+        "-V",
+        "-h",
+        "-n",
+        "--no-act",
+        "--dry-run",
+    ];
+    let mut known = words.iter().filter_map(Word::known);
+    words.is_empty() || known.any(|text| asks.contains(&text))
 }
 
-fn has(words: &[Word], options: &[&str]) -> bool {
-    let mut known = words.iter().filter_map(Word::known);
-    known.any(|text| options.contains(&text))
+/// Whether a word names a device, or what only running can tell. An image file is nobody's loss.
+fn names_device(call: &ProgramCall<'_>) -> bool {
+    operands(call.words).any(|word| match word.known() {
+        Some(text) => is_device(text),
+        None => {
+            let beginning = word.known_beginning();
+            beginning.is_empty() && !word.has_glob() || is_device(beginning) || beginning == "/dev"
+        }
+    })
+}
+
+/// Partition tables: what only lists them is fine.
+fn partitions(call: &ProgramCall<'_>) -> Decision {
+    let lists = |word: &Word| {
+        matches!(
+            word.known(),
+            Some(
+                "-l" | "--list"
+                    | "-p"
+                    | "--print"
+                    | "print"
+                    | "-d"
+                    | "--dump"
+                    | "-v"
+                    | "--verify"
+                    | "-s"
+                    | "--help"
+                    | "-V"
+                    | "--version"
+                    | "-L"
+            )
+        )
+    };
+    let changes = |word: &Word| {
+        matches!(
+            word.known(),
+            Some(
+                "-Z" | "-o"
+                    | "--zap-all"
+                    | "--zap"
+                    | "--clear"
+                    | "mklabel"
+                    | "mktable"
+                    | "rm"
+                    | "mkpart"
+                    | "--delete"
+                    | "resizepart"
+                    | "-n"
+                    | "-t"
+            )
+        ) || word.known_beginning().starts_with("--delete=")
+            || word.known_beginning().starts_with("--new=")
+            || word.known_beginning().contains("mklabel")
+    };
+    if call.words.iter().any(changes) && names_device(call) {
+        return Decision::Deny;
+    }
+    let fed = call.command.place.reads_pipe || !call.command.redirects.is_empty();
+    let only_lists = call.words.iter().any(lists) || call.words.is_empty();
+    Decision::deny_if(names_device(call) && !only_lists && fed)
+        .max(Decision::ask_if(names_device(call) && !only_lists))
 }

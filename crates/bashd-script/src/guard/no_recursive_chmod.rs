@@ -1,21 +1,74 @@
-//! `no_recursive_chmod`: changes permissions or ownership of the whole system.
+//! `no_recursive_chmod`: changes permissions or ownership of the system or a home.
 
+use super::concern::ProgramCall;
+use super::no_dangerous_rm::resolved;
 use super::options::{has_short, is_long, operands};
-use super::paths::Path;
-use super::{Concern, Rule, RuleJudge};
+use super::paths::PathStart;
+use super::{Concern, Decision, Rule, RuleJudge, trees};
 use crate::script::Word;
 
 pub(super) const RULE: Rule = Rule {
     name: "no_recursive_chmod",
-    denies: "chmod, chown or chgrp -R on /",
-    message: "permission denied: changing permissions or ownership of everything under / is not allowed. Name a subdirectory",
+    denies: "chmod, chown, chgrp, chattr or setfacl -R on /, a part of the system or a home",
+    message: "changing permissions or ownership of a part of the system or a whole home can't be undone",
+    instead: "Name a subdirectory of the project or the home",
+    example: "chmod -R 777 /",
     judge: RuleJudge::Each(&[Concern::Programs {
-        names: &["chmod", "chown", "chgrp"],
-        offends,
+        names: &[
+            "chmod", "chown", "chgrp", "chattr", "setfacl", "gchmod", "gchown", "chcon",
+        ],
+        judge,
     }]),
 };
 
-fn offends(words: &[Word]) -> bool {
+fn judge(call: &ProgramCall<'_>) -> Decision {
     let is_recursive = |word: &Word| has_short(word, "R", "") || is_long(word, "recursive", 3);
-    words.iter().any(is_recursive) && operands(words).any(|word| Path::of(word).is_root())
+    let recursive = call.words.iter().any(is_recursive);
+    let is_home = |word: &Word| {
+        let path = resolved(call, word);
+        let is_below = |name: &str| path.components.first().is_some_and(|first| first == name);
+        // A tree below these is installed by hand, and often made one's own.
+        let own = path.start == PathStart::Root
+            && (path
+                .components
+                .iter()
+                .map(String::as_str)
+                .eq(["usr", "local"])
+                || is_below("opt")
+                || is_below("srv"))
+            && !path.components.is_empty();
+        !own && trees::is_tree(&path)
+    };
+    if recursive {
+        return Decision::deny_if(operands(call.words).any(is_home));
+    }
+    // Without -R one directory is enough to lock everybody out.
+    let locks = call.words.iter().filter_map(Word::known).any(|text| {
+        matches!(
+            text,
+            "000"
+                | "0000"
+                | "0"
+                | "a-rwx"
+                | "-rwx"
+                | "a-x"
+                | "-x"
+                | "777"
+                | "0777"
+                | "a+rwx"
+                | "666"
+                | "a+w"
+                | "o+w"
+        )
+    });
+    let is_critical = |word: &Word| {
+        let path = resolved(call, word);
+        let is_etc = path
+            .components
+            .first()
+            .is_some_and(|top| matches!(top.as_str(), "etc" | "bin" | "usr" | "lib" | "boot"));
+        path.start == PathStart::Root
+            && (path.components.is_empty() || is_etc && trees::is_critical(&path))
+    };
+    Decision::deny_if(locks && operands(call.words).any(is_critical))
 }

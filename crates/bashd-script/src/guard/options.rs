@@ -33,3 +33,13 @@ pub(super) fn operands(words: &[Word]) -> impl Iterator<Item = &Word> {
         (is_after || !is_option).then_some(word)
     })
 }
+
+/// Whether an option is on, where the last of it and its negation counts.
+pub(super) fn last_of(
+    words: &[Word],
+    is_on: impl Fn(&Word) -> bool,
+    is_off: impl Fn(&Word) -> bool,
+) -> bool {
+    let last = words.iter().rev().find(|word| is_on(word) || is_off(word));
+    last.is_some_and(is_on)
+}

@@ -78,15 +78,28 @@ impl Path {
         self
     }
 
-    /// Whether it is the root, or everything in it.
-    pub(super) fn is_root(&self) -> bool {
-        self.start == PathStart::Root && self.components.iter().all(|name| matches_all_names(name))
+    /// Another path as it is from this directory.
+    pub(super) fn join(&self, other: &Self) -> Self {
+        let mut joined = self.clone();
+        for name in &other.components {
+            let last = joined.components.last();
+            let last_is_name =
+                last.is_some_and(|last| last != ".." && !last.contains(UNKNOWN) && !is_many(last));
+            match name.as_str() {
+                ".." if last_is_name => {
+                    joined.components.pop();
+                }
+                ".." if joined.start == PathStart::Root && last.is_none() => {}
+                name => joined.components.push(name.to_owned()),
+            }
+        }
+        joined
     }
+}
 
-    /// Whether it is a home directory, or everything in it.
-    pub(super) fn is_home(&self) -> bool {
-        self.start == PathStart::Home && self.components.iter().all(|name| matches_all_names(name))
-    }
+/// Whether a component stands for several names, or for one that is not known.
+pub(super) fn is_many(component: &str) -> bool {
+    component.contains(['*', '?', '[', UNKNOWN])
 }
 
 /// Joins parts into one text: literal pattern characters escaped, unknown parts as one character.

@@ -16,11 +16,11 @@ fn rules(toml: &str) -> Vec<UserRule> {
 
 fn verdict(guard: &Guard, text: &str) -> (u8, String) {
     let verdict = guard.check(&Script::parse(text), text);
-    let rule = match &verdict {
-        Verdict::Allow => String::new(),
-        Verdict::Ask(objection) | Verdict::Deny(objection) => objection.rule.clone(),
-    };
-    (verdict.strictness(), rule)
+    match verdict {
+        Verdict::Allow => (0, String::new()),
+        Verdict::Ask(objection) => (1, objection.rule),
+        Verdict::Deny(objection) => (2, objection.rule),
+    }
 }
 
 const OWN: &str = "
@@ -79,7 +79,7 @@ fn user_rules_match_over_the_view() {
 
 #[test]
 fn the_strictest_decision_wins_and_of_equals_the_first() {
-    let guard = Guard::new(["no_force_push", "no_blind_git_add"], &rules(OWN));
+    let guard = Guard::new(["no_force_push", "no_blind_git_add"], &rules(OWN)).to_the_letter();
     assert_eq!(verdict(&guard, "git push").1, "ask-git");
     assert_eq!(verdict(&guard, "git push -f").1, "no_force_push");
     assert_eq!(
@@ -95,7 +95,7 @@ fn what_can_not_be_read_is_denied_if_a_guard_is_on() {
     assert_eq!(verdict(&guard, &deep).1, WITHIN_BOUNDS);
     assert_eq!(verdict(&Guard::default(), &deep).0, 0);
     assert_eq!(
-        verdict(&guard, &format!("mkfs /dev/x; {deep}")).1,
+        verdict(&guard, &format!("mkfs /dev/sdx; {deep}")).1,
         "no_mkfs"
     );
 }
@@ -111,10 +111,74 @@ fn an_objection_points_at_the_command() {
     assert_eq!(text.get(span.start..span.end), Some("rm -rf /"));
 }
 
+fn above() -> &'static [Ancestor] {
+    static ABOVE: std::sync::OnceLock<[Ancestor; 2]> = std::sync::OnceLock::new();
+    ABOVE.get_or_init(|| {
+        [
+            Ancestor::new(77, "bashd", "/usr/bin/bashd mcp"),
+            Ancestor::new(55, "node", "node /opt/agent/cli.js --model x"),
+        ]
+    })
+}
+
+#[test]
+fn what_would_end_a_process_above_asks() {
+    let guard = Guard::new(["no_kill_all"], &[]);
+    let asks = |text: &str| {
+        !guard
+            .objections(&Script::parse(text), text, above)
+            .is_empty()
+    };
+    for text in [
+        "kill 77",
+        "kill -9 55",
+        "kill -s KILL 1 77",
+        "kill -- -55",
+        "pkill node",
+        "pkill -9 nod",
+        "pkill -f cli.js",
+        "pkill -f agent",
+        "killall node",
+        "killall -r 'no.e'",
+        "pkill -x bashd",
+        "sudo pkill -KILL bashd",
+        "pkill -f 'node /opt'",
+    ] {
+        assert!(asks(text), "{text}");
+    }
+    for text in [
+        "kill 78",
+        "kill -0 77",
+        "pkill -f 'node server.js'",
+        "pkill -x nod",
+        "killall nod",
+        "pkill vite",
+        "killall python3",
+        "pkill -f ['x",
+        "pgrep node",
+        "kill %1",
+        "pkill -f 'next dev'",
+    ] {
+        assert!(!asks(text), "{text}");
+    }
+}
+
 #[test]
 fn names_are_unique_and_messages_are_one_line() {
     for (index, rule) in RULES.iter().enumerate() {
         assert!(RULES[..index].iter().all(|other| other.name != rule.name));
-        assert!(!rule.message.contains('\n') && rule.message.starts_with("permission denied: "));
+    }
+    for rule in RULES.iter().chain(DOCUMENTED) {
+        let line = rule.line();
+        assert!(!line.contains('\n'), "{line}");
+        assert!(
+            !rule.message.ends_with('.') && !rule.instead.ends_with('.'),
+            "{line}"
+        );
+        let guard = Guard::new([rule.name], &[]);
+        assert_eq!(verdict(&guard, rule.example).1, rule.name, "its example");
+    }
+    for rule in DOCUMENTED {
+        assert!(rule.message.starts_with("permission denied: "));
     }
 }

@@ -1,7 +1,7 @@
 //! Rules that users write: `[[rules]]` in the configuration, each with examples that are checked.
 
+use super::Objection;
 use super::options::{has_short, is_long, operands};
-use super::{Objection, Verdict};
 use crate::script::{Script, SimpleCommand, Span, Word, WordPart};
 use serde::Deserialize;
 
@@ -38,8 +38,8 @@ pub struct UserRule {
     pub examples: Examples,
 }
 
-/// What happens to a script that a rule matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// What happens to a script that a rule matches; the later ones are stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// It may run, as far as this rule is concerned: a stricter rule wins.
@@ -48,6 +48,18 @@ pub enum Decision {
     Ask,
     /// It may not run.
     Deny,
+}
+
+impl Decision {
+    /// Denies if something holds.
+    pub(super) const fn deny_if(holds: bool) -> Self {
+        if holds { Self::Deny } else { Self::Allow }
+    }
+
+    /// Asks if something holds.
+    pub(super) const fn ask_if(holds: bool) -> Self {
+        if holds { Self::Ask } else { Self::Allow }
+    }
 }
 
 /// Examples of a rule.
@@ -129,17 +141,18 @@ impl UserRule {
         }
     }
 
-    pub(super) fn verdict(&self, script: &Script, text: &str) -> Option<Verdict> {
+    /// What it has against a script; a rule that allows has nothing.
+    pub(super) fn objection(&self, script: &Script, text: &str) -> Option<Objection> {
+        if self.decision == Decision::Allow {
+            return None;
+        }
         let span = self.find(script, text)?;
-        let objection = Objection {
+        Some(Objection {
             rule: self.name.clone(),
             message: self.message.clone(),
+            decision: self.decision,
+            instead: None,
             span: Some(span),
-        };
-        Some(match self.decision {
-            Decision::Allow => Verdict::Allow,
-            Decision::Ask => Verdict::Ask(objection),
-            Decision::Deny => Verdict::Deny(objection),
         })
     }
 
@@ -170,11 +183,11 @@ impl UserRule {
     }
 
     fn has_subcommand(&self, command: &SimpleCommand) -> bool {
-        let words: Vec<&str> = match super::git::call(command) {
+        let words: Vec<&str> = match super::git::plain_call(command) {
             // git's own options come with values.
             Some(call) => {
-                let rest = operands(call.arguments).filter_map(Word::known);
-                [call.subcommand].into_iter().chain(rest).collect()
+                let rest = operands(call.1).filter_map(Word::known);
+                [call.0].into_iter().chain(rest).collect()
             }
             None => operands(command.arguments())
                 .filter_map(Word::known)

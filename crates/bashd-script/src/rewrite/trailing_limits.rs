@@ -1,6 +1,6 @@
 //! A trailing `| tail -n N` becomes a limit on the lines that are shown.
 //!
-//! `tail` runs as `cat`, whatever it is an alias of, so that the whole output is kept and the
+//! `tail` runs as `cat`, whatever alias or function has that name, so that all output is kept and the
 //! status stays as written. `head` stays, because it ends the program that writes to it; an
 //! explicit limit replaces its count. Only a script whose whole output passes through that pipeline
 //! is changed: in `make; ls | tail -n 3` the limit would hide what `make` printed.
@@ -47,7 +47,7 @@ pub fn take(command: &mut Command) {
         (Program::Head, Some(count)) => format!("head -n {count}"),
         (Program::Tail, _) => {
             command.lines.tail = tail.or(Some(limiter.count));
-            r"\cat".to_owned()
+            r"\command cat".to_owned()
         }
     };
     let Span { start, end } = limiter.span;

@@ -19,6 +19,33 @@ impl Beginnings {
         self
     }
 
+    /// Adds the prefixes of the names in a table: before the first tab of each line that is no
+    /// comment, with commas between them.
+    pub(crate) const fn and_table(mut self, table: &str) -> Self {
+        let mut rest = table.as_bytes();
+        let mut is_name = true;
+        let mut is_start = true;
+        while let [byte, after @ ..] = rest {
+            match *byte {
+                b'\n' => (is_name, is_start) = (true, true),
+                b'#' if is_start => is_name = false,
+                b'\t' => is_name = false,
+                b',' => is_start = is_name,
+                first => {
+                    if is_name
+                        && is_start
+                        && let [second, ..] = after
+                    {
+                        self.0[row(first)] |= bit(*second);
+                    }
+                    is_start = false;
+                }
+            }
+            rest = after;
+        }
+        self
+    }
+
     /// Whether a name may begin like one of them, or be one. If the answer is no, it certainly does
     /// not.
     pub(crate) fn may_have(&self, name: &str) -> bool {
@@ -50,6 +77,13 @@ mod tests {
         }
         for name in ["ls", "gs", "tm", "--"] {
             assert!(!SOME.may_have(name), "{name}");
+        }
+        const TABLE: Beginnings = Beginnings::NONE.and_table("# no\nrm,git x\tls\nenv\tdd,cp\n");
+        for name in ["rm", "git", "env"] {
+            assert!(TABLE.may_have(name), "{name}");
+        }
+        for name in ["ls", "no", "dd", "cp"] {
+            assert!(!TABLE.may_have(name), "{name}");
         }
     }
 }

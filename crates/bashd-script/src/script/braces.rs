@@ -36,6 +36,9 @@ impl BracePiece {
 /// How deep braces may nest, and how many may follow each other, to be expanded.
 const MOST_BRACES: usize = 16;
 
+/// Most members of a sequence that is written out.
+const MOST_MEMBERS: u32 = 32;
+
 /// Most words that one word may become when its braces are multiplied.
 const MOST_WORDS: usize = 512;
 
@@ -47,7 +50,7 @@ pub(super) fn into_one_word(pieces: Few<BracePiece>, span: Span) -> Word {
 /// Adds the words that brace expansion makes of one; never none.
 pub(super) fn into_words(pieces: Few<BracePiece>, span: Span, words: &mut Vec<Word>) {
     if !pieces.iter().any(|piece| matches!(piece, BracePiece::Open)) {
-        words.push(into_one_word(pieces, span));
+        words.push(with_first_tilde(into_one_word(pieces, span)));
         return;
     }
     let most = MOST_WORDS.max(pieces.len());
@@ -56,7 +59,7 @@ pub(super) fn into_words(pieces: Few<BracePiece>, span: Span, words: &mut Vec<Wo
             let is_expanded = alternatives.len() > 1;
             words.extend(alternatives.into_iter().map(|parts| Word {
                 is_expanded,
-                ..finish(parts.into(), span)
+                ..with_first_tilde(finish(parts.into(), span))
             }));
         }
         None => words.push(Word {
@@ -64,6 +67,25 @@ pub(super) fn into_words(pieces: Few<BracePiece>, span: Span, words: &mut Vec<Wo
             ..Word::unknown(span)
         }),
     }
+}
+
+/// A tilde that is not first in an argument is text.
+fn with_first_tilde(mut word: Word) -> Word {
+    let is_tilde = |part: &WordPart| matches!(part, WordPart::Tilde(_));
+    if word.parts.iter().skip(1).any(is_tilde) {
+        let parts = std::mem::take(&mut word.parts);
+        for (index, part) in Vec::from(parts).into_iter().enumerate() {
+            word.push(match part {
+                WordPart::Tilde(user) if index > 0 => {
+                    let mut text = ScriptText::const_new("~");
+                    text.push_str(&user);
+                    WordPart::Text(text)
+                }
+                part => part,
+            });
+        }
+    }
+    word
 }
 
 /// All alternatives of a sequence of pieces, or `None` if there are too many.
@@ -76,7 +98,7 @@ fn expand(pieces: &[BracePiece], depth: usize, most: usize) -> Option<Vec<Vec<Wo
         return Some(vec![parts.collect()]);
     };
     let middles = match group.commas.as_slice() {
-        [] => vec![vec![WordPart::Unknown { quoted: false }]],
+        [] => sequence(pieces.get(group.open + 1..group.close).unwrap_or_default()),
         commas => {
             let mut middles = Vec::new();
             let mut start = group.open + 1;
@@ -149,6 +171,44 @@ fn first_group(pieces: &[BracePiece]) -> Option<BraceGroup> {
     found
 }
 
+/// The members of `{1..3}` or `{a..c}`; something unknown if there are many.
+fn sequence(inner: &[BracePiece]) -> Vec<Vec<WordPart>> {
+    let unknown = || vec![vec![WordPart::Unknown { quoted: false }]];
+    let [BracePiece::Part(WordPart::Text(text))] = inner else {
+        return unknown();
+    };
+    let ends = text.split_once("..");
+    let one = |text: &str| {
+        let mut characters = text.chars();
+        characters
+            .next()
+            .filter(|c| c.is_ascii_alphabetic() && characters.next().is_none())
+    };
+    let members: Vec<String> = match ends {
+        Some((first, last)) => match (
+            first.parse::<i32>(),
+            last.parse::<i32>(),
+            one(first),
+            one(last),
+        ) {
+            (Ok(first), Ok(last), _, _) if first.abs_diff(last) < MOST_MEMBERS => {
+                let range = first.min(last)..=first.max(last);
+                range.map(|member| member.to_string()).collect()
+            }
+            (_, _, Some(first), Some(last)) => {
+                let range = first.min(last)..=first.max(last);
+                range.map(String::from).collect()
+            }
+            _ => return unknown(),
+        },
+        None => return unknown(),
+    };
+    members
+        .into_iter()
+        .map(|member| vec![WordPart::Text(member.into())])
+        .collect()
+}
+
 fn is_sequence(inner: &[BracePiece]) -> bool {
     let [BracePiece::Part(WordPart::Text(text))] = inner else {
         return false;
@@ -158,7 +218,7 @@ fn is_sequence(inner: &[BracePiece]) -> bool {
         .is_some_and(|(first, last)| is_end(first) && is_end(last))
 }
 
-/// Joins the parts; a `[` without a later `]` is text, and so is a tilde that is not first.
+/// Joins the parts; a `[` without a later `]` is text.
 fn finish(parts: Few<WordPart>, span: Span) -> Word {
     if let [
         WordPart::Text(_)
@@ -171,12 +231,16 @@ fn finish(parts: Few<WordPart>, span: Span) -> Word {
             parts,
             span,
             is_expanded: false,
+            is_worked_out: false,
+            is_alternative: false,
         };
     }
     let mut word = Word {
         parts: Few::default(),
         span,
         is_expanded: false,
+        is_worked_out: false,
+        is_alternative: false,
     };
     let closes = |part: &WordPart| matches!(part, WordPart::Text(text) if text.contains(']'));
     let last_close = parts.iter().rposition(closes);

@@ -1,258 +1,312 @@
-//! Variables whose value is plain from the text: `d=/; rm -rf $d`.
+//! What is known of variables at some place of the text: `d=/; rm -rf $d`.
 //!
-//! In text order, an assignment replaces what is known; inside a condition, a loop's body or a
-//! function it adds a possibility, since it is unknown whether it runs. A word with several
-//! possibilities becomes several words.
+//! In text order, an assignment replaces what is known; inside a condition or a loop's body it adds
+//! a possibility, since it is unknown whether it runs. What a subshell, a substitution or the body of
+//! a function changes is forgotten behind it. How known values get into words is in `filling.rs`,
+//! what a command changes in `learning.rs`.
 
-use super::few::Few;
 use super::view::{Assigned, Assignment, Construct, Joint, SimpleCommand};
 use super::word::{ScriptText, Word, WordPart};
+use super::{Span, deferred};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Possible values of one variable, and words that one word may become.
-const MOST_POSSIBILITIES: usize = 32;
+pub(super) const MOST_POSSIBILITIES: usize = 32;
+
+/// Most elements of an array that is followed.
+const MOST_ELEMENTS: usize = 256;
 
 /// Most bytes and parts of a value that is followed: longer ones are data. Without a bound,
 /// `x=$x$x` would double and double.
-const MOST_VALUE_BYTES: usize = 256;
-const MOST_VALUE_PARTS: usize = 4;
-
-/// Most variables in one word that are followed.
-const MOST_VARIABLES: usize = 64;
+const MOST_VALUE_BYTES: usize = 4096;
+const MOST_VALUE_PARTS: usize = 16;
 
 /// Most variables that are passed on to an inner script: with more, none is.
 const MOST_HANDED_ON: usize = 64;
 
-/// Builtins whose arguments are assignments.
-const DECLARING: [&str; 5] = ["export", "declare", "local", "readonly", "typeset"];
+/// Bytes of scripts that may be gone through once more, for functions that are called and output
+/// that is worked out. Beyond that, they stay unknown.
+const MOST_WORK: usize = 1 << 20;
 
-/// Builtins that change the variables that their arguments name.
-const CHANGING: [&str; 6] = ["read", "unset", "mapfile", "readarray", "printf", "getopts"];
+/// What is known of one variable.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Known {
+    /// It is one of these.
+    OneOf(Vec<Word>),
+    /// It is an array of these.
+    List(Vec<Word>),
+}
+
+/// Texts with a name that are scripts where they are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum NamedText {
+    Function,
+    Alias,
+    File,
+}
 
 /// What is known about variables at some place of the text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants {
-    values: HashMap<ScriptText, Vec<Word>>,
+    values: HashMap<ScriptText, Known>,
+    texts: HashMap<(NamedText, ScriptText), Rc<str>>,
+    /// The scopes around this place, and where in the log each begins.
+    scopes: Vec<(u32, usize)>,
+    /// What was there before, for scopes that end.
+    log: Vec<(ScriptText, Option<Known>)>,
+    /// Whether a script around this one needs the log.
+    is_logged: bool,
+    /// The bodies of the functions that are being called.
+    pub(super) calls: Vec<Rc<str>>,
+    /// Whether this is the body of a function, whose positional parameters are its caller's.
+    pub(super) is_in_function: bool,
+    /// How many expansions are being worked out inside each other.
+    pub(super) depth: usize,
+    /// Bytes of scripts that were gone through once more.
+    work: usize,
+}
+
+/// What `begin_script` puts aside.
+pub(super) struct OuterScopes {
+    scopes: Vec<(u32, usize)>,
+    is_logged: bool,
+    log_start: usize,
 }
 
 impl Constants {
-    /// The same knowledge for a script that runs here, with its own positional parameters.
+    /// The same knowledge for a script that another shell runs here, with its own positional
+    /// parameters.
     pub(super) fn hand_on(&self, own: &[Assignment], positional: Option<&[Word]>) -> Self {
-        let mut handed_on = if self.values.len() > MOST_HANDED_ON {
+        let mut handed_on = if self.values.len() + self.texts.len() > MOST_HANDED_ON {
             Self::default()
         } else {
-            self.clone()
+            Self {
+                values: self.values.clone(),
+                texts: self.texts.clone(),
+                ..Self::default()
+            }
         };
-        for assignment in own {
-            if let Assigned::Value(word) = &assignment.value {
-                handed_on.assign(&assignment.name, word, false);
-            }
-        }
+        handed_on.work = self.work;
+        handed_on.calls.clone_from(&self.calls);
+        handed_on.forget("@");
+        handed_on.set_own(own);
         if let Some(positional) = positional {
-            for (index, word) in positional.iter().enumerate().take(MOST_POSSIBILITIES) {
-                handed_on.set(index.to_string().into(), vec![word.clone()]);
-            }
-            let all = positional.get(1..).unwrap_or_default();
-            for name in ["@", "*"] {
-                handed_on.set(name.into(), all.to_vec());
-            }
+            handed_on.set_positional(positional);
         }
         handed_on
     }
 
-    /// Puts known values into a command's words; returns whether there was any variable.
-    pub(super) fn fill(&self, command: &mut SimpleCommand) -> bool {
-        let is_variable = |part: &WordPart| matches!(part, WordPart::Variable { .. });
-        let has_variable = |word: &Word| word.parts.iter().any(is_variable);
-        let is_filled = command.words.iter().any(has_variable);
-        if command.words.iter().any(|word| self.can_fill(word)) {
-            let words = std::mem::take(&mut command.words);
-            for word in words {
-                let is_name = command.words.is_empty();
-                command.words.extend(self.fill_word(word, is_name));
-            }
-        }
-        for redirect in &mut command.redirects {
-            self.fill_one(&mut redirect.target);
-        }
-        for assignment in &mut command.assignments {
-            match &mut assignment.value {
-                Assigned::Value(word) => self.fill_one(word),
-                Assigned::EachOf(words) => {
-                    let filled = std::mem::take(words).into_iter();
-                    *words = filled
-                        .flat_map(|word| self.fill_word(word, false))
-                        .collect();
-                }
-                Assigned::Other => {}
-            }
-        }
-        is_filled
-    }
-
-    /// Whether anything can be filled in for a part of the word: in most words there is nothing.
-    fn can_fill(&self, word: &Word) -> bool {
-        word.parts.iter().any(|part| match part {
-            WordPart::Variable { name, fallback, .. } => {
-                fallback.is_some() || self.values.contains_key(name)
-            }
-            WordPart::Text(_)
-            | WordPart::Glob(_)
-            | WordPart::Tilde(_)
-            | WordPart::Unknown { .. } => false,
-        })
-    }
-
-    /// Records what a command assigns.
-    pub(super) fn learn(&mut self, command: &SimpleCommand) {
-        let maybe = is_conditional(command);
-        if command.words.is_empty() {
-            for assignment in &command.assignments {
-                match &assignment.value {
-                    Assigned::Value(word) => self.assign(&assignment.name, word, maybe),
-                    Assigned::EachOf(words) => self.set(assignment.name.clone(), words.clone()),
-                    Assigned::Other => self.forget(&assignment.name),
-                }
-            }
-            return;
-        }
-        let Some(name) = command.name() else { return };
-        if DECLARING.contains(&name) {
-            for word in command.arguments() {
-                self.learn_declared(word, maybe);
-            }
-        } else if CHANGING.contains(&name) {
-            for name in command.arguments().iter().filter_map(Word::known) {
-                self.forget(name);
+    /// `x=y` before a command.
+    pub(super) fn set_own(&mut self, own: &[Assignment]) {
+        for assignment in own {
+            if let Assigned::Value(word) = &assignment.value {
+                self.assign(&assignment.name, word, false);
             }
         }
     }
 
-    fn learn_declared(&mut self, word: &Word, maybe: bool) {
-        let Some((WordPart::Text(text), rest)) = word.parts.split_first() else {
-            return;
+    /// The words behind `bash -c SCRIPT`: `$0`, then the others.
+    pub(super) fn set_positional(&mut self, words: &[Word]) {
+        if let Some((name, rest)) = words.split_first() {
+            self.set("0".into(), Known::OneOf(vec![name.clone()]));
+            self.set("@".into(), Known::List(rest.to_vec()));
+        }
+    }
+
+    /// Takes over what a script did that the same shell has run.
+    pub(super) fn spend_as(&mut self, other: &Self) {
+        self.work = self.work.max(other.work);
+    }
+
+    /// Counts bytes that are gone through once more; whether there are any left to spend.
+    pub(super) fn may_work(&mut self, bytes: usize) -> bool {
+        self.work = self.work.saturating_add(bytes + 64);
+        self.work <= MOST_WORK
+    }
+
+    /// Moves to a scope, and forgets what those that end have changed; returns whether it is a new one.
+    pub(super) fn enter(&mut self, scope: u32, around: &[u32]) -> bool {
+        while let Some((open, start)) = self.scopes.last().copied() {
+            if is_inside(scope, open, around) {
+                break;
+            }
+            self.undo(start);
+            self.scopes.pop();
+        }
+        let is_new = scope != 0 && self.scopes.last().is_none_or(|(open, _)| *open != scope);
+        if is_new {
+            self.scopes.push((scope, self.log.len()));
+        }
+        is_new
+    }
+
+    /// Begins a script that the same shell runs: it has scopes of its own.
+    pub(super) fn begin_script(&mut self) -> OuterScopes {
+        let outer = OuterScopes {
+            scopes: std::mem::take(&mut self.scopes),
+            is_logged: self.is_logged,
+            log_start: self.log.len(),
         };
-        let Some((name, value)) = text.split_once('=') else {
-            return;
-        };
-        let mut assigned = Word::of(value, word.span);
-        assigned.parts.extend(rest.iter().cloned());
-        match name.strip_suffix('+') {
-            Some(name) => self.forget(name),
-            None => self.assign(name, &assigned, maybe),
+        self.is_logged |= !outer.scopes.is_empty();
+        outer
+    }
+
+    /// Ends it: what its scopes changed is forgotten, what it changed itself stays.
+    pub(super) fn end_script(&mut self, outer: OuterScopes) {
+        self.enter(0, &[0]);
+        self.scopes = outer.scopes;
+        self.is_logged = outer.is_logged;
+    }
+
+    /// Ends a script whose changes stay in it.
+    pub(super) fn drop_script(&mut self, outer: OuterScopes) {
+        self.undo(outer.log_start);
+        self.scopes = outer.scopes;
+        self.is_logged = outer.is_logged;
+    }
+
+    /// Makes sure that everything from here on can be undone.
+    pub(super) fn begin_trial(&mut self) -> OuterScopes {
+        let outer = self.begin_script();
+        self.is_logged = true;
+        outer
+    }
+
+    fn undo(&mut self, start: usize) {
+        while self.log.len() > start {
+            let Some((name, before)) = self.log.pop() else {
+                return;
+            };
+            match before {
+                Some(known) => self.values.insert(name, known),
+                None => self.values.remove(&name),
+            };
         }
     }
 
-    fn assign(&mut self, name: &str, word: &Word, maybe: bool) {
-        let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
-        let is_unknown = word.parts.iter().any(is_unknown) || is_data(word);
-        match (is_unknown, maybe) {
+    fn remember(&mut self, name: &str) {
+        if self.is_logged || !self.scopes.is_empty() {
+            let before = self.values.get(name).cloned();
+            self.log.push((name.into(), before));
+        }
+    }
+
+    /// What is known of a variable.
+    pub(super) fn known(&self, name: &str) -> Option<&Known> {
+        if self.values.is_empty() {
+            return None;
+        }
+        self.values.get(name)
+    }
+
+    /// The only value that a variable can have.
+    pub(super) fn only(&self, name: &str) -> Option<&Word> {
+        match self.known(name)? {
+            Known::OneOf(values) => match values.as_slice() {
+                [value] => Some(value),
+                _ => None,
+            },
+            Known::List(words) => words.first(),
+        }
+    }
+
+    /// Records a value; `maybe` if it is unknown whether that happens.
+    pub(super) fn assign(&mut self, name: &str, word: &Word, maybe: bool) {
+        match (is_unknown(word) || is_data(word), maybe) {
             (true, true) => {}
             (true, false) => self.forget(name),
-            (false, false) => self.set(name.into(), vec![word.clone()]),
+            (false, false) => self.set(name.into(), Known::OneOf(vec![word.clone()])),
             (false, true) => {
-                let values = self.values.entry(name.into()).or_default();
+                let mut values = match self.known(name) {
+                    Some(Known::OneOf(values)) => values.clone(),
+                    Some(Known::List(_)) => return,
+                    None => Vec::new(),
+                };
                 if values.len() < MOST_POSSIBILITIES && !values.contains(word) {
                     values.push(word.clone());
+                    self.set(name.into(), Known::OneOf(values));
                 }
             }
         }
     }
 
-    fn set(&mut self, name: ScriptText, words: Vec<Word>) {
-        if words.is_empty() || words.len() > MOST_POSSIBILITIES || words.iter().any(is_data) {
+    /// Records what is known from here on.
+    pub(super) fn set(&mut self, name: ScriptText, known: Known) {
+        let is_followed = match &known {
+            Known::OneOf(words) => {
+                !words.is_empty() && words.len() <= MOST_POSSIBILITIES && !words.iter().any(is_data)
+            }
+            Known::List(words) => words.len() <= MOST_ELEMENTS && !words.iter().any(is_data),
+        };
+        if !is_followed {
             self.forget(&name);
-        } else {
-            self.values.insert(name, words);
+            return;
         }
+        self.remember(&name);
+        self.values.insert(name, known);
     }
 
-    fn forget(&mut self, name: &str) {
-        if !self.values.is_empty() {
+    /// Nothing is known of it any more.
+    pub(super) fn forget(&mut self, name: &str) {
+        if self.values.contains_key(name) {
+            self.remember(name);
             self.values.remove(name);
         }
     }
 
-    /// A word that stays one: filled in only if the value is the only one.
-    fn fill_one(&self, word: &mut Word) {
-        if self.can_fill(word)
-            && let Ok([filled]) = <[Word; 1]>::try_from(self.fill_word(word.clone(), true))
-        {
-            *word = filled;
-        }
+    /// Records a text that is run where its name is called.
+    pub(super) fn define(&mut self, kind: NamedText, name: &str, text: &str) {
+        self.texts.insert((kind, name.into()), text.into());
     }
 
-    /// The words that a word may become. At the beginning of a command only one is taken.
-    fn fill_word(&self, word: Word, is_name: bool) -> Vec<Word> {
-        let is_variable = |part: &&WordPart| matches!(part, WordPart::Variable { .. });
-        if !self.can_fill(&word) || word.parts.iter().filter(is_variable).count() > MOST_VARIABLES {
-            return vec![word];
-        }
-        let mut rows = vec![vec![blank(&word)]];
-        let mut is_filled = false;
-        for part in &word.parts {
-            let choices = self.choices(part, is_name);
-            is_filled |= choices.is_some();
-            let Some((values, quoted)) = choices else {
-                for row in &mut rows {
-                    push_to_last(row, part.clone());
-                }
-                continue;
-            };
-            if rows.len() * values.len() > MOST_POSSIBILITIES {
-                return vec![word];
-            }
-            let mut longer = Vec::with_capacity(rows.len() * values.len());
-            for value in &values {
-                for row in &rows {
-                    let mut row = row.clone();
-                    splice(&mut row, value, quoted);
-                    longer.push(row);
-                }
-            }
-            rows = longer;
-        }
-        if !is_filled {
-            return vec![word];
-        }
-        let mut words = rows.concat();
-        let several = words.len() > 1;
-        for word in &mut words {
-            word.is_expanded |= several;
-        }
-        words
-    }
-
-    /// The possible values of a part, if it is a variable about which something is known.
-    fn choices(&self, part: &WordPart, is_name: bool) -> Option<(Vec<Word>, bool)> {
-        let WordPart::Variable {
-            name,
-            quoted,
-            fallback,
-        } = part
-        else {
+    /// The text of that name.
+    pub(super) fn text(&self, kind: NamedText, name: &str) -> Option<Rc<str>> {
+        if self.texts.is_empty() {
             return None;
-        };
-        if let Some(values) = self.values.get(name) {
-            let values = values.iter().take(if is_name { 1 } else { usize::MAX });
-            return Some((values.cloned().collect(), *quoted));
         }
-        let fallback = Word::of(fallback.clone()?, super::Span::default());
-        let itself = Word {
-            parts: Few::one(WordPart::Variable {
-                name: name.clone(),
-                quoted: *quoted,
-                fallback: None,
-            }),
-            ..Word::default()
-        };
-        let values = if is_name {
-            vec![fallback]
-        } else {
-            vec![itself, fallback]
-        };
-        Some((values, *quoted))
+        self.texts.get(&(kind, name.into())).cloned()
     }
+
+    /// The names of the functions that can be called.
+    pub(super) fn functions(&self) -> Vec<String> {
+        let names = self
+            .texts
+            .keys()
+            .filter(|(kind, _)| *kind == NamedText::Function);
+        names.map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// Whether the command may call a text that is known by its name.
+    pub(super) fn may_be_text(&self, command: &SimpleCommand) -> bool {
+        !self.texts.is_empty() && !command.words.is_empty()
+    }
+
+    /// What separates words, as far as it is known.
+    pub(super) fn separators(&self) -> &str {
+        self.only("IFS").and_then(Word::known).unwrap_or(" \t\n")
+    }
+}
+
+/// Whether a scope is another one, or inside it.
+fn is_inside(scope: u32, other: u32, around: &[u32]) -> bool {
+    let mut scope = scope;
+    while scope != other {
+        match around.get(scope as usize) {
+            Some(outer) if *outer != scope => scope = *outer,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Whether only running can tell a part of it.
+pub(super) fn is_unknown(word: &Word) -> bool {
+    word.parts.iter().any(|part| match part {
+        WordPart::Unknown { .. } => true,
+        WordPart::Variable { name, .. } => deferred::is_deferred(name),
+        WordPart::Text(_) | WordPart::Glob(_) | WordPart::Tilde(_) => false,
+    })
 }
 
 /// Whether a value is too long to be followed.
@@ -261,66 +315,15 @@ fn is_data(word: &Word) -> bool {
 }
 
 /// Whether it is unknown if the command runs before what comes after it.
-fn is_conditional(command: &SimpleCommand) -> bool {
+pub(super) fn is_conditional(command: &SimpleCommand) -> bool {
     let inside = command.place.inside;
-    [Construct::Condition, Construct::Loop, Construct::Function]
+    [Construct::Condition, Construct::Loop]
         .into_iter()
         .any(|construct| inside.contains(construct))
         || command.place.joint == Joint::Or
 }
 
-fn blank(word: &Word) -> Word {
-    Word {
-        parts: Few::default(),
-        ..*word
-    }
-}
-
-fn push_to_last(row: &mut [Word], part: WordPart) {
-    if let Some(last) = row.last_mut() {
-        last.push(part);
-    }
-}
-
-/// Appends a value: as it is inside quotes, otherwise split at blanks and with its patterns active.
-fn splice(row: &mut Vec<Word>, value: &Word, quoted: bool) {
-    for part in &value.parts {
-        match part {
-            WordPart::Text(text) if !quoted => splice_unquoted(row, text),
-            WordPart::Glob(text) if quoted => push_to_last(row, WordPart::Text(text.clone())),
-            part => push_to_last(row, part.clone()),
-        }
-    }
-}
-
-fn splice_unquoted(row: &mut Vec<Word>, text: &str) {
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n');
-        let is_glob = |c: char| matches!(c, '*' | '?' | '[');
-        let length = if is_blank(first) {
-            rest.find(|c| !is_blank(c))
-        } else if is_glob(first) {
-            Some(1)
-        } else {
-            rest.find(|c| is_blank(c) || is_glob(c))
-        };
-        let (run, after) = rest.split_at(length.unwrap_or(rest.len()));
-        rest = after;
-        if is_glob(first) {
-            push_to_last(row, WordPart::Glob(run.into()));
-        } else if !is_blank(first) {
-            push_to_last(row, WordPart::Text(run.into()));
-        } else if let Some(last) = row.last().filter(|last| !last.parts.is_empty()) {
-            let next = blank(last);
-            row.push(next);
-        }
-    }
-    // A trailing blank begins no word.
-    if row.len() > 1
-        && text.ends_with([' ', '\t', '\n'])
-        && row.last().is_some_and(|last| last.parts.is_empty())
-    {
-        row.pop();
-    }
+/// A word of text that nothing in the script says where it stands.
+pub(super) fn text_word(text: &str) -> Word {
+    Word::of(text, Span::default())
 }

@@ -2,6 +2,7 @@
 
 use super::braces::into_one_word;
 use super::byte_set::{ByteSet, NAME};
+use super::deferred;
 use super::escapes;
 use super::reader::{ListEnd, ScriptReader};
 use super::view::{Construct, Readings, Span};
@@ -18,11 +19,12 @@ impl ScriptReader<'_> {
         match self.peek_at(1) {
             Some(b'(') => {
                 self.skip(1);
+                let start = self.position;
                 if self.sees("((") && self.try_arithmetic(2) {
                     self.constructs = self.constructs.with(Construct::Arithmetic);
-                    pieces.part(WordPart::Unknown { quoted });
+                    pieces.part(deferred::expansion(self.since(start), quoted));
                 } else {
-                    self.read_substitution(pieces, quoting);
+                    self.read_substitution(pieces, quoting, b'$');
                 }
             }
             Some(b'{') => self.read_parameter(pieces, quoting),
@@ -90,11 +92,19 @@ impl ScriptReader<'_> {
             (_, Some(operator)) if !is_changed => {
                 self.skip(colon + 1);
                 let fallback = self.read_to(b'}', quoting);
-                variable(name, quoted, fallback.filter(|_| operator != b'?'))
+                let raw = self.since(start);
+                let raw = raw.strip_suffix('}').unwrap_or(raw);
+                match (operator, fallback) {
+                    (b'-', Some(fallback)) => variable(name, quoted, Some(fallback)),
+                    (b'?', _) => variable(name, quoted, None),
+                    _ => deferred::expansion(raw, quoted),
+                }
             }
             _ => {
                 self.read_to(b'}', quoting);
-                WordPart::Unknown { quoted }
+                let raw = self.since(start);
+                let raw = raw.strip_suffix('}').unwrap_or(raw);
+                deferred::expansion(raw, quoted)
             }
         };
         pieces.part(part);
@@ -198,11 +208,16 @@ impl ScriptReader<'_> {
         self.pending = pending;
         self.position = (close + 1).min(end);
         let commands = self.commands.get(before..).unwrap_or_default();
-        let quoted = quoting.is_quoted();
-        match escapes::plain_output(commands, quoting) {
-            Some(WordPart::Text(text)) => pieces.text(&text),
-            Some(part) => pieces.part(part),
-            None => pieces.part(WordPart::Unknown { quoted }),
+        let inner = self.text.get(start..close).unwrap_or_default();
+        let script = match inner.len() {
+            0..=deferred::MOST_BYTES => escapes::unescape_backticks(inner, quoting),
+            _ => inner.to_owned(),
+        };
+        let script = format!("({script})");
+        let known = ([self.functions.as_slice(), &self.outer_functions], quoting);
+        match deferred::substitution(b'$', &script, commands, known) {
+            WordPart::Text(text) => pieces.text(&text),
+            part => pieces.part(part),
         }
     }
 
@@ -214,6 +229,7 @@ impl ScriptReader<'_> {
             reader.continue_from(outer);
             reader.read_all();
             let mut inner = reader.finish(Readings::ScanOnly);
+            outer.scopes = std::mem::take(&mut inner.scopes);
             for command in &mut inner.commands {
                 command.move_to(span);
             }

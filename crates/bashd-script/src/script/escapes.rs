@@ -1,7 +1,5 @@
-//! Escapes with their own rules: `$'…'` and backticks; and output that is plain from the text.
+//! Escapes with their own rules: `$'…'` and backticks.
 
-use super::view::SimpleCommand;
-use super::word::{ScriptText, WordPart};
 use super::word_reader::Quoting;
 
 /// Decodes the inside of `$'…'`; also returns how many bytes that is, with the closing quote.
@@ -17,6 +15,33 @@ pub(super) fn ansi_c(rest: &[u8]) -> (String, usize) {
         }
     }
     (String::from_utf8_lossy(&text).into_owned(), at)
+}
+
+/// Decodes the escapes that `printf` and `echo -e` know; `\\0` may stand before octal digits.
+pub(super) fn unescaped(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let rest = text.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    let mut at = 0;
+    while let Some(&byte) = rest.get(at) {
+        at += 1;
+        match (byte, rest.get(at)) {
+            (b'\\', Some(b'0')) => {
+                let digits = rest.get(at + 1..).unwrap_or_default();
+                let before = decoded.len();
+                at += 1 + number(digits, 0, 3, 8, &mut decoded);
+                if decoded.get(before) == Some(&b'\\') {
+                    decoded.truncate(before);
+                    decoded.push(0);
+                }
+            }
+            (b'\\', _) => at += escape(rest.get(at..).unwrap_or_default(), &mut decoded),
+            (byte, _) => decoded.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 /// Decodes what comes after a backslash; returns how many bytes that is.
@@ -99,26 +124,4 @@ pub(super) fn unescape_backticks(inner: &str, quoting: Quoting) -> String {
         }
     }
     script
-}
-
-/// The output of a substitution, if its one command makes it plain: an `echo` of one word, or
-/// `pwd`.
-pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Option<WordPart> {
-    let [command] = commands else { return None };
-    if !command.redirects.is_empty() {
-        return None;
-    }
-    match (command.name()?, command.arguments()) {
-        ("echo", [word]) => {
-            let text = word.known()?;
-            let is_one_word = !text.contains(char::is_whitespace) && !text.starts_with('-');
-            is_one_word.then(|| WordPart::Text(text.into()))
-        }
-        ("pwd", []) => Some(WordPart::Variable {
-            name: ScriptText::const_new("PWD"),
-            quoted: quoting.is_quoted(),
-            fallback: None,
-        }),
-        _ => None,
-    }
 }

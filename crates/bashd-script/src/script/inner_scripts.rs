@@ -1,6 +1,6 @@
 //! Where a command finds an inner script: in an argument, in what it reads, in words that it joins.
 
-use super::view::{RedirectOperator, SimpleCommand, Span};
+use super::view::{Assigned, SimpleCommand};
 use super::word::{Word, WordPart};
 use super::word_reader::HOLE;
 use super::wrappers;
@@ -12,14 +12,21 @@ pub(super) const SHELLS: [&str; 9] = [
 
 /// The text of a word as a script: unknown parts become holes.
 pub(super) fn script_text(word: &Word) -> Option<String> {
+    let has_text = |part: &WordPart| matches!(part, WordPart::Text(_) | WordPart::Glob(_));
+    word.parts.iter().any(has_text).then(|| printed_text(word))
+}
+
+/// The text of a word, with holes where it is unknown.
+pub(super) fn printed_text(word: &Word) -> String {
     let mut text = String::new();
-    let mut has_text = false;
     let [open, close] = HOLE;
     for part in &word.parts {
         match part {
-            WordPart::Text(known) | WordPart::Glob(known) => {
-                has_text = true;
-                text.push_str(known);
+            WordPart::Text(known) | WordPart::Glob(known) => text.push_str(known),
+            WordPart::Tilde(user) if user.is_empty() => {
+                text.push(open);
+                text.push_str("HOME");
+                text.push(close);
             }
             WordPart::Tilde(user) => {
                 text.push('~');
@@ -36,7 +43,7 @@ pub(super) fn script_text(word: &Word) -> Option<String> {
             WordPart::Unknown { .. } => text.extend(HOLE),
         }
     }
-    has_text.then_some(text)
+    text
 }
 
 /// Where a shell finds its script.
@@ -45,7 +52,9 @@ pub(super) enum ShellScript {
     Word(usize),
     /// On stdin.
     Input,
-    /// In a file.
+    /// In the file that this argument names.
+    File(usize),
+    /// Nowhere.
     None,
 }
 
@@ -74,7 +83,8 @@ pub(super) fn shell_script(arguments: &[Word]) -> ShellScript {
         (true, Some(_)) => ShellScript::Word(at),
         (false, None) => ShellScript::Input,
         (false, Some(word)) if has_input || is_input(word) => ShellScript::Input,
-        (true, None) | (false, Some(_)) => ShellScript::None,
+        (false, Some(_)) => ShellScript::File(at),
+        (true, None) => ShellScript::None,
     }
 }
 
@@ -125,36 +135,76 @@ pub(super) fn env_string(arguments: &[Word]) -> Option<Word> {
     None
 }
 
-/// The script of `git submodule foreach`, and of an alias defined on the command line.
-pub(super) fn git_script(arguments: &[Word]) -> Option<&Word> {
-    let at = arguments.iter().position(|word| word.is("submodule"))?;
-    let rest = arguments.get(at + 1..)?;
-    let foreach = rest.iter().position(|word| word.is("foreach"))?;
-    let mut words = rest.get(foreach + 1..)?.iter();
-    words.find(|word| !word.known_beginning().starts_with('-'))
+/// Variables whose value is run as a script by what reads them.
+const SCRIPT_VARIABLES: [&str; 15] = [
+    "PROMPT_COMMAND",
+    "PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_PAGER",
+    "GIT_SSH_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_ASKPASS",
+    "LESSOPEN",
+    "BROWSER",
+    "PS1",
+    "PS4",
+];
+
+/// The scripts in the variables that a command sets.
+pub(super) fn assigned_scripts(command: &SimpleCommand) -> Vec<Word> {
+    let is_script = |name: &str| SCRIPT_VARIABLES.contains(&name);
+    let mut found: Vec<Word> = Vec::new();
+    for assignment in &command.assignments {
+        match &assignment.value {
+            Assigned::Value(word) | Assigned::Appended(word) if is_script(&assignment.name) => {
+                found.push(word.clone());
+            }
+            Assigned::List(words) if is_script(&assignment.name) => {
+                found.extend(words.iter().cloned());
+            }
+            _ => {}
+        }
+    }
+    let is_setting = matches!(
+        command.name(),
+        Some("export" | "declare" | "env" | "typeset" | "readonly")
+    );
+    for word in command.arguments().iter().filter(|_| is_setting) {
+        if let Some((name, _)) = word.known_beginning().split_once('=')
+            && is_script(name)
+        {
+            found.extend(wrappers::rest_of(word, name.len() + 1));
+        }
+    }
+    found
 }
 
-/// The here-document or here-string on a command's stdin.
-pub(super) fn here_text(command: &SimpleCommand) -> Option<(String, Span)> {
-    let redirect = command.redirects.iter().rev().find(|redirect| {
-        use RedirectOperator::{HereDoc, HereString};
-        matches!(redirect.operator, HereDoc | HereString)
-            && matches!(redirect.descriptor.as_deref(), None | Some("0"))
-    })?;
-    Some((script_text(&redirect.target)?, redirect.target.span))
+/// The callback of `mapfile -C`, the command of `complete -C` and of `compgen -C`.
+pub(super) fn callback(arguments: &[Word]) -> Option<&Word> {
+    let at = arguments.iter().position(|word| word.is("-C"))?;
+    arguments.get(at + 1)
 }
 
-/// What `echo` prints for these words, escapes aside.
-pub(super) fn echoed(words: &[Word]) -> Option<(String, Span)> {
-    let is_option = |word: &&Word| matches!(word.known(), Some("-e" | "-n" | "-ne" | "-en" | "--"));
-    let words: Vec<&Word> = words.iter().skip_while(is_option).collect();
-    let texts: Vec<String> = words
-        .iter()
-        .map(|word| script_text(word).unwrap_or_default())
-        .collect();
-    let span = Span {
-        start: words.first()?.span.start,
-        end: words.last()?.span.end,
-    };
-    Some((texts.join(" "), span))
+/// The script of a line of `crontab`: what stands behind the five fields of its time.
+pub(super) fn crontab_script(text: &str) -> String {
+    let mut scripts = String::new();
+    for line in text
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| !line.starts_with('#'))
+    {
+        let fields = if line.starts_with('@') { 1 } else { 5 };
+        let mut rest = line;
+        for _ in 0..fields {
+            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            rest = rest.get(end..).unwrap_or_default().trim_start();
+        }
+        scripts.push_str(rest);
+        scripts.push('\n');
+    }
+    scripts
 }

@@ -2,7 +2,9 @@
 
 use super::byte_set::ByteSet;
 use super::reader::{FrameKind, ScriptReader};
-use super::view::{Assigned, Assignment, CommandOrigin, Construct, Joint, SimpleCommand, Span};
+use super::view::{
+    Assigned, Assignment, CommandOrigin, Construct, FunctionBody, Joint, SimpleCommand, Span,
+};
 use super::word::Word;
 
 /// Words that have a meaning at the beginning of a command, if they are not quoted.
@@ -148,6 +150,7 @@ impl ScriptReader<'_> {
             redirects: Vec::new(),
             place: self.place,
             origin: CommandOrigin::Written,
+            is_guess: false,
             span,
         });
     }
@@ -243,6 +246,12 @@ impl ScriptReader<'_> {
         self.constructs = self.constructs.with(Construct::Function);
         self.function_comes = true;
         self.skip_blanks_and_newlines();
+        let span = Span {
+            start: self.position,
+            end: self.position,
+        };
+        let name = name.unwrap_or_default().to_owned();
+        self.function_bodies.push(FunctionBody { name, span });
     }
 
     /// Skips `()` if it is next; returns whether it was.

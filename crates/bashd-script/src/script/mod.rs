@@ -4,32 +4,47 @@
 //! in linear time, and never gives up; tree-sitter-bash reads what is right and small enough for it and adds
 //! the commands that the scan did not see. It is not asked about lists of plain commands, which there is only one way
 //! to read. So a syntax that one of them can't read never hides a command from the other. On top of that,
-//! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows plain variables. Whether bash will
+//! `wrappers` sees through `sudo`, `xargs` or `bash -c`, and `constants` follows what variables hold. Whether bash will
 //! accept a text that the parser was not asked about, or could not read, is a question of its own, for `sound`; it adds
 //! nothing to the view. The tests hold the scan against a second parser, with bash as the referee.
 //!
 //! Pure and total: any text gives a [`Script`]. Only its bounds fail closed, by [`Script::bound`].
 //! What it can't know (`eval "$x"`, the words of a file that is sourced) it says to be unknown.
 
+mod arithmetic;
 mod beginnings;
 mod braces;
 mod byte_set;
 mod constants;
+mod containers;
+mod decoders;
+mod deferred;
 mod dollar;
 mod escapes;
 mod few;
+mod filling;
+mod foreign_code;
+mod git_scripts;
+mod handed_scripts;
 mod here_doc;
 mod inner_scripts;
+mod input;
+mod interpreters;
 mod keywords;
+mod learning;
+mod lowering;
+mod parameters;
 mod parser_limits;
+mod patterns;
 mod plain_list;
+mod printed;
 mod reader;
 #[cfg(test)]
 mod second_opinion;
 mod shape;
-mod shells;
 mod simple;
 mod sound;
+mod started;
 mod tree;
 mod view;
 mod word;
@@ -38,7 +53,7 @@ mod wrappers;
 
 pub(crate) use beginnings::Beginnings;
 pub use few::Few;
-pub use shape::ScriptShape;
+pub use shape::{ScriptShape, is_builtin};
 pub use view::{
     Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,
     Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,
@@ -46,8 +61,8 @@ pub use view::{
 pub use word::{ScriptText, Word, WordPart};
 
 use constants::Constants;
+use lowering::Lowering;
 use reader::ScriptReader;
-use shells::Lowering;
 
 /// The largest script that is read at all. Above it nobody could say what it does.
 const MOST_BYTES: usize = 4 << 20;
@@ -60,7 +75,7 @@ impl Script {
             parser: parser_limits::allow(text),
             constants: Constants::default(),
         };
-        parse_within(text, context)
+        parse_within(text, context).0
     }
 }
 
@@ -74,33 +89,20 @@ struct Context {
     constants: Constants,
 }
 
-/// Reads a script, on its own or inside another.
-fn parse_within(text: &str, mut context: Context) -> Script {
+/// Reads a script, on its own or inside another; also returns what is known of variables behind it.
+fn parse_within(text: &str, mut context: Context) -> (Script, Constants) {
     if text.len() > MOST_BYTES {
-        return Script::beyond(Bound::Size);
+        return (Script::beyond(Bound::Size), context.constants);
     }
     let mut scan = ScriptReader::new(text, context.depth);
+    scan.outer_functions = context.constants.functions();
     scan.read_all();
     // The outermost text was looked at already.
     let parser = context.parser && (context.depth == 0 || parser_limits::allow(text));
     let readings = add_what_the_parser_sees(&mut scan, text, parser);
-    let mut script = scan.finish(readings);
-    let commands = std::mem::take(&mut script.commands);
-    script.commands.reserve(commands.len());
-    let mut view = Lowering {
-        text,
-        constants: std::mem::take(&mut context.constants),
-        context,
-        wrapped_words: 0,
-        filled_bytes: 0,
-        script_count: 0,
-        inner_scripts: Vec::new(),
-        script,
-    };
-    for command in commands {
-        view.add(command);
-    }
-    view.script
+    let script = scan.finish(readings);
+    let constants = std::mem::take(&mut context.constants);
+    Lowering::new(text, context, constants, script).finish()
 }
 
 /// Asks the parser, and reads the commands that only it has seen.

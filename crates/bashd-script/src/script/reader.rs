@@ -7,7 +7,8 @@
 
 use super::here_doc::PendingHereDoc;
 use super::view::{
-    Bound, CommandPlace, Construct, Constructs, Joint, Readings, Script, SimpleCommand, Span,
+    Bound, CommandPlace, Construct, Constructs, FunctionBody, Joint, Readings, Script,
+    SimpleCommand, Span,
 };
 use super::word::Word;
 use std::collections::{HashMap, HashSet};
@@ -46,6 +47,8 @@ pub(super) struct ScriptReader<'a> {
     pub(super) place: CommandPlace,
     pub(super) commands: Vec<SimpleCommand>,
     pub(super) functions: Vec<String>,
+    /// Names of functions that are defined outside the text.
+    pub(super) outer_functions: Vec<String>,
     pub(super) constructs: Constructs,
     pub(super) frames: Vec<CompoundFrame>,
     pub(super) pending: Vec<PendingHereDoc>,
@@ -53,6 +56,10 @@ pub(super) struct ScriptReader<'a> {
     pub(super) bodies: HashMap<usize, Word>,
     /// Whether the next compound command is the body of a function.
     pub(super) function_comes: bool,
+    /// Where the bodies of functions are.
+    pub(super) function_bodies: Vec<FunctionBody>,
+    /// The scope around each scope; the first is its own.
+    pub(super) scopes: Vec<u32>,
     /// Whether bash would accept the text so far, as far as the scan checks.
     is_sound: bool,
     /// Whether a command must or may come next, rather than an operator.
@@ -81,6 +88,8 @@ pub(super) struct CompoundFrame {
     pub(super) kind: FrameKind,
     around: CommandPlace,
     list_start: usize,
+    /// The function whose body it is.
+    function: Option<usize>,
 }
 
 /// Which compound command is open.
@@ -108,14 +117,18 @@ impl<'a> ScriptReader<'a> {
                 joint: Joint::First,
                 background: false,
                 inside: Constructs::default(),
+                scope: 0,
             },
             commands: Vec::with_capacity(text.len() / BYTES_PER_COMMAND + 1),
             functions: Vec::new(),
+            outer_functions: Vec::new(),
             constructs: Constructs::default(),
             frames: Vec::new(),
             pending: Vec::new(),
             bodies: HashMap::new(),
             function_comes: false,
+            function_bodies: Vec::new(),
+            scopes: vec![0],
             is_sound: true,
             expects: Expects::MayCome,
             depth: 0,
@@ -177,6 +190,8 @@ impl<'a> ScriptReader<'a> {
             readings,
             bound: self.bound,
             is_sound: self.is_sound,
+            function_bodies: self.function_bodies,
+            scopes: self.scopes,
         }
     }
 
@@ -393,11 +408,13 @@ impl<'a> ScriptReader<'a> {
             self.command_came();
             return;
         }
+        let function = self.coming_function();
         self.skip(1);
         self.nested(Construct::Subshell, |reader| {
             reader.read_list(ListEnd::Parenthesis);
         });
         self.skip_closing_parenthesis();
+        self.end_function(function);
         self.command_came();
     }
 
@@ -424,8 +441,14 @@ impl<'a> ScriptReader<'a> {
     fn enter(&mut self, construct: Construct) {
         self.constructs = self.constructs.with(construct);
         let mut inside = self.place.inside.with(construct);
+        let mut has_scope = matches!(construct, Construct::Subshell | Construct::Substitution);
         if std::mem::take(&mut self.function_comes) {
             inside = inside.with(Construct::Function);
+            has_scope = true;
+        }
+        if has_scope {
+            self.scopes.push(self.place.scope);
+            self.place.scope = self.scopes.len() as u32 - 1;
         }
         self.place = CommandPlace {
             pipeline: self.next_pipeline(),
@@ -442,6 +465,7 @@ impl<'a> ScriptReader<'a> {
             kind,
             around: self.place,
             list_start: self.list_start,
+            function: self.coming_function(),
         });
         self.enter(construct);
         self.expects = Expects::MayCome;
@@ -450,15 +474,31 @@ impl<'a> ScriptReader<'a> {
     pub(super) fn close_frame(&mut self) {
         if let Some(frame) = self.frames.pop() {
             (self.place, self.list_start) = (frame.around, frame.list_start);
+            self.end_function(frame.function);
             self.is_sound &= self.expects != Expects::MustCome;
             self.command_came();
         }
     }
 
+    /// The function whose body comes next, if one does.
+    fn coming_function(&self) -> Option<usize> {
+        let last = self.function_bodies.len().checked_sub(1);
+        last.filter(|_| self.function_comes)
+    }
+
+    /// The body of this function ends here.
+    fn end_function(&mut self, function: Option<usize>) {
+        let position = self.position;
+        if let Some(body) = function.and_then(|index| self.function_bodies.get_mut(index)) {
+            body.span.end = position;
+        }
+    }
+
     /// Takes over the nesting depth of the surrounding reader.
-    pub(super) fn continue_from(&mut self, outer: &Self) {
+    pub(super) fn continue_from(&mut self, outer: &mut ScriptReader<'_>) {
         (self.place, self.depth) = (outer.place, outer.depth);
         self.pipelines = outer.pipelines;
+        self.scopes = std::mem::take(&mut outer.scopes);
     }
 
     pub(super) fn is_beyond(&self) -> bool {

@@ -66,6 +66,11 @@ const BUILTINS: [&str; 60] = [
     "wait",
 ];
 
+/// Whether bash does this itself, and looks for no program of that name.
+pub fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(&name)
+}
+
 /// What kind of script this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptShape {
@@ -97,6 +102,13 @@ impl Script {
             Some(_) if is_plain => ScriptShape::OneProgram,
             _ => ScriptShape::Other,
         }
+    }
+
+    /// Whether nothing in it was left unread. The bounds of the parser are no property of a command: what
+    /// it is not asked about, and our own scan finds nothing wrong with, is read whole.
+    pub(crate) fn is_read_whole(&self, text: &str) -> bool {
+        let by_scan = || self.is_sound && !parser_limits::allow(text);
+        self.bound.is_none() && (self.readings != Readings::ScanOnly || by_scan())
     }
 
     /// Whether bash will certainly accept it: the parser says so, or our own check, for texts that

@@ -37,6 +37,7 @@ impl ScriptReader<'_> {
             redirects: Vec::new(),
             place: self.place,
             origin: CommandOrigin::Written,
+            is_guess: false,
             span: Span::default(),
         };
         let mut end = start;
@@ -56,7 +57,7 @@ impl ScriptReader<'_> {
                     self.begin_list();
                     return;
                 }
-                self.read_array_of_declaration(&command);
+                self.read_array_of_declaration(&mut command);
             }
             end = self.position;
         }
@@ -78,14 +79,34 @@ impl ScriptReader<'_> {
     }
 
     /// `declare -a name=(…)`: the list is not a subshell.
-    fn read_array_of_declaration(&mut self, command: &SimpleCommand) {
-        let is_declaration = || {
-            let last = command.words.last().and_then(Word::known);
-            last.is_some_and(|word| word.ends_with('='))
-        };
-        if self.peek() == Some(b'(') && is_declaration() {
-            self.read_array();
+    /// It becomes an assignment of the command, and its name stays a word.
+    fn read_array_of_declaration(&mut self, command: &mut SimpleCommand) {
+        let start = self.position;
+        if self.peek() != Some(b'(') {
+            return;
         }
+        let last = command.words.last_mut().filter(|word| {
+            let text = word.known();
+            text.is_some_and(|text| text.ends_with('='))
+        });
+        let Some(word) = last else { return };
+        let written = word.known_beginning();
+        let name = written.strip_suffix('=').unwrap_or(written);
+        let (name, is_appended) = match name.strip_suffix('+') {
+            Some(name) => (ScriptText::from(name), true),
+            None => (ScriptText::from(name), false),
+        };
+        *word = Word::of(name.clone(), word.span);
+        let words = self.read_array();
+        command.assignments.push(Assignment {
+            name,
+            value: if is_appended {
+                Assigned::AppendedList(words)
+            } else {
+                Assigned::List(words)
+            },
+            span: self.span_since(start),
+        });
     }
 
     /// `NAME=…`, `NAME+=…`, `NAME[…]=…` before the name of the command.
@@ -107,22 +128,33 @@ impl ScriptReader<'_> {
             at -= usize::from(rest.get(at) != Some(&b']') && rest.get(at - 1) == Some(&b']'));
             at += usize::from(rest.get(at) == Some(&b']'));
         }
-        let is_plain = at == length && rest.get(at) == Some(&b'=');
-        at += usize::from(rest.get(at) == Some(&b'+'));
+        let is_appended = rest.get(at) == Some(&b'+');
+        at += usize::from(is_appended);
         if rest.get(at) != Some(&b'=') {
             return None;
         }
+        at += 1;
         let name = self.text.get(start..start + length)?.into();
-        self.skip(at + 1);
+        self.skip(at);
+        let index = rest.get(length..at).unwrap_or_default();
+        let index = index.strip_suffix(b"+=").or(index.strip_suffix(b"="));
+        let index = index.unwrap_or_default();
+        let index = index
+            .strip_prefix(b"[")
+            .and_then(|it| it.strip_suffix(b"]"));
+        let index = index.map(|it| String::from_utf8_lossy(it).into());
         let value = if self.peek() == Some(b'(') {
-            self.read_array();
-            Assigned::Other
+            let words = self.read_array();
+            match is_appended {
+                true => Assigned::AppendedList(words),
+                false => Assigned::List(words),
+            }
         } else {
             let word = self.read_value();
-            if is_plain {
-                Assigned::Value(word)
-            } else {
-                Assigned::Other
+            match (index, is_appended) {
+                (Some(index), _) => Assigned::Element(index, word),
+                (None, true) => Assigned::Appended(word),
+                (None, false) => Assigned::Value(word),
             }
         };
         Some(Assignment {
@@ -133,26 +165,27 @@ impl ScriptReader<'_> {
     }
 
     /// `(…)` of an array: words and substitutions, no commands.
-    fn read_array(&mut self) {
+    fn read_array(&mut self) -> Vec<Word> {
         self.constructs = self.constructs.with(Construct::Array);
         self.skip(1);
+        let mut words = Vec::new();
         loop {
             self.skip_blanks_and_newlines();
             match self.peek() {
                 None => {
                     self.unsound();
-                    return;
+                    return words;
                 }
                 Some(b')') => {
                     self.skip(1);
-                    return;
+                    return words;
                 }
                 Some(b'#') => {
                     while !matches!(self.peek(), None | Some(b'\n')) {
                         self.skip(1);
                     }
                 }
-                Some(_) if self.at_word() => self.skip_word(),
+                Some(_) if self.at_word() => self.read_word_into(&mut words),
                 Some(_) => {
                     self.unsound();
                     self.skip(1);

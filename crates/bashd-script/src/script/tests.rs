@@ -61,7 +61,11 @@ fn what_is_not_known_is_said_to_be_what_it_is() {
 fn braces_make_several_words() {
     assert_eq!(commands("a x{1,2}y {b,{c,d}}"), ["a x1y x2y b c d"]);
     assert_eq!(commands("a {} {x} '{1,2}' {,}x"), ["a {} {x} {1,2} x x"]);
-    assert_eq!(commands("a {1..3} ${x}"), ["a ? ?"]);
+    assert_eq!(
+        commands("a {1..3} {c..a} {1..999} ${x}"),
+        ["a 1 2 3 a b c ? ?"]
+    );
+    assert_eq!(commands("a {~,b} c,~"), ["a ? b c,~"]);
     let many = format!("a {}", "{b,c}".repeat(5000));
     assert_eq!(commands(&many), ["a ?"]);
 }
@@ -218,7 +222,7 @@ fn plain_variables_are_followed() {
         ("x=b; a $x", "a b"),
         ("x=b; y=${x}c; a \"$y\"", "a bc"),
         ("x='b c'; a $x \"$x\"", "a b c b c"),
-        ("x=; a $x b", "a  b"),
+        ("x=; a $x b", "a b"),
         ("for x in b c; do a $x; done", "a b c"),
         ("export x=b; a $x", "a b"),
         ("x=b; x=$(y); a $x", "a ?"),

@@ -28,6 +28,17 @@ pub struct Script {
     pub bound: Option<Bound>,
     /// Whether the scan found nothing that bash would not accept.
     pub(super) is_sound: bool,
+    /// Where the bodies of its functions are; used up when the view is made.
+    pub(super) function_bodies: Vec<FunctionBody>,
+    /// The scope around each scope; used up when the view is made.
+    pub(super) scopes: Vec<u32>,
+}
+
+/// Where the body of a function is in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FunctionBody {
+    pub(super) name: String,
+    pub(super) span: Span,
 }
 
 impl Script {
@@ -40,6 +51,8 @@ impl Script {
             readings: Readings::ScanOnly,
             bound: Some(bound),
             is_sound: false,
+            function_bodies: Vec::new(),
+            scopes: Vec::new(),
         }
     }
 
@@ -48,6 +61,89 @@ impl Script {
         let mut seen = std::collections::HashSet::new();
         let names = self.commands.iter().filter_map(SimpleCommand::name);
         names.filter(|name| seen.insert(*name)).collect()
+    }
+}
+
+/// Words of bash that are no programs, wherever they are installed.
+const BUILTINS: &[&str] = &[
+    ":",
+    ".",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "coproc",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "time",
+    "times",
+    "trap",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
+];
+
+impl Script {
+    /// The names of the programs that it would start, where they are known, each once: no functions
+    /// of its own, no words of bash, nothing that only may be a program (`$x name`).
+    pub fn programs(&self) -> Vec<&str> {
+        let mut seen = std::collections::HashSet::new();
+        let is_certain = |command: &&SimpleCommand| match command.origin {
+            CommandOrigin::StartedBy(by) => self
+                .commands
+                .get(by)
+                .is_none_or(|starter| starter.name().is_some()),
+            CommandOrigin::Written | CommandOrigin::ScriptOf(_) => true,
+        };
+        let names = self.commands.iter().filter(is_certain);
+        let names = names.filter_map(SimpleCommand::name);
+        let is_program = |name: &&str| {
+            !BUILTINS.contains(name) && !self.functions.iter().any(|function| function == name)
+        };
+        names
+            .filter(is_program)
+            .filter(|name| seen.insert(*name))
+            .collect()
     }
 }
 
@@ -85,6 +181,9 @@ pub struct SimpleCommand {
     pub place: CommandPlace,
     /// Whether it is written as such, or started by another command.
     pub origin: CommandOrigin,
+    /// Whether it is only what an unknown name may stand for (`$x -rf /`): whoever would deny it
+    /// should ask.
+    pub is_guess: bool,
     /// Where it is in the text. For a command inside a quoted script this may be the whole
     /// quotation.
     pub span: Span,
@@ -127,13 +226,14 @@ impl SimpleCommand {
         for assignment in &mut self.assignments {
             visit(&mut assignment.span);
             match &mut assignment.value {
-                Assigned::Value(word) => visit(&mut word.span),
-                Assigned::EachOf(words) => {
+                Assigned::Value(word) | Assigned::Appended(word) | Assigned::Element(_, word) => {
+                    visit(&mut word.span);
+                }
+                Assigned::EachOf(words) | Assigned::List(words) | Assigned::AppendedList(words) => {
                     for word in words {
                         visit(&mut word.span);
                     }
                 }
-                Assigned::Other => {}
             }
         }
         for redirect in &mut self.redirects {
@@ -173,8 +273,14 @@ pub enum Assigned {
     Value(Word),
     /// Each of these in turn (`for x in …`).
     EachOf(Vec<Word>),
-    /// Something that is not a plain value: an array, an element, an appended text.
-    Other,
+    /// This behind what it has (`x+=y`).
+    Appended(Word),
+    /// These as an array (`x=(…)`).
+    List(Vec<Word>),
+    /// These behind those of its array (`x+=(…)`).
+    AppendedList(Vec<Word>),
+    /// One element of its array (`x[1]=y`), by the index as written.
+    Element(ScriptText, Word),
 }
 
 /// One redirect.
@@ -255,6 +361,9 @@ pub struct CommandPlace {
     pub background: bool,
     /// What it is inside of.
     pub inside: Constructs,
+    /// Which shell's variables it changes: a subshell, a substitution and a function's body are each
+    /// a scope of their own.
+    pub(super) scope: u32,
 }
 
 /// How a command is joined to the one before it.

@@ -17,6 +17,11 @@ pub struct Word {
     pub span: Span,
     /// Whether it is one of several that braces, a list or a constant made of one written word.
     pub is_expanded: bool,
+    /// Whether a substitution printed a part of it that was worked out from the text:
+    /// `$(echo cm0= | base64 -d)`.
+    pub is_worked_out: bool,
+    /// Whether it is one of several possibilities of one word.
+    pub(super) is_alternative: bool,
 }
 
 /// A part of a word.
@@ -30,7 +35,9 @@ pub enum WordPart {
     Tilde(ScriptText),
     /// `$NAME` or `${NAME}`, also with a fallback such as `${NAME:-x}`.
     Variable {
-        /// Its name; digits, `@` and `*` are positional.
+        /// Its name; digits, `@` and `*` are positional. While a script is read this may also be
+        /// something that is worked out later (`x%y`, `a[0]`, a substitution in its parentheses);
+        /// where that fails, the finished view has [`WordPart::Unknown`] instead.
         name: ScriptText,
         /// Whether its value stays one word.
         quoted: bool,
@@ -57,6 +64,8 @@ impl Word {
             parts,
             span,
             is_expanded: false,
+            is_worked_out: false,
+            is_alternative: false,
         }
     }
 
@@ -66,6 +75,8 @@ impl Word {
             parts: Few::one(WordPart::Unknown { quoted: true }),
             span,
             is_expanded: false,
+            is_worked_out: false,
+            is_alternative: false,
         }
     }
 

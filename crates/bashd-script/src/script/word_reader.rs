@@ -2,6 +2,7 @@
 
 use super::braces::{self, BracePiece};
 use super::byte_set::ByteSet;
+use super::deferred;
 use super::escapes;
 use super::few::Few;
 use super::reader::{ListEnd, ScriptReader};
@@ -96,6 +97,23 @@ impl<'a> ScriptReader<'a> {
         }
     }
 
+    /// Reads the whole text as one word: blanks and operators mean nothing in it.
+    pub(super) fn read_operand(&mut self) -> Word {
+        let mut pieces = Pieces::default();
+        while let Some(byte) = self.peek() {
+            let at = self.position;
+            match byte {
+                b'~' if at == 0 => self.read_tilde(&mut pieces, WordKind::Value),
+                b'*' | b'?' | b'[' => {
+                    self.skip(1);
+                    pieces.part(WordPart::Glob(self.since(at).into()));
+                }
+                _ => self.read_quoted_or_plain(&mut pieces),
+            }
+        }
+        braces::into_one_word(pieces.0, self.span_since(0))
+    }
+
     /// Reads the value of an assignment or the target of a redirect.
     pub(super) fn read_value(&mut self) -> Word {
         let start = self.position;
@@ -128,7 +146,7 @@ impl<'a> ScriptReader<'a> {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
                     self.skip(1);
-                    self.read_substitution(&mut pieces, Quoting::Double);
+                    self.read_substitution(&mut pieces, Quoting::Double, byte);
                 }
                 b'(' if self.is_pattern_group(start) => self.read_pattern_group(&mut pieces),
                 b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')' => {
@@ -145,7 +163,11 @@ impl<'a> ScriptReader<'a> {
                 }
                 _ => self.read_quoted_or_plain(&mut pieces),
             }
-            tilde_may_come = kind == WordKind::Value && self.since(at) == ":";
+            tilde_may_come = match kind {
+                WordKind::Value => self.since(at) == ":",
+                // It begins a word, once braces are expanded.
+                WordKind::Argument => matches!(self.since(at), "{" | ","),
+            };
         }
         pieces.0
     }
@@ -323,7 +345,9 @@ impl<'a> ScriptReader<'a> {
 
     /// `(…)` of a substitution, starting at its parenthesis: its commands are read, its output is
     /// unknown.
-    pub(super) fn read_substitution(&mut self, pieces: &mut Pieces, quoting: Quoting) {
+    /// `sign` is what stands before it: `$`, `<` or `>`.
+    pub(super) fn read_substitution(&mut self, pieces: &mut Pieces, quoting: Quoting, sign: u8) {
+        let start = self.position;
         self.skip(1);
         let before = self.commands.len();
         let pending = std::mem::take(&mut self.pending);
@@ -332,12 +356,17 @@ impl<'a> ScriptReader<'a> {
         });
         self.pending = pending;
         self.skip_closing_parenthesis();
+        let script = self.since(start);
         let commands = self.commands.get(before..).unwrap_or_default();
-        let quoted = quoting.is_quoted();
-        match escapes::plain_output(commands, quoting) {
-            Some(WordPart::Text(text)) => pieces.text(&text),
-            Some(part) => pieces.part(part),
-            None => pieces.part(WordPart::Unknown { quoted }),
+        let part = deferred::substitution(
+            sign,
+            script,
+            commands,
+            ([&self.functions, &self.outer_functions], quoting),
+        );
+        match part {
+            WordPart::Text(text) => pieces.text(&text),
+            part => pieces.part(part),
         }
     }
 
@@ -377,7 +406,7 @@ fn hole(text: &str, quoted: bool) -> Option<(WordPart, usize)> {
 }
 
 /// Single quotes have no expansions of their own script, but may have holes of the one around it.
-fn text_with_holes(pieces: &mut Pieces, text: &str) {
+pub(super) fn text_with_holes(pieces: &mut Pieces, text: &str) {
     let mut rest = text;
     while !rest.is_empty() {
         if let Some((part, length)) = hole(rest, true) {

@@ -1,164 +1,147 @@
-//! Programs that run another one: where its words begin among theirs.
+//! Programs that run another one, or a script: where its words begin among theirs. Which programs, and
+//! their options, is data: `wrappers.tsv`.
 
 use super::beginnings::Beginnings;
 use super::few::Few;
 use super::view::SimpleCommand;
 use super::word::{Word, WordPart};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
-/// A program that runs the words after its options.
+/// A line a program.
+const TABLE: &str = include_str!("wrappers.tsv");
+
+/// Prefixes of their names.
+pub(super) const NAMES: Beginnings = Beginnings::NONE.and_table(TABLE);
+
+/// What stands behind the options of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    Command,
+    /// Words that are joined to a script.
+    Script,
+    Nothing,
+    /// A command that begins behind an option.
+    Option,
+}
+
+/// A program that runs a command or a script.
 struct Wrapper {
-    names: &'static [&'static str],
     /// Short options that take a value.
     values: &'static str,
     /// Long options that take a value, without dashes; they may be abbreviated.
-    long_values: &'static [&'static str],
+    long_values: Vec<&'static str>,
     /// Operands before the command.
     operands: usize,
     /// Short options with which no command is run.
     instead: &'static str,
+    /// Options whose value is a script, without dashes.
+    scripts: Vec<&'static str>,
+    behind: Behind,
 }
 
-const fn plain(names: &'static [&'static str]) -> Wrapper {
-    with(names, "", &[], 0)
-}
+/// The words of a subcommand, and where in the list its wrapper is.
+type Subcommand = (Vec<&'static str>, usize);
 
-const fn with(
-    names: &'static [&'static str],
-    values: &'static str,
-    long_values: &'static [&'static str],
-    operands: usize,
-) -> Wrapper {
-    Wrapper {
-        names,
-        values,
-        long_values,
-        operands,
-        instead: "",
+/// Every wrapper, and their names.
+struct Wrappers(HashMap<&'static str, Vec<Subcommand>>, Vec<Wrapper>);
+
+static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
+    let mut by_name: HashMap<&str, Vec<Subcommand>> = HashMap::new();
+    let mut wrappers = Vec::new();
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        let mut columns = line
+            .split('\t')
+            .map(|column| if column == "-" { "" } else { column });
+        let mut next = || columns.next().unwrap_or_default();
+        let list = |column: &'static str| column.split(',').filter(|it| !it.is_empty()).collect();
+        let names = next();
+        let wrapper = Wrapper {
+            values: next(),
+            long_values: list(next()),
+            operands: next().parse().unwrap_or_default(),
+            instead: next(),
+            scripts: list(next()),
+            behind: match next() {
+                "command" => Behind::Command,
+                "script" => Behind::Script,
+                "option" => Behind::Option,
+                _ => Behind::Nothing,
+            },
+        };
+        // A dash is a name as well: zsh's precommand.
+        let names = if names.is_empty() { "-" } else { names };
+        for name in names.split(',') {
+            let mut words = name.split(' ');
+            let name = words.next().unwrap_or_default();
+            by_name
+                .entry(name)
+                .or_default()
+                .push((words.collect(), wrappers.len()));
+        }
+        wrappers.push(wrapper);
     }
+    Wrappers(by_name, wrappers)
+});
+
+/// What a wrapper runs.
+#[derive(Default)]
+pub(super) struct Wrapped {
+    /// Where the words of the command begin that it runs.
+    pub(super) command: Option<usize>,
+    /// Where the words begin that are joined to a script.
+    pub(super) script: Option<usize>,
+    /// Scripts that are values of its options.
+    pub(super) scripts: Vec<Word>,
 }
 
-const SUDO_LONG: &[&str] = &[
-    "user",
-    "group",
-    "prompt",
-    "close-from",
-    "role",
-    "type",
-    "command-timeout",
-    "other-user",
-    "chdir",
-    "chroot",
-    "host",
-    "login-class",
-    "auth-type",
-];
-
-const XARGS_LONG: &[&str] = &[
-    "arg-file",
-    "delimiter",
-    "max-lines",
-    "max-args",
-    "max-procs",
-    "max-chars",
-    "eof",
-    "process-slot-var",
-];
-
-/// Every wrapper. Those with their own syntax (`find`, shells) are in `shells.rs`.
-const WRAPPERS: &[Wrapper] = &[
-    with(&["sudo"], "ugpCrtTUDRhac", SUDO_LONG, 0),
-    with(&["doas"], "uCa", &[], 0),
-    with(&["pkexec"], "", &["user"], 0),
-    with(&["env", "genv"], "uC", &["unset", "chdir"], 0),
-    Wrapper {
-        instead: "vV",
-        ..plain(&["command"])
-    },
-    plain(&[
-        "builtin", "nohup", "setsid", "busybox", "toybox", "coproc", "unbuffer", "fakeroot",
-    ]),
-    plain(&[
-        "noglob",
-        "nocorrect",
-        "catchsegv",
-        "dbus-run-session",
-        "chronic",
-        "-",
-    ]),
-    with(&["exec"], "a", &[], 0),
-    with(&["time", "gtime"], "fo", &["format", "output"], 0),
-    with(&["nice", "gnice"], "n", &["adjustment"], 0),
-    Wrapper {
-        instead: "pPu",
-        ..with(&["ionice"], "cn", &["class", "classdata"], 0)
-    },
-    with(&["timeout", "gtimeout"], "ks", &["kill-after", "signal"], 1),
-    with(
-        &["stdbuf", "gstdbuf"],
-        "ioe",
-        &["input", "output", "error"],
-        0,
-    ),
-    with(
-        &["chrt"],
-        "TPD",
-        &["sched-runtime", "sched-period", "sched-deadline"],
-        1,
-    ),
-    with(&["taskset"], "", &[], 1),
-    with(&["chroot"], "", &["groups", "userspec"], 1),
-    with(
-        &["flock"],
-        "wE",
-        &["timeout", "wait", "conflict-exit-code"],
-        1,
-    ),
-    with(
-        &["strace", "ltrace"],
-        "abeEIoOpPsSuXlnFA",
-        &["output", "trace", "env", "user"],
-        0,
-    ),
-    with(&["caffeinate"], "tw", &[], 0),
-    with(
-        &["systemd-run"],
-        "puMEtH",
-        &["property", "unit", "setenv", "uid", "gid", "slice"],
-        0,
-    ),
-    with(&["unshare"], "RSGw", &["root", "wd", "setuid", "setgid"], 0),
-    with(
-        &["numactl"],
-        "CNmpi",
-        &["cpunodebind", "physcpubind", "membind"],
-        0,
-    ),
-    with(&["xargs", "gxargs"], "IEdLnPsa", XARGS_LONG, 0),
-];
-
-/// Prefixes of their names.
-pub(super) const NAMES: Beginnings = {
-    let mut names = Beginnings::NONE;
-    let mut rest = WRAPPERS;
-    while let [wrapper, after @ ..] = rest {
-        names = names.and(wrapper.names);
-        rest = after;
-    }
-    names
-};
-
-/// The index of the first word of the command that this one runs, if it is a wrapper.
-pub(super) fn inner_start(command: &SimpleCommand) -> Option<usize> {
+/// What this command runs, if it is a wrapper.
+pub(super) fn wrapped(command: &SimpleCommand) -> Option<Wrapped> {
     let first = command.words.first()?;
     if first.known().is_none() {
         // `$SUDO rm`: an unknown name may well be a wrapper.
-        return (command.words.len() > 1).then_some(1);
+        let inner = (command.words.len() > 1).then_some(1);
+        return Some(Wrapped {
+            command: inner,
+            ..Wrapped::default()
+        });
     }
-    let name = command.name()?;
-    let wrapper = WRAPPERS
-        .iter()
-        .find(|wrapper| wrapper.names.contains(&name))?;
+    let Wrappers(by_name, wrappers) = &*WRAPPERS;
+    let candidates = by_name.get(command.name()?)?;
+    let (start, index) = candidates.iter().find_map(|(subcommand, index)| {
+        let start = after_subcommand(command, subcommand)?;
+        Some((start, *index))
+    })?;
+    read_options(command, wrappers.get(index)?, start)
+}
+
+/// The index after the words of a subcommand, between which options may stand.
+fn after_subcommand(command: &SimpleCommand, subcommand: &[&str]) -> Option<usize> {
     let mut at = 1;
+    for expected in subcommand {
+        loop {
+            let word = command.words.get(at)?;
+            at += 1;
+            if word.is(expected) {
+                break;
+            }
+            let is_option = word.known_beginning().starts_with('-');
+            let is_value = command
+                .words
+                .get(at - 2)
+                .is_some_and(|before| before.known_beginning().starts_with('-') && at > 2);
+            if !is_option && !is_value {
+                return None;
+            }
+        }
+    }
+    Some(at)
+}
+
+fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Option<Wrapped> {
+    let mut found = Wrapped::default();
+    let is_env = matches!(command.name(), Some("env" | "genv"));
+    let mut at = start;
     let mut operands_left = wrapper.operands;
     let mut options_end = false;
     while let Some(word) = command.words.get(at) {
@@ -167,8 +150,19 @@ pub(super) fn inner_start(command: &SimpleCommand) -> Option<usize> {
             options_end = true;
             at += 1;
         } else if !options_end && begins_with.starts_with('-') && !word.is("-") {
-            at += option_length(wrapper, begins_with)?;
-        } else if is_assignment(begins_with) || word.is("-") && name == "env" {
+            if let Some((script, length)) = script_option(command, wrapper, at) {
+                if wrapper.behind == Behind::Option {
+                    found.command = Some(at + 1);
+                    return Some(found);
+                }
+                found.scripts.extend(script);
+                at += length;
+            } else {
+                at += option_length(wrapper, begins_with, word.parts.len() == 1)?;
+            }
+        } else if is_assignment(begins_with) || word.is("-") && is_env {
+            at += 1;
+        } else if matches!(wrapper.behind, Behind::Nothing | Behind::Option) {
             at += 1;
         } else if operands_left > 0 {
             operands_left -= 1;
@@ -177,32 +171,78 @@ pub(super) fn inner_start(command: &SimpleCommand) -> Option<usize> {
             // `sudo $OPTIONS rm`
             at += 1;
         } else {
-            return Some(at);
+            match wrapper.behind {
+                Behind::Script => found.script = Some(at),
+                _ => found.command = Some(at),
+            }
+            return Some(found);
         }
     }
-    None
+    Some(found)
+}
+
+/// The script that an option has as its value, and how many words both take.
+fn script_option(
+    command: &SimpleCommand,
+    wrapper: &Wrapper,
+    at: usize,
+) -> Option<(Option<Word>, usize)> {
+    let word = command.words.get(at)?;
+    let text = word.known_beginning();
+    let next = || command.words.get(at + 1).cloned();
+    if let Some(long) = text.strip_prefix("--") {
+        let (name, _) = long.split_once('=').unwrap_or((long, ""));
+        let is_script = |known: &&str| known.len() > 1 && name.len() > 2 && known.starts_with(name);
+        wrapper.scripts.iter().find(|known| is_script(known))?;
+        return Some(match long.find('=') {
+            Some(sign) => (Some(rest_of(word, sign + 3)?), 1),
+            None => (next(), 2),
+        });
+    }
+    let letters = text.strip_prefix('-')?;
+    let is_value = |letter: char| wrapper.values.contains(letter);
+    let position = letters.char_indices().find_map(|(position, letter)| {
+        let mut scripts = wrapper.scripts.iter();
+        let is_script = scripts.any(|known| known.chars().eq([letter]));
+        (is_script || is_value(letter)).then_some((position + letter.len_utf8(), is_script))
+    });
+    let (end, true) = position? else { return None };
+    let is_last = end == letters.len() && word.parts.len() == 1;
+    if is_last {
+        Some((next(), 2))
+    } else {
+        Some((Some(rest_of(word, end + 1)?), 1))
+    }
+}
+
+/// A word without the bytes at its beginning.
+pub(super) fn rest_of(word: &Word, bytes: usize) -> Option<Word> {
+    let mut rest = Word::of(word.known_beginning().get(bytes..)?, word.span);
+    rest.parts.extend(word.parts.iter().skip(1).cloned());
+    Some(rest)
 }
 
 /// How many words an option takes; `None` if no command is run with it.
-fn option_length(wrapper: &Wrapper, option: &str) -> Option<usize> {
+fn option_length(wrapper: &Wrapper, option: &str, is_whole: bool) -> Option<usize> {
     if let Some(long) = option.strip_prefix("--") {
         let takes_value = |known: &&str| long.len() > 1 && known.starts_with(long);
         let takes_value = wrapper.long_values.iter().any(takes_value);
-        return Some(if takes_value { 2 } else { 1 });
+        return Some(if takes_value && is_whole { 2 } else { 1 });
     }
     let letters = option.strip_prefix('-').unwrap_or(option);
-    if letters
-        .chars()
-        .any(|letter| wrapper.instead.contains(letter))
-    {
-        return None;
-    }
     // The rest of the cluster is the value, if there is a rest.
     let position = letters
         .chars()
         .position(|letter| wrapper.values.contains(letter));
+    let flags = letters.chars().take(position.unwrap_or(usize::MAX));
+    if flags
+        .into_iter()
+        .any(|letter| wrapper.instead.contains(letter))
+    {
+        return None;
+    }
     let is_last = position.is_some_and(|position| position + 1 == letters.chars().count());
-    Some(if is_last { 2 } else { 1 })
+    Some(if is_last && is_whole { 2 } else { 1 })
 }
 
 /// Whether a word is `NAME=…`, as `env` and `sudo` take them before the command.
@@ -241,6 +281,15 @@ pub(super) fn xargs_placeholder(command: &SimpleCommand, inner: usize) -> Option
 
 /// The word with every `placeholder` in it replaced by something unknown.
 pub(super) fn without_placeholder(word: &Word, placeholder: &str) -> Word {
+    with_placeholder(word, placeholder, None)
+}
+
+/// The word with every `placeholder` in it replaced by a text with holes, or something unknown.
+pub(super) fn with_placeholder(word: &Word, placeholder: &str, known: Option<&str>) -> Word {
+    let value = match known {
+        Some(known) => super::printed::as_word(known),
+        None => Word::unknown(word.span),
+    };
     let mut replaced = Word {
         parts: Few::default(),
         ..*word
@@ -252,7 +301,9 @@ pub(super) fn without_placeholder(word: &Word, placeholder: &str) -> Word {
         };
         for (index, piece) in text.split(placeholder).enumerate() {
             if index > 0 {
-                replaced.push(WordPart::Unknown { quoted: true });
+                for part in &value.parts {
+                    replaced.push(part.clone());
+                }
             }
             replaced.push(WordPart::Text(piece.into()));
         }

@@ -16,6 +16,7 @@ pub(crate) fn documented() -> Guard {
         ["no_blind_git_add", "no_force_push", "no_dangerous_rm"],
         &[],
     )
+    .to_the_letter()
 }
 
 /// The rule that denies a script, if one does.
@@ -28,7 +29,7 @@ pub(crate) fn denied_by(guard: &Guard, script: &str) -> Option<String> {
 
 /// The rows of the documents' table: id, script, what is wanted.
 pub(crate) fn documented_rows() -> Vec<(String, String, bool)> {
-    let text = fs::read_to_string(directory().join("documented.tsv")).expect("documented.tsv");
+    let text = fs::read_to_string(directory().join("documented/table.tsv")).expect("the table");
     let rows = text.lines().skip(1).map(|line| {
         let cells: Vec<&str> = line.split('\t').collect();
         let script = cells[1].replace("\\n", "\n").replace("\\t", "\t");

@@ -2,9 +2,12 @@
 //!
 //! | file | shows |
 //! |---|---|
+//! | `corpus` | the default rules on a thousand commands, bad and everyday, by class |
 //! | `documented` | (no tests) the guard as the documents have it, and their table of cases |
+//! | `executed` | random scripts under real bash, with stubs: what really ran against the verdict |
 //! | `guard_cases` | the guard on data: `tests/cases/guard/` and the documents' table |
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
+//! | `reading` | disguises on data: `tests/cases/reading/` |
 //! | `soundness` | scripts in which bash has the last word: what is said to be right, and which commands another parser sees |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
@@ -15,9 +18,12 @@
     reason = "test code: it runs programs of its own, and a panic with a text is how it says what is wrong"
 )]
 
+mod corpus;
 mod documented;
+mod executed;
 mod guard_cases;
 mod guard_properties;
+mod reading;
 #[path = "../../src/script/second_opinion.rs"]
 mod second_opinion;
 mod soundness;

@@ -3,6 +3,7 @@
 use super::record::{ArtifactFile, ArtifactPart, ArtifactRecord, NAME};
 use super::{ArtifactKind, ArtifactStore, check_limit, counter, prepare};
 use crate::exec::Run;
+use crate::jobs::Job;
 use crate::output::joined::Joined;
 use crate::output::{Source, StreamPiece};
 use crate::plan::Plan;
@@ -27,6 +28,8 @@ pub(crate) struct Output<'a> {
     /// Who may still write to the spool.
     pub(crate) writers: Writers,
     pub(crate) kind: ArtifactKind,
+    /// Whose call it was.
+    pub(crate) owner: &'a str,
 }
 
 /// Who may still write to a spool whose run was reported.
@@ -44,6 +47,15 @@ pub(crate) struct KeptArtifact {
     pub(crate) id: u64,
     /// Bytes of the output that it does not contain.
     pub(crate) dropped: u64,
+}
+
+impl KeptArtifact {
+    fn of(record: &ArtifactRecord) -> Self {
+        Self {
+            id: record.id,
+            dropped: record.bytes.saturating_sub(record.kept()),
+        }
+    }
 }
 
 impl ArtifactStore {
@@ -64,6 +76,7 @@ impl ArtifactStore {
             separator: &profile.output.separator,
             writers: run.writers,
             kind,
+            owner: &plan.job.spec.owner,
         };
         self.keep(&plan.directory, &profile.name, &output).ok()
     }
@@ -100,6 +113,7 @@ impl ArtifactStore {
         let run = name.to_string_lossy().into_owned();
         let mut record = ArtifactRecord::new(run, profile, source.len(), source.lines());
         record.kind = output.kind;
+        record.owner = Some(output.owner.to_owned());
         let can_adopt = output.err.is_none()
             && (output.writers == Writers::Gone || output.out.places().ring.is_none());
         if !can_adopt || adopt(directory, output.out, &mut record).is_err() {
@@ -109,17 +123,44 @@ impl ArtifactStore {
             record.steps.clear();
             copy(directory, source, &mut record)?;
         }
-        record.id = counter::next(&self.links)?;
-        record.store(directory)?;
-        let target = Path::new("..").join(self.runs_name()).join(name);
-        std::os::unix::fs::symlink(target, self.link(record.id))?;
+        self.publish(directory, &mut record)?;
         if record.kept() >= LARGE {
             self.sweep_aside(directory);
         }
-        Ok(KeptArtifact {
-            id: record.id,
-            dropped: record.bytes.saturating_sub(record.kept()),
-        })
+        Ok(KeptArtifact::of(&record))
+    }
+
+    /// Gives an artifact its number.
+    fn publish(&self, directory: &Path, record: &mut ArtifactRecord) -> io::Result<()> {
+        let name = directory.file_name().unwrap_or_default();
+        record.id = counter::next(&self.links)?;
+        record.store(directory)?;
+        let target = Path::new("..").join(self.runs_name()).join(name);
+        std::os::unix::fs::symlink(target, self.link(record.id))
+    }
+
+    /// Keeps the output of a job that has ended, if its profile does that; a second time it has the
+    /// number of the first. A failure is nothing but the lack of an artifact.
+    pub(crate) fn keep_job(
+        &self,
+        profile: &Profile,
+        job: &Job,
+        output: &dyn Source,
+    ) -> Option<KeptArtifact> {
+        if profile.output.artifacts == ArtifactsWhen::Never {
+            return None;
+        }
+        if let Ok(record) = ArtifactRecord::load(&job.directory) {
+            return Some(KeptArtifact::of(&record));
+        }
+        let mut record =
+            ArtifactRecord::new(job.id.clone(), &profile.name, output.len(), output.lines());
+        record.owner = Some(job.owner.clone());
+        if adopt_file(job, &mut record).is_err() {
+            copy(&job.directory, output, &mut record).ok()?;
+        }
+        let published = self.publish(&job.directory, &mut record);
+        published.ok().map(|()| KeptArtifact::of(&record))
     }
 
     /// Checks the total size: removing large files takes time, and the reply need not wait for it.
@@ -153,6 +194,26 @@ pub(super) fn clear(directory: &Path) {
     }
     let _ = fs::remove_file(directory.join(NAME));
     let _ = fs::remove_dir(directory);
+}
+
+/// Names the file of a job that has ended, if it is the output and nothing else.
+fn adopt_file(job: &Job, record: &mut ArtifactRecord) -> io::Result<()> {
+    let length = fs::metadata(&job.output_file)?.len();
+    let is_whole = matches!(job.stored.as_slice(), [stream] if stream.bytes == length);
+    if !is_whole || record.bytes != length {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    fs::hard_link(
+        &job.output_file,
+        job.directory.join(ArtifactFile::Head.file()),
+    )?;
+    record.parts.push(ArtifactPart {
+        from: 0,
+        bytes: length,
+        place: ArtifactFile::Head,
+        at: 0,
+    });
+    Ok(())
 }
 
 /// Names the spool's own files.

@@ -68,6 +68,9 @@ pub(super) struct ArtifactRecord {
     #[serde(default)]
     pub(super) kind: ArtifactKind,
     pub(super) created_ms: u64,
+    /// Whose call it was; missing in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<String>,
     /// Bytes of the stream, kept or not.
     pub(super) bytes: u64,
     /// Newlines of the stream, kept or not.
@@ -89,6 +92,7 @@ impl ArtifactRecord {
             profile: profile.to_owned(),
             kind: ArtifactKind::default(),
             created_ms: now.unwrap_or_default().as_millis() as u64,
+            owner: None,
             bytes,
             lines,
             parts: Vec::new(),

@@ -83,6 +83,8 @@ pub struct Config {
     pub cgroups: Cgroups,
     /// Overrides what profiles say about processes that outlive their shell.
     pub survivors: Option<Survivors>,
+    /// Whether the rules that are on by default are on besides the profile's.
+    pub guard_default: bool,
     /// Names of compiled-in rules that are on besides the profile's.
     pub guard_enable: Vec<String>,
     /// Names of compiled-in rules that are off whatever the profile says.
@@ -207,8 +209,14 @@ impl Config {
     /// The rules that hold for calls of a profile.
     pub fn guard(&self, profile: &Profile) -> Guard {
         let names = profile.guard.rules.iter().chain(&self.guard_enable);
-        let names = names.filter(|name| !self.guard_disable.contains(name));
-        Guard::new(names.map(String::as_str), &self.rules)
+        let default = self.guard_default.then_some(guard::DEFAULT_RULES);
+        let names = names.map(String::as_str).chain(default);
+        let guard = Guard::new(names, &self.rules).without(&self.guard_disable);
+        if profile.guard.to_the_letter {
+            guard.to_the_letter()
+        } else {
+            guard
+        }
     }
 
     /// Everything that decides about a call of a profile before it runs.
@@ -224,6 +232,7 @@ impl Config {
             safe_mode: mode.unwrap_or(profile.guard.safe_mode),
             interceptor: intercepts.then(|| Interceptor::new(&self.interceptor_rules)),
             tools: request.tools.clone(),
+            ancestors: crate::ancestors::of_this_process,
         }
     }
 
@@ -289,6 +298,7 @@ impl Config {
             },
             cgroups: cgroups(values.text("limits.cgroup")?),
             survivors: survivors(values.text("survivors")?)?,
+            guard_default: values.text("guard.rules")? == guard::DEFAULT_RULES,
             guard_enable: rule_names(values, "guard.enable")?,
             guard_disable: rule_names(values, "guard.disable")?,
             rules: Vec::new(),

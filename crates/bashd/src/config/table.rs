@@ -128,6 +128,13 @@ pub const KEYS: &[ConfigKey] = &[
          and replaced (docs/sessions.md); 0: none",
     ),
     key(
+        "guard.rules",
+        ValueKind::Choice(&["profile", "default"]),
+        "profile",
+        "`default`: bashd's own rules are on in every profile, besides those that the profile names \
+         (docs/guard.md)",
+    ),
+    key(
         "guard.enable",
         ValueKind::List,
         "",

@@ -3,9 +3,9 @@
 //! The engine claims a short name, asks the keeper to become a job, and answers with the job only
 //! when the keeper has said that it is one. What ends meanwhile is an ordinary ending.
 
-use super::{Conversation, EndedBy, Heard, Reset};
+use super::{Conversation, EndedBy, Heard, Reset, RunFailure};
 use crate::error::{Error, ErrorKind, Result};
-use crate::jobs::claim;
+use crate::jobs::claim::{self, ClaimFailure, ClaimedName};
 use crate::plan::{LimitsInForce, Otherwise, Plan, Streams};
 use bashd_keeper::job::directory::{self, JobKind, Spec};
 use bashd_keeper::keeper::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
@@ -52,8 +52,11 @@ pub(crate) struct BackgroundedRun {
 pub(super) struct BackgroundTimer {
     after: Option<Duration>,
     started: Option<Instant>,
-    /// The short name, once the keeper was asked.
-    alias: Option<String>,
+    /// The short name: claimed before the start for what is a job from its beginning, else when the
+    /// keeper is asked.
+    claimed: Option<ClaimedName>,
+    /// Whether the keeper was asked.
+    is_asked: bool,
     /// Whether it will be announced.
     announces: bool,
 }
@@ -63,14 +66,15 @@ impl BackgroundTimer {
         Self {
             after: plan.backgrounding.map(|when| when.after),
             started: None,
-            alias: None,
+            claimed: None,
+            is_asked: false,
             announces: true,
         }
     }
 
     /// Whether the keeper was asked, and has not said no.
     pub(super) fn is_asked(&self) -> bool {
-        self.alias.is_some() && self.after.is_some()
+        self.is_asked && self.after.is_some()
     }
 
     /// Whether the keeper is asked together with the start, so no ending can come first.
@@ -85,8 +89,8 @@ impl BackgroundTimer {
 
     /// Resolves once, when the keeper should be asked.
     pub(super) async fn comes(&self) {
-        match (self.started, self.after, &self.alias) {
-            (Some(started), Some(after), None) => tokio::time::sleep_until(started + after).await,
+        match (self.started, self.after, self.is_asked) {
+            (Some(started), Some(after), false) => tokio::time::sleep_until(started + after).await,
             _ => std::future::pending().await,
         }
     }
@@ -101,6 +105,11 @@ impl BackgroundTimer {
         }
     }
 
+    /// The name that was claimed before the start.
+    pub(super) fn hold(&mut self, claimed: Option<ClaimedName>) {
+        self.claimed = claimed;
+    }
+
     fn give_up(&mut self) {
         self.after = None;
     }
@@ -109,8 +118,19 @@ impl BackgroundTimer {
 impl Conversation<'_> {
     /// Asks the keeper to become a job.
     pub(super) async fn ask_for_backgrounding(&mut self) -> Result<()> {
-        match self.send_to_background(JobKind::Background).await {
-            Ok(alias) => self.background.alias = Some(alias),
+        let claimed = match self.background.claimed.take() {
+            Some(claimed) => Ok(claimed),
+            None => claim_name(self.plan).map_err(|error| error.to_string()),
+        };
+        let asked = match claimed {
+            Ok(claimed) => self.send_to_background(JobKind::Background, claimed).await,
+            Err(reason) => Err(reason),
+        };
+        match asked {
+            Ok(claimed) => {
+                self.background.claimed = Some(claimed);
+                self.background.is_asked = true;
+            }
             Err(reason) => self.go_on_without(&reason).await?,
         }
         Ok(())
@@ -126,10 +146,12 @@ impl Conversation<'_> {
         let _ = self.connection.send(&announce, &[]).await;
     }
 
-    /// Removes the visible traces of a lost keeper.
+    /// Ends what a lost keeper has written down, and removes its visible traces.
     pub(super) fn withdraw_announcement(&self) {
         if !self.background.announces {
-            let _ = std::fs::remove_dir_all(live_directory(&self.plan.directory));
+            let directory = live_directory(&self.plan.directory);
+            let _ = bashd_keeper::job::abandoned::settle(&directory);
+            let _ = std::fs::remove_dir_all(directory);
         }
     }
 
@@ -142,13 +164,15 @@ impl Conversation<'_> {
         }
     }
 
-    /// Claims a short name and sends the message.
-    async fn send_to_background(&self, kind: JobKind) -> Result<String, String> {
+    /// Sends the message for a short name.
+    async fn send_to_background(
+        &self,
+        kind: JobKind,
+        claimed: ClaimedName,
+    ) -> Result<ClaimedName, String> {
         let job = &self.plan.job;
-        let alias = claim::claim(&self.plan.directory, &job.spec.owner, job.limits)
-            .map_err(|error| error.to_string())?;
         let mut spec = self.spec(kind);
-        spec.alias.clone_from(&alias);
+        spec.alias.clone_from(&claimed.alias);
         let message = BackgroundMessage {
             directory: self.plan.directory.clone(),
             spec,
@@ -163,11 +187,8 @@ impl Conversation<'_> {
                 .filter(|_| kind == JobKind::Background),
         };
         match self.connection.send(&message, &[]).await {
-            Ok(()) => Ok(alias),
-            Err(error) => {
-                claim::withdraw(&self.plan.directory);
-                Err(error.to_string())
-            }
+            Ok(()) => Ok(claimed.used()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -190,10 +211,7 @@ impl Conversation<'_> {
         self.background.give_up();
         match self.plan.backgrounding.map(|when| when.otherwise) {
             // Dropping the connection ends the tree.
-            None | Some(Otherwise::Fail) => {
-                let text = format!("the job could not be created: {reason}");
-                Err(Error::new(ErrorKind::Io, text))
-            }
+            None | Some(Otherwise::Fail) => Err(no_job(reason)),
             Some(Otherwise::End) => {
                 let by = EndedBy::Timeout;
                 let _ = self.connection.send(&EndMessage { by }, &[]).await;
@@ -219,7 +237,8 @@ impl Conversation<'_> {
         })?;
         Ok(BackgroundedRun {
             id: self.plan.job.spec.id.clone(),
-            alias: self.background.alias.unwrap_or_default(),
+            alias: (self.background.claimed)
+                .map_or_else(String::new, |claimed| claimed.alias.clone()),
             pid: self.pid,
             out,
             err,
@@ -235,8 +254,9 @@ impl Conversation<'_> {
     }
 
     /// Gives up the name that was claimed for a job that was never made.
-    pub(super) fn forget_claim(&self) {
-        if self.background.is_asked() {
+    pub(super) fn forget_claim(&mut self) {
+        let claimed = self.background.claimed.take();
+        if claimed.is_some() && self.background.is_asked() {
             claim::withdraw(&self.plan.directory);
         }
     }
@@ -244,7 +264,7 @@ impl Conversation<'_> {
     /// The command ended while its keeper was asked to become a job: the name is free again, and
     /// the keeper's report is read. Returns whether there was one; if not, nothing is known about
     /// the run.
-    pub(super) async fn ended_first(&self) -> bool {
+    pub(super) async fn ended_first(&mut self) -> bool {
         if !self.background.is_asked() {
             return true;
         }
@@ -260,7 +280,10 @@ impl Conversation<'_> {
         if !left_behind.iter_mut().any(|process| is_survivor(&process)) {
             return false;
         }
-        let Ok(alias) = self.send_to_background(JobKind::Survivors).await else {
+        let Ok(claimed) = claim_name(self.plan) else {
+            return false;
+        };
+        let Ok(claimed) = self.send_to_background(JobKind::Survivors, claimed).await else {
             return false;
         };
         let kept = tokio::time::timeout(SURVIVORS_BOUND, self.until_backgrounded()).await;
@@ -270,7 +293,7 @@ impl Conversation<'_> {
         }
         for process in left_behind.iter_mut().filter(is_survivor) {
             process.job = Some(self.plan.job.spec.id.clone());
-            process.alias = Some(alias.clone());
+            process.alias = Some(claimed.alias.clone());
         }
         true
     }
@@ -283,6 +306,30 @@ impl Conversation<'_> {
             }
         }
     }
+}
+
+/// Claims the name of the job that a run is from its beginning: one that may not be is never
+/// started.
+pub(super) fn claim_ahead(plan: &Plan) -> Result<Option<ClaimedName>, RunFailure> {
+    if plan.backgrounding.map(|when| when.otherwise) != Some(Otherwise::Fail) {
+        return Ok(None);
+    }
+    claim_name(plan).map(Some).map_err(|failure| match failure {
+        ClaimFailure::Full(_) => RunFailure::TooManyJobs(failure.to_string()),
+        ClaimFailure::Io(_) => no_job(&failure.to_string()).into(),
+    })
+}
+
+fn no_job(reason: &str) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        format!("the job could not be created: {reason}"),
+    )
+}
+
+fn claim_name(plan: &Plan) -> Result<ClaimedName, ClaimFailure> {
+    let job = &plan.job;
+    claim::claim(&plan.directory, &job.spec.owner, &job.call, job.limits)
 }
 
 /// Where a visible run is found: the directory that it would have as a job.

@@ -268,6 +268,7 @@ impl<'a> Conversation<'a> {
             err,
             ran_for: Duration::from_micros(exited.ran_for_us),
             left_behind: exited.left_behind,
+            output_unfinished: exited.is_unfinished,
             session_reset: None,
             notes: Vec::new(),
             terminal: None,

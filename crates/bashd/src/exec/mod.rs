@@ -21,6 +21,7 @@ mod sessions;
 mod started_shells;
 mod stock;
 pub mod terminal;
+mod turns;
 mod watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -82,6 +83,14 @@ async fn run_here(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let Means { keepers, sessions } = means;
+    let _turn = match &plan.exclusive_in {
+        Some(session) => Some(tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
+            turn = sessions.turns.take(session) => turn,
+        }),
+        None => None,
+    };
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
             run_alone(plan, keepers, watch, cancel).await
@@ -116,6 +125,7 @@ pub(crate) async fn run_alone(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
+    let claimed = background::claim_ahead(plan)?;
     let connection = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
@@ -131,6 +141,7 @@ pub(crate) async fn run_alone(
     let mut watch = watch;
     let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Conversation::new(plan, &connection, watch, KeeperUse::Alone);
+    call.background.hold(claimed);
     if call.background.is_at_once() {
         call.ask_for_backgrounding().await?;
     }
@@ -184,7 +195,8 @@ async fn end_when_cancelled(
 /// the extra time is over. Somebody stopped it, or the machine is stuck.
 async fn overdue(limits: &Limits, cancel: &CancellationToken) {
     let _ = tokio::time::timeout(limits.timeout, cancel.cancelled()).await;
-    tokio::time::sleep(limits.grace + BACKSTOP).await;
+    // A shell that ends at the last moment is followed by the drain.
+    tokio::time::sleep(limits.grace.max(limits.drain_total) + BACKSTOP).await;
 }
 
 fn no_answer() -> Error {
@@ -274,6 +286,7 @@ fn start_message(plan: &Plan, beginning: Beginning) -> StartMessage {
         grace_us: micros(plan.limits.grace),
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
+        drain_finish_us: micros(plan.limits.drain_finish),
         survivors: plan.limits.survivors,
         terminal: plan.vessel.terminal(),
         stdin_open: plan.stdin_open,

@@ -27,6 +27,8 @@ pub struct Run {
     pub ran_for: Duration,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Whether something still worked on the last of the output when the call was answered.
+    pub output_unfinished: bool,
     /// Why the session's shell is gone or was replaced.
     pub session_reset: Option<Reset>,
     /// What the caller should know about how it was run.
@@ -54,6 +56,7 @@ impl Run {
             err,
             ran_for,
             left_behind: Vec::new(),
+            output_unfinished: false,
             session_reset: None,
             notes: Vec::new(),
             terminal: None,
@@ -100,6 +103,8 @@ pub struct ClientRun {
 pub(crate) enum RunFailure {
     /// The caller cancelled before the command was started.
     CancelledBeforeStart,
+    /// It was to be a job, and there are too many; nothing ran.
+    TooManyJobs(String),
     /// We failed; what was captured until then is here.
     Failed(Error, Option<Box<Run>>),
 }
@@ -114,6 +119,7 @@ impl From<RunFailure> for Error {
     fn from(failure: RunFailure) -> Self {
         match failure {
             RunFailure::Failed(error, _) => error,
+            RunFailure::TooManyJobs(text) => Self::new(ErrorKind::Job, text),
             RunFailure::CancelledBeforeStart => {
                 Self::new(ErrorKind::Spawn, "cancelled before start")
             }

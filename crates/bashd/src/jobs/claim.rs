@@ -4,12 +4,12 @@
 //! job's directory, under one lock for the whole state directory, before the keeper makes the job.
 //! Looking at every directory for each new job would mean a million looks for a thousand jobs, so
 //! the names are also in one file (`names`): a line per claim, which counts if its directory still
-//! exists. The directories are the source of truth; a missing file is rebuilt from them.
+//! exists. The directories are the source of truth; a missing file is rebuilt from them. A claim counts
+//! as a job that lives from the moment at which it is made, so that no two calls get the last place.
 
-use super::directory::{self, Claim};
-use super::state;
+use super::directory::{self, CallTerms, Claim};
+use super::{clients, state};
 use bashd_keeper::spool::write_private;
-use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The lock under which names are given.
 const NAMES_LOCK: &str = "names.lock";
@@ -78,51 +78,124 @@ impl From<io::Error> for ClaimFailure {
     }
 }
 
+/// A name that is taken for a job, which counts as one from now on; given up when this is dropped
+/// before a keeper was asked to make the job.
+#[derive(Debug)]
+pub(crate) struct ClaimedName {
+    /// The short name.
+    pub(crate) alias: String,
+    directory: PathBuf,
+    is_used: bool,
+    /// The claim's own lock, until there is a keeper that holds the job's.
+    _held: OwnedFd,
+}
+
+impl ClaimedName {
+    /// A keeper was asked to make the job: what becomes of the claim is known from its answer.
+    pub(crate) fn used(mut self) -> Self {
+        self.is_used = true;
+        self
+    }
+}
+
+impl Drop for ClaimedName {
+    fn drop(&mut self) {
+        if !self.is_used {
+            withdraw(&self.directory);
+        }
+    }
+}
+
 /// Claims a short name for the job that will live in this directory.
 pub(crate) fn claim(
     directory: &Path,
     owner: &str,
+    call: &CallTerms,
     limits: JobLimits,
-) -> Result<String, ClaimFailure> {
+) -> Result<ClaimedName, ClaimFailure> {
     let no_directory = || io::Error::other("a job needs a runs directory");
     let runs = directory.parent().ok_or_else(no_directory)?;
-    claim_in(runs, directory, owner, limits).map_err(|refused| refused.in_directory(runs))
+    let claimed = claim_in(runs, directory, (owner, call), limits);
+    claimed.map_err(|refused| refused.in_directory(runs))
 }
 
 fn claim_in(
     runs: &Path,
     directory: &Path,
-    owner: &str,
+    (owner, call): (&str, &CallTerms),
     limits: JobLimits,
-) -> Result<String, ClaimFailure> {
-    let id = directory.file_name().unwrap_or_default();
+) -> Result<ClaimedName, ClaimFailure> {
     bashd_keeper::spool::prepare_runs_directory(runs)?;
     let _lock = lock(runs)?;
     let known = known(runs);
     room(runs, &known, owner, limits)?;
-    let taken: BTreeSet<&str> = known
-        .iter()
-        .filter(|known| known.owner == owner)
-        .map(|known| known.alias.as_str())
-        .collect();
-    let alias = (1..=taken.len() + 1)
-        .map(|number| format!("bg_{number}"))
-        .find(|alias| !taken.contains(alias.as_str()))
-        .unwrap_or_default();
     bashd_keeper::spool::prepare_runs_directory(directory)?;
     let claim = Claim {
         owner: owner.to_owned(),
-        alias: alias.clone(),
+        alias: free_alias(&known, owner),
+        home: home(runs, owner),
+        call: call.clone(),
     };
-    directory::write_whole(directory, directory::CLAIM, &claim)
-        .inspect_err(|_| withdraw(directory))?;
-    let known = TakenName {
-        id: id.to_string_lossy().into_owned(),
-        owner: claim.owner,
+    let held = write(runs, directory, &claim)
+        .and_then(|()| directory::lock_file(&directory.join(directory::CLAIM)));
+    let held = held.inspect_err(|_| withdraw(directory))?;
+    Ok(ClaimedName {
         alias: claim.alias,
+        directory: directory.to_owned(),
+        is_used: false,
+        _held: held,
+    })
+}
+
+/// The lowest short name that none of an owner's jobs has.
+fn free_alias(known: &[TakenName], owner: &str) -> String {
+    let own = known.iter().filter(|known| known.owner == owner);
+    let taken: BTreeSet<&str> = own.map(|known| known.alias.as_str()).collect();
+    (1..=taken.len() + 1)
+        .map(|number| format!("bg_{number}"))
+        .find(|alias| !taken.contains(alias.as_str()))
+        .unwrap_or_default()
+}
+
+/// The directory in which an owner's client works, as a claim has it.
+fn home(runs: &Path, owner: &str) -> Option<String> {
+    clients::home(runs, owner).map(|home| home.to_string_lossy().into_owned())
+}
+
+fn write(runs: &Path, directory: &Path, claim: &Claim) -> io::Result<()> {
+    let id = directory.file_name().unwrap_or_default();
+    directory::write_whole(directory, directory::CLAIM, claim)?;
+    note(
+        runs,
+        &TakenName {
+            id: id.to_string_lossy().into_owned(),
+            owner: claim.owner.clone(),
+            alias: claim.alias.clone(),
+        },
+    )
+}
+
+/// Gives a job to another owner, if it still is whose it was: only one of those who want it gets
+/// it. Its short name becomes one that is free among the new owner's.
+pub(crate) fn take_over(directory: &Path, from: &str, owner: &str) -> io::Result<bool> {
+    let runs = directory.parent().unwrap_or(directory);
+    let _lock = lock(runs)?;
+    let claim: Option<Claim> = directory::read(directory, directory::CLAIM);
+    let claim = claim.unwrap_or_else(|| Claim {
+        owner: from.to_owned(),
+        ..Claim::default()
+    });
+    if claim.owner != from {
+        return Ok(false);
+    }
+    let claim = Claim {
+        owner: owner.to_owned(),
+        alias: free_alias(&known(runs), owner),
+        home: home(runs, owner),
+        call: claim.call,
     };
-    note(runs, &known).inspect_err(|_| withdraw(directory))?;
-    Ok(alias)
+    write(runs, directory, &claim)?;
+    Ok(true)
 }
 
 /// Gives up a claim that led to no job.
@@ -164,8 +237,17 @@ fn known(runs: &Path) -> Vec<TakenName> {
         .filter_map(|line| serde_json::from_str(line).ok());
     let all: Vec<TakenName> = lines.collect();
     let count = all.len();
-    let is_there = |known: &TakenName| there.contains(std::ffi::OsStr::new(&known.id));
-    let kept: Vec<TakenName> = all.into_iter().filter(is_there).collect();
+    // The last line of a job counts: somebody may have taken it over.
+    let mut seen = HashSet::with_capacity(count);
+    let mut is_there = |known: &TakenName| {
+        there.contains(std::ffi::OsStr::new(&known.id)) && seen.insert(known.id.clone())
+    };
+    let mut kept: Vec<TakenName> = all
+        .into_iter()
+        .rev()
+        .filter(|known| is_there(known))
+        .collect();
+    kept.reverse();
     if count > kept.len() + MOST_STALE {
         let _ = write_anew(runs, &kept);
     }
@@ -175,7 +257,7 @@ fn known(runs: &Path) -> Vec<TakenName> {
 /// The names as the directories have them.
 fn found(runs: &Path) -> Vec<TakenName> {
     let claims = state::directories(runs).filter_map(|path| {
-        let Claim { owner, alias } = directory::read(&path, directory::CLAIM)?;
+        let Claim { owner, alias, .. } = directory::read(&path, directory::CLAIM)?;
         let id = path.file_name()?.to_string_lossy().into_owned();
         Some(TakenName { id, owner, alias })
     });
@@ -212,8 +294,12 @@ fn room(
     limits: JobLimits,
 ) -> Result<(), ClaimFailure> {
     let is_full = |jobs: &mut dyn Iterator<Item = &TakenName>, most: usize| {
-        let alive = jobs.filter(|known| directory::is_alive(&runs.join(&known.id)));
-        alive.take(most).count() >= most
+        let counts = |known: &&TakenName| {
+            let directory = runs.join(&known.id);
+            directory::is_locked(&directory.join(directory::CLAIM))
+                || directory::is_alive(&directory)
+        };
+        jobs.filter(counts).take(most).count() >= most
     };
     let is_owned = |known: &&TakenName| known.owner == owner;
     if known.len() >= limits.in_all && is_full(&mut known.iter(), limits.in_all) {
@@ -228,10 +314,7 @@ fn room(
 }
 
 fn lock(runs: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-    let lock = rustix::fs::open(runs.join(NAMES_LOCK), flags, Mode::RUSR | Mode::WUSR)?;
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
-    Ok(lock)
+    directory::lock_file(&runs.join(NAMES_LOCK))
 }
 
 #[cfg(test)]
@@ -248,10 +331,43 @@ mod tests {
         per_owner: 1000,
     };
 
+    /// The name that a job gets whose keeper never comes.
+    fn name_of(directory: &Path, owner: &str, limits: JobLimits) -> String {
+        let claimed = claim(directory, owner, &CallTerms::default(), limits);
+        claimed.unwrap().used().alias.clone()
+    }
+
+    #[test]
+    fn a_claim_counts_before_there_is_a_keeper() {
+        let runs = tempfile::tempdir().unwrap();
+        let claim = |id: &str| claim(&runs.path().join(id), "ann", &CallTerms::default(), LIMITS);
+        let held = (claim("1").unwrap(), claim("2").unwrap());
+        assert!(matches!(claim("3"), Err(ClaimFailure::Full(2))));
+        drop(held);
+        claim("3").unwrap();
+        assert!(!runs.path().join("1").exists() && !runs.path().join("3").exists());
+    }
+
+    #[test]
+    fn a_job_is_taken_over_once_under_a_name_that_is_free() {
+        let runs = tempfile::tempdir().unwrap();
+        let jobs = ["1", "2", "3"].map(|id| runs.path().join(id));
+        assert_eq!(name_of(&jobs[0], "ann", MANY), "bg_1");
+        assert_eq!(name_of(&jobs[1], "bob", MANY), "bg_1");
+        assert!(take_over(&jobs[0], "ann", "bob").unwrap());
+        assert!(!take_over(&jobs[0], "ann", "eve").unwrap());
+        let claim: Claim = directory::read(&jobs[0], directory::CLAIM).unwrap();
+        assert_eq!(
+            (claim.owner.as_str(), claim.alias.as_str()),
+            ("bob", "bg_2")
+        );
+        assert_eq!(name_of(&jobs[2], "ann", MANY), "bg_1");
+    }
+
     #[test]
     fn each_owner_has_the_lowest_free_name() {
         let runs = tempfile::tempdir().unwrap();
-        let claim = |id: &str, owner| claim(&runs.path().join(id), owner, LIMITS).unwrap();
+        let claim = |id: &str, owner| name_of(&runs.path().join(id), owner, LIMITS);
         assert_eq!(claim("1", "ann"), "bg_1");
         assert_eq!(claim("2", "ann"), "bg_2");
         assert_eq!(claim("3", "bob"), "bg_1");
@@ -263,7 +379,7 @@ mod tests {
     #[test]
     fn the_names_are_those_of_the_directories() {
         let runs = tempfile::tempdir().unwrap();
-        let claim = |id: &str| claim(&runs.path().join(id), "ann", MANY).unwrap();
+        let claim = |id: &str| name_of(&runs.path().join(id), "ann", MANY);
         assert_eq!((claim("1"), claim("2")), ("bg_1".into(), "bg_2".into()));
         // Somebody removed a job, or the file, or tore it.
         fs::remove_dir_all(runs.path().join("1")).unwrap();
@@ -281,7 +397,7 @@ mod tests {
         let runs = tempfile::tempdir().unwrap();
         for number in 0..3 * MOST_STALE {
             let directory = runs.path().join(number.to_string());
-            assert_eq!(claim(&directory, "ann", MANY).unwrap(), "bg_1");
+            assert_eq!(name_of(&directory, "ann", MANY), "bg_1");
             withdraw(&directory);
         }
         let text = fs::read_to_string(runs.path().join(NAMES)).unwrap();
@@ -293,7 +409,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let runs = place.path().join("runs");
         fs::write(&runs, "a file").unwrap();
-        let refused = claim(&runs.join("1"), "ann", LIMITS).unwrap_err();
+        let refused = claim(&runs.join("1"), "ann", &CallTerms::default(), LIMITS).unwrap_err();
         let text = refused.to_string();
         assert!(
             text.ends_with(&format!(", in {}", runs.display())),
@@ -304,10 +420,11 @@ mod tests {
     #[test]
     fn the_limits_count_what_lives() {
         let runs = tempfile::tempdir().unwrap();
-        let claim = |id: &str, owner| claim(&runs.path().join(id), owner, LIMITS);
+        let claim =
+            |id: &str, owner| claim(&runs.path().join(id), owner, &CallTerms::default(), LIMITS);
         let mut locks = Vec::new();
         for (id, owner) in [("1", "ann"), ("2", "ann"), ("3", "bob")] {
-            claim(id, owner).unwrap();
+            drop(claim(id, owner).unwrap().used());
             locks.push(directory::take_lock(&runs.path().join(id)).unwrap());
         }
         assert!(matches!(claim("4", "bob"), Err(ClaimFailure::Full(3))));

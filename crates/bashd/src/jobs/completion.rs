@@ -8,10 +8,11 @@
 
 use super::retry::Attempts;
 use super::state::{self, Job};
-use super::{Jobs, Whose, directory, news};
+use super::{JobKind, Jobs, directory, news};
 use crate::error::{Error, ErrorKind, Result};
 use bashd_keeper::job::BELL;
 use rustix::fs::inotify::{CreateFlags, WatchFlags};
+use std::collections::HashSet;
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -48,19 +49,33 @@ impl Jobs {
         told.map(|untold| untold.job).collect()
     }
 
+    /// The owner's ended jobs that nobody has been told about, but for the one that this reply is about,
+    /// for callers that may fail to pass them on; `None` if there are none.
+    pub fn ended(&self, owner: &str, but_for: Option<&str>) -> Option<Delivery> {
+        let mut untold = self.untold(owner);
+        untold.retain(|untold| Some(untold.job.id.as_str()) != but_for);
+        (!untold.is_empty()).then(|| Delivery::new(self, untold, &Arc::default()))
+    }
+
     /// The owner's ended jobs that nobody has been told about; nobody else is told while these are
     /// held.
     fn untold(&self, owner: &str) -> Vec<Untold> {
-        let ended = state::directories(&self.runs)
-            .filter(|path| !path.join(directory::TOLD).exists() && directory::has_ended(path))
-            .filter_map(|path| Job::read(&path))
-            .filter(|job| Whose::Owner(owner).may_see(job) && job.has_ended());
+        let ended = self.untold_jobs(owner).into_iter();
         let reserved = ended.filter_map(|job| {
             let reserved = news::reserve(&job.directory)?;
             // The previous holder may just have told.
             (!self.is_acknowledged(&job)).then_some(Untold { job, reserved })
         });
         reserved.collect()
+    }
+
+    fn untold_jobs(&self, owner: &str) -> Vec<Job> {
+        let is_own = |job: &Job| job.owner == owner && job.kind != JobKind::Foreground;
+        state::directories(&self.runs)
+            .filter(|path| !path.join(directory::TOLD).exists() && directory::has_ended(path))
+            .filter_map(|path| Job::read(&path))
+            .filter(|job| is_own(job) && job.has_ended())
+            .collect()
     }
 
     /// The ends of this owner's jobs, as they come.
@@ -106,6 +121,19 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    fn new(jobs: &Jobs, untold: Vec<Untold>, attempts: &Arc<Mutex<Attempts>>) -> Self {
+        let (ended, reserved) = untold
+            .into_iter()
+            .map(|untold| (untold.job, untold.reserved))
+            .unzip();
+        Self {
+            jobs: jobs.clone(),
+            ended,
+            reserved,
+            attempts: Arc::clone(attempts),
+        }
+    }
+
     /// The jobs that have ended.
     pub fn ended(&self) -> &[Job] {
         &self.ended
@@ -160,9 +188,22 @@ impl Completions {
         loop {
             let (untold, look_again) = self.due(Instant::now());
             if !untold.is_empty() {
-                return self.deliver(untold);
+                return Delivery::new(&self.jobs, untold, &self.attempts);
             }
             let _ = tokio::time::timeout_at(look_again, self.bell()).await;
+        }
+    }
+
+    /// Waits for ended jobs that nobody was told about and that are not among these. They stay
+    /// untold: this is for who only says that there is something to be told.
+    pub async fn next_untold(&mut self, known: &HashSet<String>) -> Vec<Job> {
+        loop {
+            let mut ended = self.jobs.untold_jobs(&self.owner);
+            ended.retain(|job| !known.contains(&job.id));
+            if !ended.is_empty() {
+                return ended;
+            }
+            let _ = tokio::time::timeout(LOOK_EVERY, self.bell()).await;
         }
     }
 
@@ -179,19 +220,6 @@ impl Completions {
             later.is_none() && !attempts.was_told(&untold.job.id)
         });
         (untold, look_again)
-    }
-
-    fn deliver(&self, untold: Vec<Untold>) -> Delivery {
-        let (ended, reserved) = untold
-            .into_iter()
-            .map(|untold| (untold.job, untold.reserved))
-            .unzip();
-        Delivery {
-            jobs: self.jobs.clone(),
-            ended,
-            reserved,
-            attempts: Arc::clone(&self.attempts),
-        }
     }
 
     async fn bell(&self) {

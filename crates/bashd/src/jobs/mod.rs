@@ -8,11 +8,14 @@
 //! and disconnects again.
 
 pub(crate) mod claim;
+pub(crate) mod clients;
 mod completion;
 mod control;
+mod earlier;
 mod news;
 mod output;
 mod probe;
+mod ready;
 mod retry;
 mod running;
 mod screen;
@@ -27,6 +30,7 @@ use bashd_keeper::job::directory;
 pub use bashd_keeper::job::directory::{Asks, AwaitedInput, JobKind, Sure};
 pub use bashd_keeper::job::end_line::EndLines;
 pub use claim::JobLimits;
+pub use clients::{ClientEntry, Clients};
 pub use completion::{Completions, Delivery};
 pub use news::{JobNews, JobProgress, OwnerNews, Tell};
 pub use output::{JobOutput, OutputQuery, OutputStart, SearchCount};
@@ -61,19 +65,11 @@ pub struct Jobs {
 /// Whose jobs are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose<'a> {
-    /// Those of one owner; other owners' jobs do not exist.
+    /// Those of one owner, and those that it may take over because their client is gone; other
+    /// owners' jobs do not exist.
     Owner(&'a str),
-    /// Everybody's; if a short name is not unique, this owner's comes first.
-    Everybody(&'a str),
-}
-
-impl Whose<'_> {
-    fn may_see(self, job: &Job) -> bool {
-        match self {
-            Self::Owner(owner) => job.owner == owner && job.kind != JobKind::Foreground,
-            Self::Everybody(_) => true,
-        }
-    }
+    /// Everybody's; a short name that several have is none of them.
+    Everybody,
 }
 
 impl Jobs {
@@ -86,8 +82,9 @@ impl Jobs {
 
     /// All jobs that are kept, oldest first.
     pub fn list(&self, whose: Whose<'_>) -> Vec<Job> {
+        let sight = self.sight(whose);
         let jobs = state::directories(&self.runs).filter_map(|path| Job::read(&path));
-        jobs.filter(|job| whose.may_see(job)).collect()
+        jobs.filter_map(|job| sight.of(job)).collect()
     }
 
     /// How many jobs a newer bashd has created, which this one cannot read.
@@ -96,7 +93,8 @@ impl Jobs {
         state::directories(&self.runs).filter(newer).count()
     }
 
-    /// The job of that id, short name or given name.
+    /// The job of that id, short name or given name. An owner's own jobs come before those that it
+    /// may take over.
     pub fn find(&self, whose: Whose<'_>, name: &str) -> Result<Job> {
         // The id names the directory: no need to look at the others.
         let is_plain = !name.contains('/') && !name.starts_with('.');
@@ -104,24 +102,18 @@ impl Jobs {
             .filter(|_| is_plain)
             .and_then(|path| Job::read(&path))
             .or_else(|| self.read_running(name).filter(|_| is_plain))
-            .filter(|job| whose.may_see(job));
+            .and_then(|job| self.sight(whose).of(job));
         if let Some(job) = by_id {
             return Ok(job);
         }
         let mut called: Vec<Job> = self.list(whose);
         called.retain(|job| job.is_called(name));
-        if let Whose::Everybody(owner) = whose
-            && called.iter().any(|job| job.owner == owner)
-        {
-            called.retain(|job| job.owner == owner);
+        if called.iter().any(|job| !job.earlier) {
+            called.retain(|job| !job.earlier);
         }
-        match (called.pop(), called.is_empty()) {
-            (Some(job), true) => Ok(job),
-            (Some(job), false) => {
-                let text = format!("several jobs are called {name}; the newest is {}", job.id);
-                Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
-            }
-            (None, _) => {
+        match called.as_slice() {
+            [job] => Ok(job.clone()),
+            [] => {
                 let newer = is_plain.then(|| directory::newer_version(&self.runs.join(name)));
                 let text = match newer.flatten() {
                     Some(_) => {
@@ -131,6 +123,14 @@ impl Jobs {
                     }
                     None => format!("there is no job {name}"),
                 };
+                Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
+            }
+            several => {
+                let each = several
+                    .iter()
+                    .map(|job| format!("{} ({})", job.id, job.owner));
+                let each = each.collect::<Vec<_>>().join(", ");
+                let text = format!("several jobs are called {name}: {each}; name one by its id");
                 Err(Error::new(ErrorKind::NoSuchJob, text).about(name))
             }
         }
@@ -167,6 +167,15 @@ impl Jobs {
             // Nothing is kept of it: its call is told how it ended.
             JobKind::Foreground => Ok(job.clone()),
         }
+    }
+
+    /// Ends the whole tree for its owner, who need not be told of it again.
+    pub async fn kill_as_owner(&self, job: &Job) -> Result<Job> {
+        // Nobody else tells the end before it counts as told.
+        let _watch = news::JobWatch::begin(job);
+        let ended = self.kill(job).await?;
+        self.acknowledge(&ended);
+        Ok(ended)
     }
 
     /// Waits until nothing of a job is alive.

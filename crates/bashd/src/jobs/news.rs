@@ -129,7 +129,7 @@ impl OwnerNews {
     /// What running jobs have written since the last look.
     async fn look(&mut self) -> Vec<JobProgress> {
         let mut running = self.jobs.list(Whose::Owner(&self.owner));
-        running.retain(|job| job.state.is_alive() && !job.has_ended());
+        running.retain(|job| job.state.is_alive() && !job.has_ended() && !job.earlier);
         let mut progress = Vec::new();
         let mut written = HashMap::new();
         for job in running {

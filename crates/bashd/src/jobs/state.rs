@@ -1,9 +1,10 @@
 //! A job's current state, read from its directory alone.
 
-use super::directory::{self, AwaitedInput, JobKind, JobStatus, Spec};
+use super::directory::{self, AwaitedInput, CallTerms, Claim, JobKind, JobStatus, Lost, Spec};
 use crate::exec::{EndedBy, Exit};
 use crate::plan::{LimitsInForce, Streams};
 use crate::screen::Size;
+use bashd_keeper::job::abandoned;
 use bashd_keeper::left_behind::LeftBehind;
 use bashd_keeper::text;
 use serde::Serialize;
@@ -58,6 +59,10 @@ impl JobState {
 /// A job as its directory shows it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own, with a yes or a no"
+)]
 pub struct Job {
     /// Its id, unique in the state directory.
     pub id: String,
@@ -65,8 +70,10 @@ pub struct Job {
     pub alias: String,
     /// The name that somebody gave it.
     pub name: Option<String>,
-    /// Whose it is.
+    /// Whose it is: front end and client.
     pub owner: String,
+    /// Whether its owner's client is gone, so that who asks may take it over.
+    pub earlier: bool,
     /// Which stage of its life it is in.
     pub state: JobState,
     /// How it became a job.
@@ -119,6 +126,15 @@ pub struct Job {
     /// Its directory.
     #[serde(skip)]
     pub(crate) directory: PathBuf,
+    /// The directory in which its owner's client works, or worked.
+    #[serde(skip)]
+    pub(crate) home: String,
+    /// What its call asked for.
+    #[serde(skip)]
+    pub(crate) call: CallTerms,
+    /// Its time limit.
+    #[serde(skip)]
+    pub(crate) limit: Duration,
     /// Where the bytes of its streams are, once it has ended.
     #[serde(skip)]
     pub(crate) stored: Vec<directory::StoredStream>,
@@ -136,19 +152,29 @@ impl Job {
         }
         let mut status: Option<JobStatus> = directory::read(path, directory::STATUS);
         let is_alive = directory::is_alive(path);
-        if status.is_none() && !is_alive {
+        let may_have_lived = |status: &JobStatus| !status.left_behind.is_empty();
+        if !is_alive && status.as_ref().is_none_or(may_have_lived) {
+            // A keeper that was killed: whoever looks next does what it can't. If that fails, the
+            // job is lost all the same.
+            let _ = abandoned::settle(path);
             // The keeper writes before it exits: what was missing at the first look may be there
             // now.
             status = directory::read(path, directory::STATUS);
         }
         let waiting = directory::read(path, directory::WAITING).filter(|_| is_alive);
         let state = state_of(status.as_ref(), is_alive, waiting.is_some());
-        Some(Self::of(path, spec, status, state, waiting))
+        // A run whose call still waits has no short name.
+        let claim = directory::read(path, directory::CLAIM).unwrap_or_else(|| Claim {
+            owner: spec.owner.clone(),
+            alias: spec.alias.clone(),
+            ..Claim::default()
+        });
+        Some(Self::of(path, (spec, claim), status, state, waiting))
     }
 
     fn of(
         path: &Path,
-        spec: Spec,
+        (spec, claim): (Spec, Claim),
         status: Option<JobStatus>,
         state: JobState,
         waiting: Option<AwaitedInput>,
@@ -165,7 +191,10 @@ impl Job {
         let is_settled = status.is_some() && state != JobState::Survivors;
         let out_of_memory = status.as_ref().is_some_and(|status| status.out_of_memory);
         Self {
-            lost_because: (state == JobState::Lost).then(|| lost_because(&spec)),
+            lost_because: (state == JobState::Lost).then(|| {
+                let lost = status.as_ref().and_then(|status| status.lost);
+                lost.unwrap_or_else(|| Lost::of(&spec)).reason()
+            }),
             exit_code: exit.and_then(|exit| match exit {
                 Exit::Code(code) => Some(code),
                 Exit::Signal(_) | Exit::Unknown => None,
@@ -178,6 +207,7 @@ impl Job {
             ended_ms: status.as_ref().map(|status| status.ended_ms),
             ran_for: status
                 .as_ref()
+                .filter(|status| status.lost.is_none())
                 .map(|status| Duration::from_micros(status.ran_for_us)),
             age_ms: directory::since_ms(spec.started_ms).as_millis() as u64,
             output_bytes: sum(|stream| stream.bytes)
@@ -199,8 +229,12 @@ impl Job {
             out_of_memory,
             name: fs::read_to_string(path.join(directory::NAME)).ok(),
             id: spec.id,
-            alias: spec.alias,
-            owner: spec.owner,
+            alias: claim.alias,
+            owner: claim.owner,
+            earlier: false,
+            home: claim.home.unwrap_or_else(|| spec.cwd.clone()),
+            call: claim.call,
+            limit: Duration::from_millis(spec.limit_ms),
             state,
             kind: spec.kind,
             command: spec.command,
@@ -224,6 +258,18 @@ impl Job {
         }
     }
 
+    /// How it stands, in one word: `running`, `completed` (with status 0), `failed`, `cancelled`.
+    pub fn outcome(&self) -> &'static str {
+        if self.state.is_alive() && !self.has_ended() {
+            return "running";
+        }
+        match (self.state, self.ended_by, self.exit_code) {
+            (_, Some(EndedBy::Cancel), _) => "cancelled",
+            (JobState::Exited | JobState::Survivors, None, Some(0)) => "completed",
+            _ => "failed",
+        }
+    }
+
     /// Whether this is one of its names.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.id == name || self.alias == name || self.name.as_deref() == Some(name)
@@ -239,6 +285,7 @@ impl Job {
 fn state_of(status: Option<&JobStatus>, is_alive: bool, is_waiting: bool) -> JobState {
     match status {
         Some(status) if is_alive && !status.left_behind.is_empty() => JobState::Survivors,
+        Some(status) if status.lost.is_some() => JobState::Lost,
         Some(status) => match (status.ended_by, status.exit) {
             (None, Exit::Code(_)) => JobState::Exited,
             (None, Exit::Signal(_) | Exit::Unknown) | (Some(_), _) => JobState::Killed,
@@ -246,14 +293,6 @@ fn state_of(status: Option<&JobStatus>, is_alive: bool, is_waiting: bool) -> Job
         None if is_alive && is_waiting => JobState::WaitingForInput,
         None if is_alive => JobState::Running,
         None => JobState::Lost,
-    }
-}
-
-fn lost_because(spec: &Spec) -> &'static str {
-    if spec.boot == directory::boot_id() {
-        "its keeper was killed, or its container stopped"
-    } else {
-        "the machine was restarted"
     }
 }
 

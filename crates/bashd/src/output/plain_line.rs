@@ -1,11 +1,13 @@
 //! Turns a line that a program wrote for a terminal into plain text.
 //!
 //! Escape sequences and control characters are removed; a line that was overwritten (`\r`) shows
-//! its last frame; a line that is too long is cut. A sequence ends with its line at the latest, so
+//! its last frame, and before it, each on its own, the frames that tell of trouble; a line that is
+//! too long is cut. A sequence ends with its line at the latest, so
 //! each line stands alone: the result is the same however the bytes arrived, and a window may begin
 //! at any line.
 
 use super::text::split_incomplete;
+use crate::minimize::tells_of_trouble;
 
 /// Ends a line that was cut; three bytes.
 pub(super) const ELLIPSIS: char = '…';
@@ -34,11 +36,39 @@ pub(super) fn line(raw: &[u8], cap: Cap) -> PlainLine {
         let start = memchr::memrchr(b'\r', before).map_or(0, |at| at + 1);
         let frame = before.get(start..).unwrap_or_default();
         let shown = frame_of(frame, frame.len() as u64, cap);
-        if !shown.text.is_empty() || start == 0 {
+        if start == 0 {
             return shown;
+        }
+        if !shown.text.is_empty() {
+            let earlier = raw.get(..start - 1).unwrap_or_default();
+            return with_trouble(earlier, shown, cap);
         }
         end = start - 1;
     }
+}
+
+/// A frame after those that it overwrote and that tell of trouble, as far as the cap allows.
+fn with_trouble(earlier: &[u8], last: PlainLine, cap: Cap) -> PlainLine {
+    let mut text = String::new();
+    let mut cut = last.cut;
+    let room = cap.unwrap_or(usize::MAX).saturating_sub(last.text.len());
+    let mut before = String::new();
+    for frame in earlier.split(|byte| *byte == b'\r') {
+        let shown = frame_of(frame, frame.len() as u64, cap);
+        let is_new = shown.text != before && shown.text != last.text;
+        if !is_new || !tells_of_trouble(&shown.text) {
+            continue;
+        }
+        if text.len() + shown.text.len() + 1 > room {
+            cut += frame.len() as u64;
+            continue;
+        }
+        text.push_str(&shown.text);
+        text.push('\n');
+        before = shown.text;
+    }
+    text.push_str(&last.text);
+    PlainLine { text, cut }
 }
 
 /// Renders a frame of which only the first bytes are there, and which has `length` bytes in all.
@@ -137,6 +167,20 @@ impl Cleaner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trouble_that_was_overwritten_is_shown() {
+        let text = |raw: &str, cap| line(raw.as_bytes(), cap).text;
+        let raw = "ERROR: disk on fire\rall good";
+        assert_eq!(text(raw, None), "ERROR: disk on fire\nall good");
+        assert_eq!(text("10%\r50%\rdone\r", None), "done");
+        assert_eq!(
+            text("failed: a\rfailed: a\rfailed: b\rok", None),
+            "failed: a\nfailed: b\nok"
+        );
+        let cut = line(raw.as_bytes(), Some(10));
+        assert_eq!((cut.text.as_str(), cut.cut), ("all good", 19));
+    }
     use proptest::prelude::*;
 
     fn shown(raw: &str) -> String {

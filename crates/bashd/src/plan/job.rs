@@ -2,9 +2,12 @@
 
 use super::Setting;
 use crate::jobs::{EndLines, JobLimits};
+use crate::output::line_limits::LineLimits;
 use crate::profile::Profile;
+use crate::request::Accepted;
 use crate::request::Request;
-use bashd_keeper::job::directory::{self, JobKind, Spec};
+use bashd_keeper::job::directory::{self, CallTerms, JobKind, Spec};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +19,8 @@ const LONGEST_COMMAND: usize = 64 * 1024;
 pub struct JobPlan {
     /// What its directory will say.
     pub(crate) spec: Spec,
+    /// What it keeps of its call.
+    pub(crate) call: CallTerms,
     /// Bytes of output that go to its file.
     pub(crate) head_bytes: u64,
     /// The last line of its output file.
@@ -24,13 +29,27 @@ pub struct JobPlan {
     pub(crate) limits: JobLimits,
 }
 
+/// What a job keeps of its call.
+pub(super) fn terms(lines: LineLimits, accepted: &Accepted) -> CallTerms {
+    CallTerms {
+        head: lines.head.map(NonZeroU64::get),
+        tail: lines.tail.map(NonZeroU64::get),
+        requested_timeout: accepted.requested_timeout,
+        notices: accepted
+            .notices
+            .iter()
+            .map(|notice| notice.text.clone())
+            .collect(),
+    }
+}
+
 /// Decides what a run would be as a job.
 pub(super) fn plan(
     profile: &Profile,
     request: &Request,
     setting: Setting<'_>,
     cwd: &Path,
-    limit: Duration,
+    (limit, call): (Duration, CallTerms),
 ) -> JobPlan {
     let Setting { config, id, .. } = setting;
     let command = &request.command;
@@ -55,7 +74,9 @@ pub(super) fn plan(
             pid: 0,
             keeper: 0,
             head_bytes: 0,
+            end_lines: None,
         },
+        call,
         head_bytes: config.jobs.output_bytes,
         end_lines: profile.background.file_ends.clone(),
         limits: config.jobs.limits,

@@ -19,7 +19,7 @@ use crate::rewrite::Command;
 use crate::run_id::RunId;
 use crate::script::ScriptShape;
 use bashd_keeper::resources;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The context of a plan: the engine's own state, and the run's name.
@@ -42,6 +42,17 @@ pub(crate) struct Setting<'a> {
     pub(crate) streams: Option<Streams>,
     /// Directories that the command's addresses need.
     pub(crate) make_directories: &'a [PathBuf],
+    /// What a session's shell had, for a job that begins with it.
+    pub(crate) state: Option<&'a SessionState>,
+}
+
+/// What a session's shell had when a job began: the job's own shell begins with it.
+#[derive(Debug)]
+pub(crate) struct SessionState {
+    /// A script that sets it up again; used once, by a shell that removes it.
+    pub(crate) script: PathBuf,
+    /// Where the session was.
+    pub(crate) directory: PathBuf,
 }
 
 /// Decides directory, environment, shell, limits, place and vessel.
@@ -67,7 +78,8 @@ pub(crate) fn draft(
     let cd = cd_of_the_shell(profile, config, request, command);
     let home = environment::home(request, surroundings);
     let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
-    let wanted = directory::wanted(profile, request, lifted, surroundings, home);
+    let here = (setting.state).map_or(&surroundings.cwd, |state| &state.directory);
+    let wanted = directory::wanted(profile, request, lifted, (&surroundings.cwd, here), home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
     let mut env = environment::of(setting.inheritance, wish.origin(), request, id);
@@ -83,6 +95,7 @@ pub(crate) fn draft(
     }
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
+    let script = script.map(|script| session::with_state(wish, script, &cwd.path));
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
@@ -95,11 +108,17 @@ pub(crate) fn draft(
     limits.survivors = config.survivors.unwrap_or(limits.survivors);
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
-    // A shell that lives on has no terminal: a command that asks for one runs in its own shell.
-    let text = text.filter(|_| terminal.is_none());
+    // A shell that lives on has no terminal: a command that gets one runs in its own shell.
+    let text = text.filter(|_| terminal.is_none() && client.is_none());
     let (session, notes) = session::or_notes(wish, text, &shell, &cwd);
-    let session = session.and_then(|plan| plan.settled(accepted, lifted));
-    let job = job::plan(profile, request, setting, &cwd.path, timeout);
+    let enters = command.leading_cd.as_ref().filter(|_| !cd.is_empty());
+    let enters = enters.map(|cd| Path::new(&*cd.directory));
+    let session = session.and_then(|plan| plan.settled(accepted, lifted, enters));
+    if let (None, Some(directory)) = (&session, enters) {
+        directory::check_way(&cwd.path, directory)?;
+    }
+    let terms = job::terms(command.lines, accepted);
+    let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
@@ -107,11 +126,13 @@ pub(crate) fn draft(
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
+        exclusive_in: session::exclusive_in(wish, accepted),
         restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
         program: one_program::of(setting, command, script.as_deref()),
         shell,
         script,
         rc_script: None,
+        setup: request.setup.clone().filter(|_| request.by.is_person()),
         cwd,
         env,
         stdin: request.stdin.clone(),

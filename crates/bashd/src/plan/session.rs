@@ -41,6 +41,10 @@ fn directory_after(explicit: Option<&Path>) -> DirectoryAfter {
 
 /// A call's session.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that was decided, and they do not exclude each other"
+)]
 pub struct SessionPlan {
     /// Calls with the same key share a shell.
     pub key: SessionKey,
@@ -56,6 +60,8 @@ pub struct SessionPlan {
     pub is_restarted: bool,
     /// Whether the caller named it, and so should hear if it cannot be used.
     pub is_asked_for: bool,
+    /// The directory that the text begins by changing to, relative to where the shell is.
+    pub(crate) enters: Option<PathBuf>,
     /// Whether the command runs wherever the shell is, and not in a directory of the plan.
     pub runs_where_it_is: bool,
     /// Whether a call that must do without its session may use a shell that was started ahead.
@@ -63,20 +69,51 @@ pub struct SessionPlan {
 }
 
 impl SessionPlan {
-    /// The session in which a call runs after all, whose text begins with this `cd`. A call that is
-    /// a job from its beginning has its own shell.
-    pub(super) fn settled(self, accepted: &Accepted, lifted: &str) -> Option<Self> {
+    /// A call of the same session that only tries to change to a directory, and comes back.
+    pub(crate) fn trying(&self, directory: &Path) -> Self {
+        let mut text = br"\builtin cd -- ".to_vec();
+        quote(&mut text, directory.as_os_str().as_bytes());
+        text.extend(b" >/dev/null 2>&1");
+        Self {
+            key: self.key.clone(),
+            home: self.home.clone(),
+            text,
+            directory: DirectoryAfter::Returns,
+            enters: None,
+            ..*self
+        }
+    }
+
+    /// The session in which a call runs after all, whose text begins with this `cd`, or with one to
+    /// a relative directory. A call that is a job from its beginning has its own shell.
+    pub(super) fn settled(
+        self,
+        accepted: &Accepted,
+        lifted: &str,
+        enters: Option<&Path>,
+    ) -> Option<Self> {
         let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
         (!is_job).then_some(Self {
+            enters: enters.map(Path::to_owned),
             runs_where_it_is: self.runs_where_it_is && lifted.is_empty(),
             ..self
         })
     }
 }
 
+/// What the names of sessions begin with that clients share.
+const SHARED: &str = "shared:";
+
+/// Whose the session of this name is: its client's alone, or everybody's (`""`) if the name says so.
+pub(crate) fn owner_of_session<'a>(name: &str, owner: &'a str) -> &'a str {
+    if name.starts_with(SHARED) { "" } else { owner }
+}
+
 /// What identifies a session. The call's own variables are not part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionKey {
+    /// Front end and client; empty for a session that clients share.
+    pub owner: String,
     /// The caller's name for it; empty for the session of calls that name none.
     pub name: String,
     /// The shell.
@@ -93,7 +130,7 @@ impl SessionKey {
     /// Whether this is the same session, with a shell that was set up differently.
     pub(crate) fn differs_by_rc_script(&self, other: &Self) -> bool {
         let rc_script = other.rc_script.clone();
-        self.name == other.name
+        (&self.owner, &self.name) == (&other.owner, &other.name)
             && self.rc_script != rc_script
             && *other
                 == Self {
@@ -104,9 +141,10 @@ impl SessionKey {
 }
 
 impl Hash for SessionKey {
-    /// By its name: sessions that differ only in something else are rare, and an environment is
+    /// By owner and name: sessions that differ only in something else are rare, and an environment is
     /// long.
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.owner.hash(state);
         self.name.hash(state);
     }
 }
@@ -139,6 +177,16 @@ pub(super) fn or_notes(
     }
 }
 
+/// The session in which a call must be alone, if its calls wait for each other. A job does not: its
+/// call returns at once.
+pub(super) fn exclusive_in(wish: PlanInput<'_>, accepted: &Accepted) -> Option<String> {
+    let rules = &wish.profile.session;
+    let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
+    let waits = rules.overlap_of(wish.request) == Overlap::Wait && !is_job;
+    let name = rules.name_of(wish.request).filter(|_| waits);
+    name.map(str::to_owned)
+}
+
 /// The session of a call that has one; what to say if it cannot have one.
 fn plan_session(
     wish: PlanInput<'_>,
@@ -154,15 +202,15 @@ fn plan_session(
                 config,
                 surroundings,
                 inheritance,
-                id,
+                owner,
                 ..
             },
-        is_guarded,
+        ..
     } = wish;
     let Some(name) = profile.session.name_of(request) else {
         return Ok(None);
     };
-    if config.sessions.most == 0 || request.pty {
+    if config.sessions.most == 0 {
         return Ok(None);
     }
     if !request.resources.or(config.resources).eq(&config.resources) {
@@ -187,24 +235,17 @@ fn plan_session(
             "sessions need bash, but the shell is {shell}: the command ran in a shell of its own"
         ));
     }
-    let is_kept_out = |name: &OsStr| {
-        name == environment::RUN_VARIABLE && profile.environment.run_variable
-            || is_guarded && environment::slips_code_past_the_guard(name)
-            || is_private(name)
-    };
-    let env = inheritance.by_sessions(wish.origin(), shell, is_kept_out);
-    let run = profile.environment.run_variable;
-    let run = run.then(|| (environment::RUN_VARIABLE.into(), id.as_str().into()));
-    let own = request.env.iter();
-    let own = own.filter(|(name, _)| !is_kept_out(name));
-    let own: Vec<_> = run.into_iter().chain(own.cloned()).collect();
+    let env = inheritance.by_sessions(wish.origin(), shell, |name| is_kept_out(wish, name));
+    let own = own_variables(wish);
     let explicit = request.cwd.is_some().then_some(&*cwd.path);
     Ok(Some(SessionPlan {
+        enters: None,
         is_restarted: request.restart,
         is_asked_for: request.session.is_some(),
         runs_where_it_is: request.cwd.is_none(),
         may_be_started: false,
         key: SessionKey {
+            owner: owner_of_session(name, owner).to_owned(),
             name: name.to_owned(),
             program: shell.program.clone(),
             prefix: config.prefix.clone(),
@@ -220,6 +261,53 @@ fn plan_session(
             overlap => overlap,
         },
     }))
+}
+
+/// What a session's shell says of itself, for a job that begins as the session is: a script that sets
+/// it up again.
+pub(crate) fn telling_state(into: &Path) -> String {
+    let mut text = br"{ \builtin declare -p; \builtin declare -f; \builtin alias -p; \builtin shopt -p; \builtin set +o; } 2>/dev/null >| ".to_vec();
+    quote(&mut text, into.as_os_str().as_bytes());
+    text.extend(br#"; \builtin printf %s "$PWD""#);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The script of a job that begins as a session is, if it is one. Its own variables come after the
+/// session's.
+pub(super) fn with_state(wish: PlanInput<'_>, script: String, cwd: &Path) -> String {
+    let Some(state) = wish.setting.state else {
+        return script;
+    };
+    let own = own_variables(wish);
+    let explicit = Some(cwd).filter(|cwd| *cwd != state.directory);
+    let file = state.script.as_os_str().as_bytes();
+    let mut text = br"\builtin . ".to_vec();
+    quote(&mut text, file);
+    text.extend(br" </dev/null >/dev/null 2>&1; \builtin command -p rm -f -- ");
+    quote(&mut text, file);
+    text.extend(b"; ");
+    let evaluated = evaluated(&script, &own, explicit);
+    // In one piece: what the state has set up counts for how the rest is read.
+    text.extend(br"\builtin eval ");
+    quote(&mut text, &evaluated);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The variables that a call has besides those of its session's shell.
+fn own_variables(wish: PlanInput<'_>) -> Vec<(OsString, OsString)> {
+    let is_told = wish.profile.environment.run_variable;
+    let id = wish.setting.id.as_str();
+    let run = is_told.then(|| (environment::RUN_VARIABLE.into(), id.into()));
+    let own = wish.request.env.iter();
+    let own = own.filter(|(name, _)| !is_kept_out(wish, name));
+    run.into_iter().chain(own.cloned()).collect()
+}
+
+/// Whether a variable is not for a session's shell.
+fn is_kept_out(wish: PlanInput<'_>, name: &OsStr) -> bool {
+    name == environment::RUN_VARIABLE && wish.profile.environment.run_variable
+        || wish.is_guarded && environment::slips_code_past_the_guard(name)
+        || is_private(name)
 }
 
 /// Whether a shell can keep a session: it must read its script from a pipe as bash does.

@@ -81,7 +81,7 @@ fn check_rewrite(profile: &Profile) -> Result<(), String> {
 }
 
 fn check_guard(profile: &Profile) -> Result<(), String> {
-    let is_unknown = |name: &&String| guard::rule(name).is_none();
+    let is_unknown = |name: &&String| *name != guard::DEFAULT_RULES && guard::rule(name).is_none();
     match profile.guard.rules.iter().find(is_unknown) {
         Some(name) => Err(format!("guard.rules: there is no rule `{name}`")),
         None => Ok(()),
@@ -135,6 +135,11 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
     placeholders("reply.texts.timed_out", &texts.timed_out, &["seconds"])?;
     placeholders("reply.texts.denied", &texts.denied, &["rule", "message"])?;
     placeholders("reply.texts.output_lost", &texts.output_lost, &["notice"])?;
+    placeholders(
+        "reply.texts.terminal_truncated",
+        &texts.terminal_truncated,
+        &["notice"],
+    )?;
     placeholders("reply.texts.notice", &texts.notice, &["notice"])?;
     placeholders("reply.texts.left_running", &texts.left_running, &process)?;
     placeholders("reply.texts.left_next", &texts.left_next, &["job"])?;
@@ -148,11 +153,18 @@ fn check_texts(profile: &Profile) -> Result<(), String> {
         "label",
         "seconds",
         "command",
+        "limit",
     ];
     let background = &profile.background;
     placeholders("background.started", &background.started, &job)?;
     placeholders("background.handed_over", &background.backgrounded, &job)?;
+    let ready = ["by", "seconds", "state"];
+    placeholders("background.ready", &background.ready, &ready)?;
+    placeholders("background.ended_first", &background.ended_first, &ready)?;
+    placeholders("background.not_ready", &background.not_ready, &ready)?;
     let notices = &background.notices;
+    let named = ["job", "label"];
+    placeholders("background.notices.cancelled", &notices.cancelled, &named)?;
     let of_job = ["job", "label", "ending", "result"];
     placeholders("background.notices.one", &notices.one, &["job"])?;
     placeholders("background.notices.one_block", &notices.one_block, &of_job)?;
@@ -194,6 +206,18 @@ fn check_truncation(texts: &TruncationTexts) -> Result<(), String> {
     placeholders("reply.truncation.lines_cut", &texts.lines_cut, &["max"])?;
     placeholders("reply.truncation.stored", &texts.stored, &["address"])?;
     let partly = ["address", "dropped"];
+    placeholders(
+        "reply.truncation.stored_incomplete",
+        &texts.stored_incomplete,
+        &["address"],
+    )?;
+    let numbers = ["first", "last", "total", "raw_total"];
+    placeholders("reply.truncation.minimized", &texts.minimized, &numbers)?;
+    placeholders(
+        "reply.truncation.minimized_only",
+        &texts.minimized_only,
+        &numbers,
+    )?;
     placeholders(
         "reply.truncation.stored_partly",
         &texts.stored_partly,

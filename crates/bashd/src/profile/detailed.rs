@@ -14,6 +14,7 @@
 //! ```
 
 use super::Profile;
+use super::digest_lines::DigestWindow;
 use super::reply::Finished;
 use super::shape::{self, Shaped};
 use super::texts::TruncationTexts;
@@ -102,9 +103,13 @@ struct OutputCut<'a> {
     by_window: Option<(u64, u64)>,
     total_lines: u64,
     shown: Ranges,
+    /// The digest that is shown in place of the output, and which lines of it are.
+    of_digest: Option<(DigestWindow, Ranges)>,
     window: &'a Window,
     line_bytes: Option<usize>,
     artifact: Option<KeptArtifact>,
+    /// Whether output was lost that nobody can count.
+    is_incomplete: bool,
 }
 
 /// First and last line, from 1, of what is shown.
@@ -130,6 +135,25 @@ impl Ranges {
     }
 }
 
+impl Ranges {
+    /// The same lines as numbers of the raw output.
+    fn in_raw(self, (head, tail): ((u64, u64), (u64, u64))) -> Self {
+        match self {
+            Self::Head(..) => Self::Head(head.0, head.1),
+            Self::Tail(..) => Self::Tail(tail.0, tail.1),
+            Self::Middle(..) => Self::Middle(head, tail),
+        }
+    }
+
+    /// First and last line of all that is shown.
+    fn outer(self) -> (u64, u64) {
+        match self {
+            Self::Head(first, last) | Self::Tail(first, last) => (first, last),
+            Self::Middle((first, _), (_, last)) => (first, last),
+        }
+    }
+}
+
 impl<'a> OutputCut<'a> {
     fn of(profile: &'a Profile, finished: &Finished) -> Self {
         let captures = match &finished.captured {
@@ -151,8 +175,17 @@ impl<'a> OutputCut<'a> {
             hidden.before.lines + hidden.after.lines,
         );
         let total_lines = extent.lines + by_limits.1 + hidden.unended;
+        let shown = Ranges::of(&extent, hidden.before.lines, total_lines);
+        let digest = finished.digest.clone();
+        let total_lines = digest
+            .as_ref()
+            .map_or(total_lines, |digest| digest.raw_lines);
         Self {
-            shown: Ranges::of(&extent, hidden.before.lines, total_lines),
+            shown: match digest.as_ref().and_then(|digest| digest.shown) {
+                Some(raw) => shown.in_raw(raw),
+                None => shown,
+            },
+            of_digest: digest.map(|digest| (digest, shown)),
             extent,
             bytes: captures.iter().map(|capture| capture.bytes).sum(),
             omitted,
@@ -164,6 +197,18 @@ impl<'a> OutputCut<'a> {
             window: &profile.output.window,
             line_bytes: profile.output.line_bytes,
             artifact: finished.artifact,
+            is_incomplete: {
+                let is_loss = |notice: &Notice| matches!(notice.kind, NoticeKind::OutputLost(_));
+                finished.terminal.is_some() && finished.notices.iter().any(is_loss)
+            },
+        }
+    }
+
+    /// Lines of the text that the numbers of lines count.
+    fn numbered_lines(&self) -> u64 {
+        match &self.of_digest {
+            Some((digest, _)) if digest.shown.is_none() => digest.lines,
+            _ => self.total_lines,
         }
     }
 
@@ -185,10 +230,10 @@ impl<'a> OutputCut<'a> {
             return None;
         }
         if let Some(kept) = self.artifact {
-            let template = if kept.dropped == 0 {
-                &texts.stored
-            } else {
-                &texts.stored_partly
+            let template = match kept.dropped {
+                0 if self.is_incomplete => &texts.stored_incomplete,
+                0 => &texts.stored,
+                _ => &texts.stored_partly,
             };
             let address = artifact::address(kept.id);
             let dropped = kept.dropped.to_string();
@@ -218,17 +263,42 @@ impl<'a> OutputCut<'a> {
                 ("last", &last.to_string()),
                 ("begin", &begin.to_string()),
                 ("head", &head.to_string()),
-                ("total", &self.total_lines.to_string()),
+                ("total", &self.numbered_lines().to_string()),
                 ("shown", &self.shown_lines().to_string()),
                 ("omitted_lines", &middle_lines(middle)),
                 ("omitted_size", &window::decimal_size(bytes)),
             ],
         );
-        if matches!(self.shown, Ranges::Middle(..)) || self.by_window.is_none() {
-            return sentence;
-        }
-        let limit = window::decimal_size(self.window.max as u64);
-        sentence + &fill(&texts.by_bytes, &[("limit", &limit)])
+        let by_bytes = if matches!(self.shown, Ranges::Middle(..)) || self.by_window.is_none() {
+            String::new()
+        } else {
+            let limit = window::decimal_size(self.window.max as u64);
+            fill(&texts.by_bytes, &[("limit", &limit)])
+        };
+        sentence + &by_bytes + &self.digest_words(texts)
+    }
+
+    /// What the numbers are in the digest that is shown, or that they are those of the digest.
+    fn digest_words(&self, texts: &TruncationTexts) -> String {
+        let Some((digest, shown)) = &self.of_digest else {
+            return String::new();
+        };
+        let (first, last) = shown.outer();
+        let is_the_same = (*shown, digest.lines) == (self.shown, self.total_lines);
+        let template = match digest.shown {
+            Some(_) if is_the_same => return String::new(),
+            Some(_) => &texts.minimized,
+            None => &texts.minimized_only,
+        };
+        fill(
+            template,
+            &[
+                ("first", &first.to_string()),
+                ("last", &last.to_string()),
+                ("total", &digest.lines.to_string()),
+                ("raw_total", &digest.raw_lines.to_string()),
+            ],
+        )
     }
 
     /// `meta.truncation`, where something was left out.
@@ -266,6 +336,16 @@ impl<'a> OutputCut<'a> {
                 insert("elidedLines", json!(lines));
             }
         }
+        if let Some((digest, shown)) = &self.of_digest {
+            let (first, last) = shown.outer();
+            let minimized = json!({
+                "totalLines": digest.lines,
+                "totalBytes": digest.bytes,
+                "shownRange": range(first, last),
+                "numbersAreIts": digest.shown.is_none(),
+            });
+            fields.insert("minimized".to_owned(), minimized);
+        }
         self.insert_artifact(&mut fields);
         Some(fields.into())
     }
@@ -292,7 +372,8 @@ impl<'a> OutputCut<'a> {
     }
 }
 
-fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
+/// The limit that holds, and the one that was asked for if that is another.
+pub(super) fn timeouts(finished: &Finished) -> Map<String, Value> {
     let mut details = Map::new();
     details.insert(
         "timeoutSeconds".to_owned(),
@@ -303,6 +384,11 @@ fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
     {
         details.insert("requestedTimeoutSeconds".to_owned(), seconds(requested));
     }
+    details
+}
+
+fn details(finished: &Finished, cut: &OutputCut<'_>) -> Value {
+    let mut details = timeouts(finished);
     let wall = finished.ran_for.as_secs_f64() * 1000.0;
     details.insert("wallTimeMs".to_owned(), json!(wall));
     if let Some(status) = finished.status().filter(|status| *status != 0)
@@ -352,7 +438,9 @@ fn summary(finished: &Finished, cut: &OutputCut<'_>) -> Value {
 
 /// A whole number of seconds as such, another one as a fraction.
 fn seconds(number: f64) -> Value {
-    if number.fract() == 0.0 {
+    /// Up to here every whole number has a form of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT {
         json!(number as i64)
     } else {
         json!(number)

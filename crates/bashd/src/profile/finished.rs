@@ -1,19 +1,23 @@
 //! From a run to what its reply is made of: notices, counts, and what got lost. Pure, but for reading.
 
 use super::Profile;
+use super::digest_lines::DigestWindow;
 use super::reply::{self, BackgroundedCall, Ending, Finished};
 use super::rules::StartFailure;
+use super::views::Views;
 use crate::artifact::KeptArtifact;
 use crate::error::{Error, ErrorKind};
 use crate::event::Stream;
 use crate::exec::{BackgroundedRun, EndedBy, Exit, Run};
 use crate::notice::Notice;
-use crate::output::line_limits::Hidden;
+use crate::output::line_limits::{Hidden, LineLimits};
 use crate::output::terminal::TerminalText;
 use crate::output::view::View;
 use crate::output::{Captured, Source, WrittenCounts};
-use crate::plan::{LimitsInForce, Plan};
+use crate::plan::{LimitsInForce, Plan, missing_program};
+use crate::reply::Reply;
 use crate::request::Accepted;
+use bashd_keeper::job::directory::CallTerms;
 use bashd_keeper::spool::SpoolReader;
 use std::io;
 use std::time::Duration;
@@ -26,6 +30,8 @@ pub(crate) struct ShownOutput {
     pub(crate) hidden: Hidden,
     /// The filter that shortened it, if one did.
     pub(crate) minimized_by: Option<String>,
+    /// What of its digest is shown.
+    pub(crate) digest: Option<DigestWindow>,
     /// The whole output, if it was stored.
     pub(crate) kept: Option<KeptArtifact>,
 }
@@ -41,17 +47,23 @@ pub(crate) fn finished(
     Finished {
         exit: run.exit,
         ended_by: run.ended_by,
-        timeout: plan.limits.timeout,
+        timeout: accepted.timeout,
         requested_timeout: accepted.requested_timeout,
         ran_for: run.ran_for,
         captured: shown.captured,
         hidden: shown.hidden,
         minimized_by: shown.minimized_by,
+        digest: shown.digest,
         written: WrittenCounts::of(&run.out, err.map(|spool| spool as &dyn Source)),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         artifact: shown.kept,
         notices: notices(plan, run, accepted),
         left_behind: run.left_behind.clone(),
+        output_unfinished: run.output_unfinished,
+        lacks_program: match run.exit {
+            Exit::Code(code) => missing_program::explains(plan, code),
+            Exit::Signal(_) | Exit::Unknown => false,
+        },
         session_reset: run.session_reset,
         limits: run.limits.clone(),
         terminal: run.terminal.as_ref().map(|terminal| terminal.id.clone()),
@@ -72,6 +84,7 @@ fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
     }));
     notices.extend(plan.notices.iter().cloned());
     let limits = run.limits.as_ref();
+    notices.extend(run.output_unfinished.then(|| unfinished(plan)));
     notices.extend(limits.and_then(out_of_memory).map(Notice::request));
     let streams = [
         (Stream::Out, Some(&run.out)),
@@ -103,7 +116,7 @@ pub(crate) fn backgrounded(
     run.session_reset = job.session_reset;
     run.notes = job.notes;
     run.limits = job.limits;
-    let command = plan.job.spec.command.clone();
+    let (command, limit) = (plan.job.spec.command.clone(), plan.limits.timeout);
     let waits = plan.backgrounding.is_some_and(|when| when.waits);
     let backgrounded = move |so_far| BackgroundedCall {
         so_far,
@@ -112,7 +125,9 @@ pub(crate) fn backgrounded(
         pid: job.pid,
         output_file: job.output_file,
         command,
+        limit,
         waits,
+        until: None,
     };
     (run, backgrounded)
 }
@@ -131,55 +146,86 @@ pub(crate) fn never_started(
     error: &Error,
 ) -> io::Result<Finished> {
     let output = TerminalText::saying(&format!("PTY error: {error}\n"));
+    let written = WrittenCounts::of(&output, None);
+    let shown = Views::of_one(View::of(&output)).cut(profile, LineLimits::default())?;
     Ok(Finished {
         timeout: plan.limits.timeout,
         requested_timeout: accepted.requested_timeout,
         notices: accepted.notices.clone(),
-        ..of_output(profile, &output, Exit::Unknown, None)?
+        ..of_output(written, shown.arrange(None), Exit::Unknown, None)
     })
 }
 
-/// The text of a job that has ended, as its call would have answered.
+/// The end of a job, and what its call asked for.
+pub(crate) struct JobEnding<'a> {
+    pub(crate) exit: Exit,
+    pub(crate) ended_by: Option<EndedBy>,
+    pub(crate) ran_for: Duration,
+    /// Its time limit.
+    pub(crate) limit: Duration,
+    pub(crate) call: &'a CallTerms,
+}
+
+/// What the call of a job that has ended would have answered. `keep` stores the output, if less than
+/// all of it is shown.
 pub(crate) fn of_job(
     profile: &Profile,
-    out: &View<'_>,
-    exit: Exit,
-    ended_by: Option<EndedBy>,
-    ran_for: Duration,
-) -> io::Result<String> {
-    let mut finished = of_output(profile, out.source(), exit, ended_by)?;
-    finished.ran_for = ran_for;
-    Ok(reply::reply(profile, &Ending::Ran(Box::new(finished)), Duration::ZERO).text)
+    out: View<'_>,
+    job: &JobEnding<'_>,
+    keep: impl FnOnce() -> Option<KeptArtifact>,
+) -> io::Result<Reply> {
+    let written = WrittenCounts::of(out.source(), None);
+    let lines = LineLimits::new(job.call.head, job.call.tail);
+    let views = Views::of_one(out);
+    let cut = views.cut(profile, lines)?;
+    let kept = cut.leaves_out().then(keep).flatten();
+    let finished = Finished {
+        timeout: job.limit,
+        requested_timeout: job.call.requested_timeout,
+        ran_for: job.ran_for,
+        notices: job.call.notices.iter().map(Notice::request).collect(),
+        ..of_output(written, cut.arrange(kept), job.exit, job.ended_by)
+    };
+    let ending = Ending::Ran(Box::new(finished));
+    Ok(reply::reply(profile, &ending, job.ran_for))
 }
 
 /// A run of which only its output and its end are known.
 fn of_output(
-    profile: &Profile,
-    out: &dyn Source,
+    written: WrittenCounts,
+    shown: ShownOutput,
     exit: Exit,
     ended_by: Option<EndedBy>,
-) -> io::Result<Finished> {
-    Ok(Finished {
+) -> Finished {
+    Finished {
         exit,
         ended_by,
-        timeout: Duration::from_secs(profile.limits.timeout_s),
+        timeout: Duration::ZERO,
         requested_timeout: None,
         ran_for: Duration::ZERO,
-        captured: profile
-            .output
-            .cut(View::of(out).source(), None)?
-            .arrange(None),
-        hidden: Hidden::default(),
+        captured: shown.captured,
+        hidden: shown.hidden,
         minimized_by: None,
-        written: WrittenCounts::of(out, None),
+        digest: None,
+        written,
         dropped_bytes: 0,
-        artifact: None,
+        artifact: shown.kept,
         notices: Vec::new(),
         left_behind: Vec::new(),
+        output_unfinished: false,
+        lacks_program: false,
         terminal: None,
         session_reset: None,
         limits: None,
-    })
+    }
+}
+
+/// That what the reply shows may not be all.
+fn unfinished(plan: &Plan) -> Notice {
+    let seconds = plan.limits.drain_finish.as_secs_f64();
+    Notice::request(format!(
+        "the output may be incomplete: a process substitution was still running {seconds} s after the command ended"
+    ))
 }
 
 /// What the kernel did to keep a command within its memory.

@@ -7,6 +7,7 @@
 pub mod arguments;
 mod check;
 mod detailed;
+pub(crate) mod digest_lines;
 pub(crate) mod finished;
 pub mod library;
 pub(crate) mod minimized;
@@ -168,15 +169,16 @@ mod tests {
             assert_eq!(profile.name, name);
             assert_eq!(profile.limits.survivors, Survivors::Keep);
             let waits = match name {
-                "pi" => [75, 250, 2000],
-                _ => [2000, 20, 100],
+                "pi" => [75, 250, 2000, 2000],
+                _ => [2000, 20, 100, 2000],
             };
             let limits = &profile.limits;
             assert_eq!(
                 [
                     limits.grace_ms,
                     limits.drain_silence_ms,
-                    limits.drain_total_ms
+                    limits.drain_total_ms,
+                    limits.drain_finish_ms,
                 ],
                 waits,
                 "{name}"

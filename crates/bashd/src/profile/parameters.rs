@@ -1,6 +1,7 @@
 //! What a profile accepts: the tool's name and text, and its parameters.
 
 use super::sets::Sets;
+use crate::config::Config;
 use serde::Deserialize;
 
 /// How the tool introduces itself to a model.
@@ -83,9 +84,14 @@ pub struct Parameter {
     pub name: String,
     /// Which part of the request it sets; its type follows from that.
     pub sets: Sets,
-    /// Other names under which it is accepted, in order; the schema does not show them.
+    /// Other names under which it is accepted, in order; the schema shows them only with a
+    /// description.
     #[serde(default)]
     pub aliases: Vec<String>,
+    /// Their description in the schema. The parameter is then not called required there: any of its
+    /// names will do, which a schema can't say in a form that every client accepts.
+    #[serde(default)]
+    pub aliases_description: Option<String>,
     /// Whether a call must have it.
     #[serde(default)]
     pub required: bool,
@@ -106,6 +112,14 @@ pub enum Needs {
 }
 
 impl Parameter {
+    /// Whether a schema shows it under this configuration.
+    pub fn is_offered(&self, config: &Config) -> bool {
+        match self.needs {
+            Some(Needs::Async) => config.async_enabled,
+            None => true,
+        }
+    }
+
     /// All names under which the parameter is accepted, the proper one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_str()).chain(self.aliases.iter().map(String::as_str))

@@ -4,10 +4,12 @@
 //! in `shape.rs`.
 
 use super::Profile;
+use super::digest_lines::DigestWindow;
 use super::shape::{self, Shaped};
 use crate::artifact::{self, KeptArtifact};
 use crate::error::Error;
 use crate::exec::{EndedBy, Exit, Reset};
+use crate::jobs::Met;
 use crate::jobs::tool::JobAnswer;
 use crate::notice::Notice;
 use crate::output::line_limits::Hidden;
@@ -53,8 +55,28 @@ pub struct BackgroundedCall {
     pub output_file: PathBuf,
     /// The command.
     pub command: String,
+    /// When it is ended at the latest, from its start.
+    pub limit: Duration,
     /// Whether the call waited for an ending first.
     pub waits: bool,
+    /// Whether it is ready, if the call waited for that.
+    pub until: Option<Readiness>,
+}
+
+/// What came of the wait for a job to be ready.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Readiness {
+    /// Whether it is.
+    pub met: Met,
+    /// What showed it.
+    pub by: Option<String>,
+    /// How long that took.
+    pub after: Duration,
+    /// How the job stands.
+    pub state: String,
+    /// The end of its output.
+    pub tail: String,
 }
 
 /// A run whose output has passed the profile's windows.
@@ -80,12 +102,18 @@ pub struct Finished {
     pub dropped_bytes: u64,
     /// The filter that shortened the output, if one did.
     pub(crate) minimized_by: Option<String>,
+    /// What of its digest is shown.
+    pub(crate) digest: Option<DigestWindow>,
     /// The whole output, if it was stored.
     pub(crate) artifact: Option<KeptArtifact>,
     /// Things to tell about the request or the run.
     pub notices: Vec<Notice>,
     /// Processes that outlived the run.
     pub left_behind: Vec<LeftBehind>,
+    /// Whether something still worked on the last of the output.
+    pub output_unfinished: bool,
+    /// Whether the shell's last command was a program that is not there or may not be executed.
+    pub lacks_program: bool,
     /// Why the session's shell is gone, or is another one than before.
     pub session_reset: Option<Reset>,
     /// The client's terminal that it ran in.
@@ -194,6 +222,7 @@ fn with_run(finished: &Finished, shaped: Shaped) -> Reply {
         dropped_bytes: finished.dropped_bytes,
         artifact: finished.artifact.map(|kept| artifact::address(kept.id)),
         left_behind: finished.left_behind.clone(),
+        output_unfinished: finished.output_unfinished,
         session_reset: finished.session_reset.map(|reset| reset.to_string()),
         ..from_shaped(shaped)
     }

@@ -72,12 +72,12 @@ impl SessionRules {
         }
     }
 
-    /// The name of a call's session, if it has one. Calls that name none share their owner's, whose
-    /// name may be empty.
+    /// The name of a call's session, if it has one. Calls that name none share one of their owner's,
+    /// whose name is empty.
     pub(crate) fn name_of<'a>(&self, request: &'a Request) -> Option<&'a str> {
         match &request.session {
             Some(name) => Some(name),
-            None if self.implicit => Some(request.owner.as_deref().unwrap_or_default()),
+            None if self.implicit => Some(""),
             None => None,
         }
     }
@@ -199,9 +199,12 @@ pub enum CarriageReturn {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GuardRules {
-    /// Names of compiled-in rules (`docs/guard.md`).
+    /// Names of compiled-in rules (`docs/guard.md`); `default` stands for all that are on by default.
     #[serde(default)]
     pub rules: Vec<String>,
+    /// Whether rules that a document states have its words and denials.
+    #[serde(default)]
+    pub to_the_letter: bool,
     /// Whether only read-only commands may run (`docs/safe-mode.md`).
     #[serde(default)]
     pub safe_mode: SafeMode,
@@ -241,11 +244,18 @@ pub struct BackgroundRules {
     /// A command that ends within this many milliseconds is reported as ended, not as started.
     pub early_exit_ms: u64,
     /// The call did not wait: `{job}` (the short name), `{id}`, `{pid}`, `{output_file}`, `{label}`
-    /// (the command, shortened), `{command}`.
+    /// (the command, shortened), `{command}`, `{limit}` (after which it is ended).
     pub started: String,
     /// The wait is over: the same placeholders, and `{seconds}`. The output so far comes before it.
     #[serde(rename = "handed_over")]
     pub backgrounded: String,
+    /// What a call that waited for its job to be ready says when it is: `{by}` (the line that matched,
+    /// the port, the status), `{seconds}`.
+    pub ready: String,
+    /// The same for a job that ended first: `{state}`.
+    pub ended_first: String,
+    /// The same for a job that keeps running, and is not ready yet: `{seconds}`.
+    pub not_ready: String,
     /// The last line of the output file.
     pub file_ends: Option<EndLines>,
     /// How the parts of the text are arranged.
@@ -272,8 +282,15 @@ pub struct NoticeRules {
     pub many: String,
     /// What follows for each of them: the same placeholders as for one.
     pub block: String,
+    /// What is told of a job that somebody cancelled: `{job}`, `{label}`.
+    #[serde(default = "cancelled_notice")]
+    pub cancelled: String,
     /// What surrounds it: `{text}`.
     pub around: String,
+}
+
+fn cancelled_notice() -> String {
+    "[job {job} was cancelled: {label}]".to_owned()
 }
 
 impl Default for NoticeRules {
@@ -283,6 +300,7 @@ impl Default for NoticeRules {
             one_block: "{job}: {ending}: {label}\n{result}".into(),
             many: "[{count} jobs have ended]".into(),
             block: "{job}: {ending}: {label}\n{result}".into(),
+            cancelled: cancelled_notice(),
             around: "{text}".into(),
         }
     }
@@ -308,6 +326,9 @@ impl Default for BackgroundRules {
             started: "[started as job {job}: process group {pid}, output in {output_file}]".into(),
             backgrounded:
                 "[still running after {seconds} s, as job {job}; output in {output_file}]".into(),
+            ready: "[ready after {seconds} s: {by}]".into(),
+            ended_first: "[ended before it was ready: {state}]".into(),
+            not_ready: "[not ready after {seconds} s; it keeps running]".into(),
             file_ends: None,
             layout: JobLayout::Lines,
             keeps_timeout: false,
@@ -368,6 +389,9 @@ pub struct LimitRules {
     pub drain_silence_ms: u64,
     /// The drain's bound, in milliseconds.
     pub drain_total_ms: u64,
+    /// Its bound while something still works on the last of the output, in milliseconds.
+    #[serde(default = "finish_ms")]
+    pub drain_finish_ms: u64,
     /// What happens to what a normally finished shell left running.
     pub survivors: Survivors,
 }
@@ -381,6 +405,10 @@ pub enum RangeInSchema {
     Stated,
     /// Only the description states it.
     Unstated,
+}
+
+fn finish_ms() -> u64 {
+    2000
 }
 
 fn raised() -> String {
@@ -402,6 +430,7 @@ impl LimitRules {
             grace: Duration::from_millis(self.grace_ms),
             drain_silence: Duration::from_millis(self.drain_silence_ms),
             drain_total: Duration::from_millis(self.drain_total_ms),
+            drain_finish: Duration::from_millis(self.drain_finish_ms),
             survivors: self.survivors,
         }
     }

@@ -1,7 +1,7 @@
 //! The tool definition that an LLM API wants: name, description, JSON schema.
 
 use super::Profile;
-use super::parameters::{AdditionalProperties, Needs, Parameter};
+use super::parameters::{AdditionalProperties, Parameter};
 use crate::config::Config;
 use crate::jobs::tool;
 use bashd_keeper::template::fill;
@@ -26,27 +26,38 @@ fn input_schema(profile: &Profile, config: &Config) -> Value {
     let required = profile
         .parameters
         .iter()
-        .filter(|parameter| parameter.required);
+        .filter(|parameter| parameter.required && parameter.aliases_description.is_none());
     let required: Vec<_> = required.map(|parameter| parameter.name.as_str()).collect();
     let properties: Map<String, Value> = profile
         .parameters
         .iter()
-        .filter(|parameter| match parameter.needs {
-            Some(Needs::Async) => config.async_enabled,
-            None => true,
-        })
-        .map(|parameter| (parameter.name.clone(), property(profile, parameter)))
+        .filter(|parameter| parameter.is_offered(config))
+        .flat_map(|parameter| properties(profile, parameter))
         .collect();
-    let mut schema = json!({
-        "type": "object",
-        "required": required,
-        "properties": properties,
-    });
+    let mut schema = json!({"type": "object"});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["properties"] = Value::Object(properties);
     match profile.tool.additional_properties {
         AdditionalProperties::Forbidden => schema["additionalProperties"] = json!(false),
         AdditionalProperties::Unstated => {}
     }
     schema
+}
+
+/// A parameter under its name, and under its other names if they are described.
+fn properties(profile: &Profile, parameter: &Parameter) -> Vec<(String, Value)> {
+    let own = property(profile, parameter);
+    let mut properties = vec![(parameter.name.clone(), own.clone())];
+    if let Some(description) = &parameter.aliases_description {
+        for alias in &parameter.aliases {
+            let mut other = own.clone();
+            other["description"] = json!(description);
+            properties.push((alias.clone(), other));
+        }
+    }
+    properties
 }
 
 fn property(profile: &Profile, parameter: &Parameter) -> Value {
@@ -130,12 +141,18 @@ For complex scripts, write them to a file first and then execute the file.
     }
 
     #[test]
-    fn v_08_the_schema_shows_command_alone() {
-        let schema = &defined("voice")["input_schema"];
-        let properties = schema["properties"].as_object().unwrap();
-        assert_eq!(properties.keys().collect::<Vec<_>>(), ["command"]);
-        assert_eq!(schema["additionalProperties"], json!(false));
-        assert_eq!(schema["required"], json!(["command"]));
+    fn v_08_the_schema_describes_both_keys_and_refuses_neither() {
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "command": {
+                    "type": "string",
+                    "description": "Shell command to execute. Accepts alternative key: cmd. The command runs in the workspace root directory.",
+                },
+                "cmd": {"type": "string", "description": "Alternative key for command."},
+            },
+        });
+        assert_eq!(defined("voice")["input_schema"], expected);
     }
 
     #[test]
@@ -151,6 +168,7 @@ For complex scripts, write them to a file first and then execute the file.
             "on_timeout",
             "wait_max",
             "background",
+            "until",
             "stdin",
             "pty",
             "session",
@@ -166,6 +184,7 @@ For complex scripts, write them to a file first and then execute the file.
             ),
             (&json!(120), &json!(1), &json!(3600))
         );
+        assert_eq!(properties["on_timeout"]["default"], "background");
     }
 
     #[test]
@@ -194,7 +213,10 @@ For complex scripts, write them to a file first and then execute the file.
             let schema = &defined(name)["input_schema"];
             let validator = jsonschema::validator_for(schema).unwrap();
             assert!(validator.is_valid(&json!({"command": "ls"})), "{name}");
-            assert!(!validator.is_valid(&json!({})), "{name}");
+            // `voice` takes either of two keys.
+            assert_eq!(validator.is_valid(&json!({})), name == "voice", "{name}");
+            let other = json!({"cmd": "ls"});
+            assert!(name != "voice" || validator.is_valid(&other));
             assert!(!validator.is_valid(&json!({"command": 5})), "{name}");
         }
     }

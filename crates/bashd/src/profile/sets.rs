@@ -3,6 +3,7 @@
 
 use super::Profile;
 use super::rules::RangeInSchema;
+use crate::jobs::tool;
 use crate::plan::StdinSource;
 use crate::request::{OnTimeout, Refusal, RefusalKind, Request};
 use serde::Deserialize;
@@ -35,6 +36,8 @@ pub enum Sets {
     OnTimeout,
     /// Longest wait in seconds: a number.
     WaitMax,
+    /// What a call that returns at once waits for first: an object with one condition.
+    Until,
     /// Whether input may be sent later: a boolean.
     StdinOpen,
     /// Whether the command gets a terminal: a boolean.
@@ -68,9 +71,16 @@ impl Sets {
             Self::Session => request.session = Some(text()?),
             Self::Timeout => {
                 request.timeout = Some(seconds(name, value)?);
-                request.timeout_as_given = value.as_f64().filter(|seconds| *seconds < 0.0);
+                request.timeout_as_given = value.as_f64();
             }
             Self::WaitMax => request.wait_max = Some(seconds(name, value)?),
+            Self::Until => {
+                let wait = tool::until(value);
+                request.until = Some(wait.map_err(|problem| {
+                    let detail = format!("`{name}`: {problem}");
+                    Refusal::new(RefusalKind::InvalidValue, detail)
+                })?);
+            }
             Self::Restart => request.restart |= truth(name, value)?,
             Self::Background => request.background |= truth(name, value)?,
             Self::StdinOpen => request.stdin_open |= truth(name, value)?,
@@ -105,7 +115,11 @@ impl Sets {
     pub(super) fn schema(self, profile: &Profile) -> Value {
         match self {
             Self::Command | Self::Cwd | Self::Stdin | Self::Session => json!({"type": "string"}),
-            Self::OnTimeout => json!({"type": "string", "enum": OnTimeout::NAMES}),
+            // As servers and `run --input` take it.
+            Self::OnTimeout => {
+                json!({"type": "string", "enum": OnTimeout::NAMES, "default": "background"})
+            }
+            Self::Until => tool::until_schema(),
             Self::Env => json!({"type": "object", "additionalProperties": {"type": "string"}}),
             Self::Restart | Self::Background | Self::StdinOpen | Self::Pty => {
                 json!({"type": "boolean", "default": false})

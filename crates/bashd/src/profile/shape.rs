@@ -4,11 +4,12 @@
 
 use super::Profile;
 use super::detailed;
-use super::reply::{BackgroundedCall, Finished};
-use super::rules::JobLayout;
+use super::reply::{BackgroundedCall, Finished, Readiness};
+use super::rules::{BackgroundRules, JobLayout};
 use super::texts::{ErrorWhen, OutcomeTexts, ReplyShape};
 use crate::event::Stream;
 use crate::exec::{EndedBy, Exit};
+use crate::jobs::Met;
 use crate::jobs::tool::texts::label;
 use crate::notice::NoticeKind;
 use crate::output::Captured;
@@ -16,6 +17,7 @@ use bashd_keeper::left_behind::{LeftBehind, LeftReason};
 use bashd_keeper::signal;
 use bashd_keeper::template::fill;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// Processes that a text lists one by one.
 const LISTED_PROCESSES: usize = 5;
@@ -93,6 +95,7 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
         ("label", &label(&handed.command)),
         ("command", &handed.command),
         ("seconds", seconds.trim_end_matches(".0")),
+        ("limit", &whole_time(handed.limit)),
     ];
     let template = if handed.waits {
         &rules.backgrounded
@@ -100,6 +103,10 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
         &rules.started
     };
     let told = fill(template, &values);
+    let told = match &handed.until {
+        Some(until) => format!("{told}\n{}", readiness(rules, until)),
+        None => told,
+    };
     let text = match (rules.layout, handed.waits) {
         (JobLayout::Lines, false) => told,
         (JobLayout::Lines, true) | (JobLayout::OutputFirst, _) => {
@@ -115,8 +122,13 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
             parts.join("\n\n")
         }
     };
-    let result = json!({
-        "async": {"state": "running", "jobId": handed.alias, "type": "bash"},
+    let running = json!({"state": "running", "jobId": handed.alias, "type": "bash"});
+    let mut details = detailed::timeouts(&handed.so_far);
+    details.insert("async".to_owned(), running.clone());
+    let until = handed.until.as_ref();
+    let mut result = json!({
+        "details": details,
+        "async": running,
         "job": handed.id,
         "alias": handed.alias,
         "state": "running",
@@ -124,10 +136,41 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
         "output_file": output_file,
         "output_bytes": handed.so_far.written.bytes,
     });
+    if let Some(until) = until {
+        result["until"] = json!({ "met": until.met, "by": until.by });
+    }
     Shaped {
         text,
         result,
         is_error: false,
+    }
+}
+
+/// What came of the wait for a job to be ready: the end of its output, and a line.
+fn readiness(rules: &BackgroundRules, until: &Readiness) -> String {
+    let template = match until.met {
+        Met::Yes => &rules.ready,
+        Met::Ended => &rules.ended_first,
+        Met::NotYet => &rules.not_ready,
+    };
+    let seconds = format!("{:.1}", until.after.as_secs_f64());
+    let by = until.by.as_deref().unwrap_or("nothing more is written");
+    let values = [
+        ("by", by),
+        ("seconds", seconds.as_str()),
+        ("state", until.state.as_str()),
+    ];
+    let mut text = until.tail.clone();
+    start_line(&mut text);
+    text + &fill(template, &values)
+}
+
+/// A time limit in words: `24 h`, `2 m`, `90 s`.
+fn whole_time(limit: Duration) -> String {
+    match limit.as_secs() {
+        seconds if seconds >= 3600 && seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        seconds if seconds >= 120 && seconds % 60 == 0 => format!("{} m", seconds / 60),
+        _ => format!("{} s", limit.as_secs_f64()),
     }
 }
 
@@ -245,12 +288,16 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
     })
 }
 
-/// Whether all that came of the run is the shell's word that there is nothing it can run.
+/// Whether all that came of the run is the shell's word that there is nothing it can run. A program
+/// may exit with the same status, and mean something else.
 fn is_not_runnable(finished: &Finished) -> bool {
     let Captured::Apart { out, err } = &finished.captured else {
         return false;
     };
-    matches!(finished.exit, Exit::Code(126 | 127)) && out.bytes == 0 && !err.text.trim().is_empty()
+    matches!(finished.exit, Exit::Code(126 | 127))
+        && finished.lacks_program
+        && out.bytes == 0
+        && !err.text.trim().is_empty()
 }
 
 pub(super) fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {
@@ -274,6 +321,11 @@ pub(super) fn remarks(profile: &Profile, finished: &Finished) -> Vec<Remark> {
     let texts = &profile.reply.texts;
     let notices = finished.notices.iter().filter_map(|notice| {
         let (template, stream) = match notice.kind {
+            NoticeKind::OutputLost(stream)
+                if finished.terminal.is_some() && !texts.terminal_truncated.is_empty() =>
+            {
+                (&texts.terminal_truncated, stream)
+            }
             NoticeKind::OutputLost(stream) => (&texts.output_lost, stream),
             NoticeKind::Request => (&texts.notice, Stream::Err),
             NoticeKind::NoTerminal => return None,

@@ -50,8 +50,9 @@ pub enum ErrorWhen {
     Cancelled,
     /// Its exit status is not 0, or a signal ended it.
     Failed,
-    /// The shell found nothing it could run: status 126 or 127, nothing on stdout, something on
-    /// stderr. Only known if the streams are shown separately.
+    /// The shell found nothing it could run: its last command is a program that is not there (127)
+    /// or may not be executed (126), with nothing on stdout and something on stderr. Only known if
+    /// the streams are shown separately.
     NotRunnable,
 }
 
@@ -77,6 +78,9 @@ pub struct OutcomeTexts {
     pub denied: String,
     /// Output was lost: `{notice}`.
     pub output_lost: String,
+    /// A client's terminal dropped output, in other words than those: `{notice}`.
+    #[serde(default)]
+    pub terminal_truncated: String,
     /// Something about the request (a clamp): `{notice}`.
     #[serde(default)]
     pub notice: String,
@@ -123,6 +127,16 @@ pub struct TruncationTexts {
     pub stored: String,
     /// Some of it is: `{address}`, `{dropped}`.
     pub stored_partly: String,
+    /// What follows if a digest is shown whose lines have other numbers than the raw output's:
+    /// `{first}`, `{last}`, `{total}`, `{raw_total}`.
+    #[serde(default)]
+    pub minimized: String,
+    /// What follows if the numbers are the digest's, since no others are known: the same.
+    #[serde(default)]
+    pub minimized_only: String,
+    /// Likewise if a client's terminal dropped some before it was seen: `{address}`.
+    #[serde(default)]
+    pub stored_incomplete: String,
 }
 
 /// The texts for bad requests: `{detail}`.
@@ -162,7 +176,8 @@ impl RefusalTexts {
             RefusalKind::InvalidEnvName => &self.invalid_env_name,
             RefusalKind::BackgroundDisabled => &self.background_disabled,
             RefusalKind::BackgroundUnavailable => &self.background_unavailable,
-            RefusalKind::InternalUrl => return detail.clone(),
+            // These have the same words everywhere.
+            RefusalKind::InternalUrl | RefusalKind::TooManyJobs => return detail.clone(),
             RefusalKind::InvalidJson => &self.invalid_json,
             RefusalKind::NotAnObject => &self.not_an_object,
             RefusalKind::MissingCommand => &self.missing_command,

@@ -41,6 +41,11 @@ impl<'a> Views<'a> {
         })
     }
 
+    /// One stream, which is already as it may be shown.
+    pub(crate) fn of_one(out: View<'a>) -> Self {
+        Self { out, err: None }
+    }
+
     /// stdout, or both streams merged.
     pub(crate) fn out(&self) -> &View<'a> {
         &self.out
@@ -82,6 +87,7 @@ impl CutViews<'_> {
             captured,
             hidden: out.and(err),
             minimized_by: None,
+            digest: None,
             kept,
         }
     }

@@ -3,9 +3,9 @@
 //!
 //! An rc file takes up to half a second and may ask questions. So it is read once, by a separate
 //! bash with no input and little time, and what it set up is written to a script that other shells
-//! source. The script's name depends on the state of the rc files: another state is another
-//! rc script. A failure is remembered for a while, and means that there is none; `bashd doctor`
-//! reports it.
+//! source. The script's name depends on what it says, so that a file which was only touched makes no
+//! other script; a link, whose name depends on the state of the rc files, leads to it. A failure is
+//! remembered for a while, and means that there is none; `bashd doctor` reports it.
 
 use crate::exec::{self, Exit, Keepers, PlanOutcome};
 use crate::output::line_limits::LineLimits;
@@ -137,17 +137,39 @@ impl RcScripts {
             Standing::Failed(_) => return None,
             Standing::NoRc | Standing::NotMade => {}
         }
-        let path = source.path(&self.directory);
+        let link = source.link(&self.directory);
         let written = match source.make(wish.like, keepers).await {
-            Ok(text) => write(&path, &text),
+            Ok(text) => self.store(&text, &link),
             Err(reason) => Err(io::Error::other(reason)),
         };
-        if let Err(error) = written {
-            let _ = write(&failure_of(&path), error.to_string().as_bytes());
-            return None;
+        match written {
+            Ok(path) => {
+                self.remove_others(&path, &link);
+                Some(path)
+            }
+            Err(error) => {
+                let _ = write(&failure_of(&link), error.to_string().as_bytes());
+                None
+            }
         }
-        self.remove_others(&path);
-        Some(path)
+    }
+
+    /// Stores a script under the name that its text gives it, and has the link lead there.
+    fn store(&self, text: &[u8], link: &Path) -> io::Result<PathBuf> {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let name = format!("rc-bash-{:016x}.sh", hasher.finish());
+        let path = self.directory.join(&name);
+        if fs::read(&path).is_ok_and(|stored| stored == text) {
+            prepare_runs_directory(&self.directory)?;
+        } else {
+            write(&path, text)?;
+        }
+        let unfinished = unfinished(link);
+        let _ = fs::remove_file(&unfinished);
+        std::os::unix::fs::symlink(&name, &unfinished)?;
+        fs::rename(&unfinished, link)?;
+        Ok(path)
     }
 
     /// What an rc script says.
@@ -163,7 +185,7 @@ impl RcScripts {
     }
 
     /// Removes rc scripts of other states that are old enough for nobody to be starting with them.
-    fn remove_others(&self, current: &Path) {
+    fn remove_others(&self, current: &Path, link: &Path) {
         for entry in fs::read_dir(&self.directory)
             .into_iter()
             .flatten()
@@ -171,7 +193,8 @@ impl RcScripts {
         {
             let is_rc_script = entry.file_name().as_encoded_bytes().starts_with(b"rc-");
             let is_old = age(&entry.path()).is_some_and(|age| age > Duration::from_hours(24));
-            if is_rc_script && is_old && entry.path() != current {
+            let is_current = entry.path() == current || entry.path() == link;
+            if is_rc_script && is_old && !is_current {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -193,11 +216,13 @@ impl<'a> RcSource<'a> {
     }
 
     fn standing(&self, directory: &Path) -> Standing {
-        let path = self.path(directory);
-        if path.is_file() {
+        let link = self.link(directory);
+        if let Some(path) = fs::read_link(&link).ok().map(|name| directory.join(name))
+            && path.is_file()
+        {
             return Standing::Ready(path);
         }
-        let failure = failure_of(&path);
+        let failure = failure_of(&link);
         match fs::read_to_string(&failure) {
             Ok(reason) if age(&failure).is_some_and(|age| age < FAILURE_HOLDS) => {
                 Standing::Failed(reason)
@@ -206,14 +231,14 @@ impl<'a> RcSource<'a> {
         }
     }
 
-    /// The rc script's path: another state of the rc files gets another name.
-    fn path(&self, directory: &Path) -> PathBuf {
+    /// The link to the rc script: another state of the rc files gets another name.
+    fn link(&self, directory: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         (self.program, &self.home, self.env.get("PATH"), SCRIPT).hash(&mut hasher);
         for name in RC_FILES {
             state_of(&self.home.join(name)).ok().hash(&mut hasher);
         }
-        directory.join(format!("rc-bash-{:016x}.sh", hasher.finish()))
+        directory.join(format!("rc-bash-{:016x}.link", hasher.finish()))
     }
 
     /// Has a shell read the rc and report what it set up.
@@ -253,11 +278,13 @@ impl<'a> RcSource<'a> {
             grace: Duration::from_millis(100),
             drain_silence: Duration::ZERO,
             drain_total: Duration::ZERO,
+            drain_finish: Duration::ZERO,
             survivors: Survivors::End,
         };
         Ok(Plan {
             place: Place::Here,
             vessel: Vessel::OwnShell,
+            exclusive_in: None,
             restraint: None,
             shell: Shell {
                 program: self.program.to_owned(),
@@ -266,6 +293,7 @@ impl<'a> RcSource<'a> {
             },
             script: Some(SCRIPT.to_owned()),
             rc_script: None,
+            setup: None,
             program: None,
             cwd: OpenDirectory {
                 path: like.cwd.path.clone(),
@@ -297,6 +325,11 @@ fn failure_of(path: &Path) -> PathBuf {
     path.with_extension("failed")
 }
 
+/// Where a file is while it is being made.
+fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension(format!("{}.new", std::process::id()))
+}
+
 fn age(path: &Path) -> Option<Duration> {
     fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
 }
@@ -304,7 +337,7 @@ fn age(path: &Path) -> Option<Duration> {
 /// Writes a file for its owner only, completely or not at all.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     prepare_runs_directory(path.parent().unwrap_or(Path::new("/")))?;
-    let unfinished = path.with_extension(format!("{}.new", std::process::id()));
+    let unfinished = unfinished(path);
     let mut options = fs::OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).mode(0o600);
     let written = options

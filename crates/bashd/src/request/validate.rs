@@ -115,6 +115,10 @@ pub fn validate(profile: &Profile, request: &Request) -> Result<Accepted, Refusa
     if let Some(name) = &request.session {
         refuse_bad_session(name)?;
     }
+    if request.until.is_some() && !request.background {
+        let detail = "`until` needs `background`";
+        return Err(Refusal::new(RefusalKind::InvalidValue, detail));
+    }
     if request.restart {
         refuse_bad_restart(profile, request)?;
     }
@@ -247,16 +251,17 @@ fn settle_timeout(
     };
     let timeout = asked.clamp(Duration::from_secs(least), Duration::from_secs(most));
     let as_given = request.timeout_as_given.unwrap_or(asked.as_secs_f64());
-    let requested_timeout = Some(as_given).filter(|_| asked != timeout);
+    let is_outside = as_given < least as f64 || as_given > most as f64;
+    let requested_timeout = Some(as_given).filter(|_| is_outside);
     let notice = requested_timeout.map(|requested| {
         let values = [
             ("seconds", timeout.as_secs_f64().to_string()),
-            ("requested", requested.to_string()),
+            ("requested", decimal(requested)),
             ("least", least.to_string()),
             ("most", most.to_string()),
         ];
         let values = values.each_ref().map(|(name, value)| (*name, &**value));
-        let template = if asked < timeout {
+        let template = if as_given < least as f64 {
             &profile.limits.raised
         } else {
             &profile.limits.lowered
@@ -268,6 +273,17 @@ fn settle_timeout(
         notices: notice.into_iter().collect(),
         ..Accepted::within(timeout)
     })
+}
+
+/// A number as JSON's readers write it: with an exponent where it would be a long row of zeros.
+fn decimal(number: f64) -> String {
+    let size = number.abs();
+    if size >= 1e21 || size > 0.0 && size < 1e-6 {
+        format!("{number:e}")
+    } else {
+        // There is no zero below zero for readers.
+        (number + 0.0).to_string()
+    }
 }
 
 /// Refuses what the profile offers only if the configuration enables it.

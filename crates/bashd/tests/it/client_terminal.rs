@@ -208,6 +208,8 @@ async fn what_was_polled_last_stays_when_the_last_read_fails() {
         (reply.output.as_str(), reply.exit_code),
         ("seen\n", Some(5))
     );
+    // Nobody knows what it wrote last.
+    assert!(reply.text.contains("dropped output"), "{}", reply.text);
     assert_eq!(client.log().last().map(String::as_str), Some("release"));
 }
 
@@ -271,6 +273,55 @@ async fn what_a_client_forgot_is_said_in_every_profile() {
             reply.output
         );
         client.end_all();
+    }
+}
+
+#[tokio::test]
+async fn what_the_client_calls_truncated_is_said_and_never_called_full() {
+    let home = Home::new();
+    let client = Client::forgetting_beyond(&home, 60_000);
+    // So much at once that no look sees its beginning.
+    let flood = "seq 100000 >all; cat all";
+    let reply = run(&engine(&home), &client, Request::new(flood).profile("pi")).await;
+    assert!(reply.output.ends_with("\n100000\n"), "{}", reply.output);
+    assert!(reply.text.contains("(output truncated)"), "{}", reply.text);
+    assert!(reply.artifact.is_some() && !reply.text.contains("full output"));
+    assert!(
+        reply.text.contains("for what was seen of it"),
+        "{}",
+        reply.text
+    );
+    // The limit was asked for again.
+    assert!(
+        client.log().contains(&"limit 1048576".to_owned()),
+        "{:?}",
+        client.log()
+    );
+    // Looks of equal lines may meet anywhere.
+    let client = Client::forgetting_beyond(&home, 1000);
+    let script = "yes | head -n 300; until [ -e go ]; do sleep 0.01; done; yes | head -n 900";
+    let go = async {
+        client.looked_at_again().await;
+        std::fs::write(home.workspace().join("go"), "").unwrap();
+    };
+    let engine = engine(&home);
+    let (reply, ()) = tokio::join!(run(&engine, &client, Request::new(script)), go);
+    assert!(reply.text.contains("dropped output"), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn output_that_can_not_be_read_is_an_error() {
+    let home = Home::new();
+    let client = Client::with(&home, &[("output", Fault::Fails)]);
+    for profile in ["pi", "default"] {
+        let request = Request::new("echo nobody sees this").profile(profile);
+        let reply = run(&engine(&home), &client, request).await;
+        let error = reply.error.clone().unwrap_or_default();
+        assert!(error.contains("no, says the client"), "{reply:?}");
+        assert!(
+            reply.is_error && !reply.text.contains("(no output)"),
+            "{reply:?}"
+        );
     }
 }
 

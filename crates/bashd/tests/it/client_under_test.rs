@@ -215,7 +215,12 @@ impl Client {
         let text = text.get(from..).unwrap_or_default().to_owned();
         held(&self.shown).clone_from(&text);
         self.looks.fetch_add(1, Ordering::SeqCst);
-        Ok(TerminalOutput { text, exit })
+        let truncated = from > 0;
+        Ok(TerminalOutput {
+            text,
+            truncated,
+            exit,
+        })
     }
 }
 
@@ -232,6 +237,13 @@ impl ClientTerminal for Client {
         Box::pin(async move {
             self.begin("output").await?;
             self.look(id)
+        })
+    }
+
+    fn output_again<'a>(&'a self, id: &'a str, limit: u64) -> ClientAnswer<'a, TerminalOutput> {
+        Box::pin(async move {
+            held(&self.log).push(format!("limit {limit}"));
+            self.output(id).await
         })
     }
 

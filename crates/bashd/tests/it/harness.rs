@@ -227,6 +227,46 @@ async fn m_17_a_program_that_is_not_there_is_an_error() {
 }
 
 #[tokio::test]
+async fn m_17_a_status_of_127_alone_is_no_missing_program() {
+    let home = Home::new();
+    fs::create_dir(home.workspace().join("sub")).expect("a directory");
+    let harness = harness(&home);
+    // The command was found, or is no program: what it wrote is not the shell's word about it.
+    for command in [
+        "set -u; echo $undef",
+        "echo gone >&2; exit 127",
+        "echo gone >&2; exit 126",
+        "sh -c 'echo inner >&2; exit 127'; (exit 127)",
+        "f() { echo gone >&2; return 127; }; f",
+        "shopt -s expand_aliases; alias nosuch='echo gone >&2; exit 127'\nnosuch",
+        "python3 -c 'import sys; sys.stderr.write(\"gone\"); sys.exit(127)'",
+        "nosuch() { command nosuch-program; }; nosuch",
+        "nosuch-program; (exit 127)",
+        "./sub",
+        ". ./nosuch-file; (exit 127)",
+    ] {
+        let reply = harness.run(command).await;
+        let shown = shown(&reply);
+        assert_eq!(shown["stdout"], "", "{command}: {shown}");
+        assert_ne!(shown["stderr"], "", "{command}: {shown}");
+        assert!(reply.exit_code.is_some_and(|code| code >= 126), "{command}");
+        assert!(!reply.is_error, "{command}: {shown}");
+    }
+    for command in [
+        "nosuch-program -x $(echo y)",
+        "cd sub && nosuch-program",
+        "true; exec nosuch-program",
+        "/nosuch/program",
+        "./nosuch >/dev/null",
+    ] {
+        let reply = harness.run(command).await;
+        let error = shown(&reply)["error"].clone();
+        let is_told = error.as_str().is_some_and(|text| text.contains("nosuch"));
+        assert!(is_told && reply.is_error, "{command}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn m_18_a_program_that_may_not_run_is_an_error() {
     let home = Home::new();
     fs::write(home.workspace().join("plain"), "echo hi\n").expect("a file");

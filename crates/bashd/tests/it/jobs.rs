@@ -3,10 +3,12 @@
 //! | file | shows |
 //! |---|---|
 //! | `asking` | whether a job waits for input, as far as the kernel tells |
+//! | `call_terms` | what a call was that went to the background, and how many there may be |
 //! | `crowds` | many jobs and hostile trees: none is lost, none survives its end |
 //! | `delivery` | the end of a job on its way to its owner: once, and again where that failed |
 //! | `faults` | bad directories, lost keepers, clocks, no descriptors: a clear state, no hang |
 //! | `life` | from start to end: handing over, states, early endings, limits, names |
+//! | `owners` | whose jobs and sessions are whose; jobs of clients that are gone |
 //! | `pi_async` | `pi`: async, auto-background, list, poll, cancel |
 //! | `phoenix_background` | the background mode of `phoenix`'s document |
 //! | `resources` | limits of memory, processor time and processes |
@@ -18,10 +20,12 @@
 //! | `workshop` | (no tests) an engine whose jobs may stay, and shortcuts to look at them |
 
 mod asking;
+mod call_terms;
 mod crowds;
 mod delivery;
 mod faults;
 mod life;
+mod owners;
 mod phoenix_background;
 mod pi_async;
 mod resources;

@@ -14,6 +14,7 @@
 //! | `hostile_repository` | strict safe mode where the repository wants to run programs |
 //! | `interceptor` | commands for which the caller has a better tool: defaults, own rules, bad rules |
 //! | `jobs` | background work: made, found, followed, waited for, answered and ended; survival of the host |
+//! | `long_commands` | commands too long for one argument, in every shell of every profile |
 //! | `many_calls` | thousands of calls one after the other, and many at once, each with its own reply |
 //! | `minimize_calls` | calls whose output is minimized: stored first, shown in less, switched off |
 //! | `oracle` | scripts behave as under plain `bash -c`, byte for byte, short or long |
@@ -21,7 +22,9 @@
 //! | `pi_executor` | `pi`: how commands run and end, in sessions and outside |
 //! | `pi_input` | `pi`: parameters, refusals and their order, environment, interceptor |
 //! | `pi_output` | `pi`'s windows, notices and endings, and live snapshots, on the real engine |
+//! | `pi_session` | `pi`: one call at a time whatever carries it, and directories that are not there |
 //! | `pi_urls` | internal URLs on the real engine: paths, created directories, refusals |
+//! | `process_substitution` | what `>(…)` still writes after the shell's end is in the reply, and servers delay nothing |
 //! | `profile_under_test` | (no tests) a profile on the real engine, for contract tests |
 //! | `pty` | commands in a terminal: every byte, hang-up, job control, keys, sizes, floods |
 //! | `refusals` | bad requests, in each profile's own error form, and nothing runs |
@@ -58,6 +61,7 @@ mod harness;
 mod hostile_repository;
 mod interceptor;
 mod jobs;
+mod long_commands;
 mod many_calls;
 mod minimize_calls;
 mod oracle;
@@ -65,7 +69,9 @@ mod phoenix;
 mod pi_executor;
 mod pi_input;
 mod pi_output;
+mod pi_session;
 mod pi_urls;
+mod process_substitution;
 mod profile_under_test;
 mod pty;
 mod rc_script;

@@ -215,7 +215,29 @@ async fn pi_clamps_the_timeout_and_says_so() {
             json!(-5),
             Some("Timeout clamped to 1s (requested -5s; allowed range 1-3600s)."),
         ),
+        (
+            json!(1e308),
+            Some("Timeout clamped to 3600s (requested 1e308s; allowed range 1-3600s)."),
+        ),
+        (
+            json!(-1e308),
+            Some("Timeout clamped to 1s (requested -1e308s; allowed range 1-3600s)."),
+        ),
+        (
+            json!(1e-320),
+            Some("Timeout clamped to 1s (requested 1e-320s; allowed range 1-3600s)."),
+        ),
+        (
+            json!(3_600.000_000_000_1),
+            Some("(requested 3600.0000000001s; allowed"),
+        ),
+        (json!(-0.0), Some("(requested 0s; allowed")),
+        (
+            json!(u64::MAX),
+            Some("(requested 18446744073709552000s; allowed"),
+        ),
         (json!(1.5), None),
+        (json!(1.000_000_000_000_1), None),
         (json!(3600), None),
     ] {
         let input = json!({"command": "echo hi", "timeout": asked});
@@ -225,6 +247,9 @@ async fn pi_clamps_the_timeout_and_says_so() {
             Some(notice) => assert!(reply.text.contains(notice), "{}", reply.text),
             None => assert!(!reply.text.contains("clamped"), "{}", reply.text),
         }
+        // The same number as data.
+        let told = reply.result["details"]["requestedTimeoutSeconds"].as_f64();
+        assert_eq!(told, notice.and(asked.as_f64()).map(|told| told + 0.0));
     }
 }
 

@@ -161,6 +161,38 @@ async fn a_session_that_begins_anew_since_the_rc_changed_says_so() {
 }
 
 #[tokio::test]
+async fn an_rc_that_says_the_same_leaves_its_sessions_alone() {
+    let home = Home::new();
+    write_rc(&home, "alias one='echo 1'; . ~/more 2>/dev/null\n");
+    let engine = engine(&home);
+    assert_eq!(pi(&engine, "x=1; one").await.output, "1\n");
+    for change in [
+        "touch -d 2001-01-01 ~/.bashrc",
+        "cp ~/.bashrc ~/copy; mv ~/copy ~/.bashrc",
+        "echo '# a remark' >>~/.bashrc",
+        "echo '# none' >~/.bash_aliases",
+    ] {
+        pi(&engine, change).await;
+        let reply = pi(&engine, "echo \"[$x]\"; one").await;
+        assert_eq!(
+            (&*reply.output, reply.session_reset),
+            ("[1]\n1\n", None),
+            "{change}"
+        );
+    }
+    assert_eq!(snapshots(&engine).len(), 1);
+    // What it reads elsewhere counts as well, once somebody touches it.
+    pi(
+        &engine,
+        "echo \"alias one='echo 2'\" >~/more; touch ~/.bashrc",
+    )
+    .await;
+    let reply = pi(&engine, "echo \"[$x]\"; one").await;
+    assert_eq!(reply.output, "[]\n2\n");
+    assert_eq!(reply.session_reset.as_deref(), Some("its rc file changed"));
+}
+
+#[tokio::test]
 async fn an_rc_that_waits_hangs_or_ends_the_shell_means_none() {
     for (rc, reason) in [
         ("sleep 60", "longer than 2 s"),

@@ -219,6 +219,18 @@ fn pi_normalize_other_output_is_not_hidden() {
 }
 
 #[tokio::test]
+async fn nothing_that_the_session_calls_cat_is_taken_for_it() {
+    let home = Home::new();
+    let engine = engine(&home);
+    let pi = |command: &str| engine.run(Request::new(command).profile("pi"));
+    pi("cat() { echo hijacked; }; alias cat='echo aliased'; export -f cat").await;
+    let reply = pi("seq 5 | tail -n 2").await;
+    assert_eq!((&*reply.output, reply.exit_code), ("4\n5\n", Some(0)));
+    let reply = pi("set -o pipefail; (seq 5; exit 3) | tail -n 1").await;
+    assert_eq!((&*reply.output, reply.exit_code), ("5\n", Some(3)));
+}
+
+#[tokio::test]
 async fn limits_hold_for_the_whole_output_not_for_the_window() {
     let home = Home::new();
     let engine = engine(&home);

@@ -45,6 +45,70 @@ fn commands_run_stick_to_their_directory_and_are_recorded() {
 }
 
 #[test]
+fn own_commands_share_one_shell_with_each_other_and_with_calls() {
+    let home = Home::new();
+    let venv = home.workspace().join("venv/bin");
+    std::fs::create_dir_all(&venv).unwrap();
+    let activate =
+        "VIRTUAL_ENV=venv-is-on; export VIRTUAL_ENV; deactivate() { unset VIRTUAL_ENV; }\n";
+    std::fs::write(venv.join("activate"), activate).unwrap();
+    std::fs::create_dir(home.workspace().join("below")).unwrap();
+    let Some(tmux) = Tmux::shell(&home, (80, 40)) else {
+        return;
+    };
+    tmux.start_console("BASHD_PROFILE=pi");
+    tmux.command("!export WORD='two words'; greet() { echo \"hello $1\"; }; list=(a 'b c')");
+    tmux.until("done");
+    tmux.command("!source venv/bin/activate; alias say='echo said'; cd below; false");
+    tmux.until("Exit: 1");
+    tmux.command("!greet \"$WORD ${list[1]}\"; echo \"$VIRTUAL_ENV ${PWD##*/}\"; say it");
+    tmux.until_all(&[
+        "\nhello two words b c\n",
+        "\nvenv-is-on below\n",
+        "\nsaid it\n",
+    ]);
+    tmux.command("!deactivate; exit 4");
+    tmux.until("Exit: 4");
+    tmux.command("!echo \"[$VIRTUAL_ENV]\"; cd - >/dev/null");
+    tmux.until("\n[]\n");
+    tmux.command("{\"command\": \"greet calls; echo $WORD ${PWD##*/}\"}");
+    tmux.until_all(&[
+        "\nhello calls\n",
+        "\ntwo words workspace\n",
+        "Timeout: 300s",
+    ]);
+    tmux.line("/quit");
+    tmux.is_given_back();
+    let left: Vec<_> = std::fs::read_dir(home.state().join("shells"))
+        .unwrap()
+        .flatten()
+        .collect();
+    let of_console = |name: &str| name.starts_with("console-");
+    assert!(
+        !left
+            .iter()
+            .any(|entry| of_console(&entry.file_name().to_string_lossy()))
+    );
+}
+
+#[test]
+fn a_call_with_a_terminal_is_typed_at_and_never_the_prompt() {
+    let home = Home::new();
+    let Some(tmux) = Tmux::shell(&home, (80, 24)) else {
+        return;
+    };
+    tmux.start_console("BASHD_PROFILE=pi");
+    tmux.command("{\"command\": \"read -rsp 'Pass: ' s; echo; echo length ${#s}\", \"pty\": true}");
+    // The overlay is there before anything is typed.
+    tmux.until("input goes to the terminal");
+    tmux.line("hidden");
+    let shown = tmux.until("length 6");
+    assert!(!shown.contains("hidden"), "{shown}");
+    tmux.line("/quit");
+    tmux.is_given_back();
+}
+
+#[test]
 fn programs_that_draw_get_a_terminal_and_keys() {
     let home = Home::new();
     let Some(tmux) = Tmux::console(&home, (100, 30)) else {

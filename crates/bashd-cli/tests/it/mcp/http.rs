@@ -52,6 +52,34 @@ impl Server {
         answer.unwrap_or_else(|| panic!("{body}"))["result"].take()
     }
 
+    /// Sends a request of a handshake; the answer, and the session if it begins one.
+    pub(crate) fn ask_in_session(
+        &self,
+        session: Option<&str>,
+        request: &Value,
+    ) -> (Value, Option<String>) {
+        let all = [
+            ("MCP-Protocol-Version", "2025-11-25"),
+            ("Mcp-Session-Id", session.unwrap_or_default()),
+        ];
+        let used = if session.is_some() { &all[..] } else { &[] };
+        let (status, answer) = self.post(used, request);
+        assert_eq!(status, 200, "{answer}");
+        let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+        let given = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("mcp-session-id")
+                .then(|| value.to_owned())
+        });
+        let body = without_chunks(&answer);
+        let events = body
+            .lines()
+            .map(|line| line.strip_prefix("data:").unwrap_or(line));
+        let mut messages = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
+        let found = messages.find(|message| message["id"] == request["id"]);
+        (found.unwrap_or_else(|| panic!("{body}")), given)
+    }
+
     /// Where it is.
     pub(super) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)

@@ -5,6 +5,7 @@
 //! | `stdio` | tools, results, progress, cancellation, approval and logging on stdin and stdout |
 //! | `stateless` | the same without a handshake |
 //! | `jobs` | background jobs: the tool, what waits, resources and news of them |
+//! | `ends` | jobs that ended, told once; what a model is told of the profile that is served |
 //! | `configs` | the configurations that `docs/mcp.md` shows |
 //! | `registry` | `server.json` |
 //! | `resources` | stored output, as a tool and by address, and news of it |
@@ -16,6 +17,7 @@
 mod agents;
 mod client;
 mod configs;
+mod ends;
 mod hostile;
 mod http;
 mod jobs;

@@ -32,6 +32,7 @@ impl From<&CallMessage> for Terms {
             grace_us: message.grace_us,
             drain_silence_us: message.drain_silence_us,
             drain_total_us: message.drain_total_us,
+            drain_finish_us: message.drain_finish_us,
             survivors: message.survivors,
             goes_to_background: false,
         }
@@ -145,6 +146,7 @@ impl Current {
         match driver::read_report(&self.heard, self.mark) {
             ShellReport::Unfinished => {}
             ShellReport::Status(status) => self.is_done(Exit::Code(status), shell),
+            ShellReport::NotBegun => self.was_not_begun(shell),
             ShellReport::Broken => {
                 // The command may still run, and wrote to a place that is not its own.
                 self.run.exit = Some(Exit::Unknown);
@@ -162,23 +164,36 @@ impl Current {
         if shell.waits_for_a_line() {
             // The report comes before the shell's return.
             self.hear(shell, now);
-            if self.is_waited_for() {
-                self.run.reset = Some(Reset::NoReport);
-                if !self.is_unread() {
+            if self.is_waited_for() && self.run.reset.is_none() {
+                if self.text.was_begun() {
+                    self.run.reset = Some(Reset::NoReport);
                     self.is_done(Exit::Unknown, shell);
+                    shell.kill();
+                } else {
+                    self.was_not_begun(shell);
                 }
-                shell.kill();
             }
         }
         self.pause = (self.pause * 2).min(LAST_LOOK);
         self.next_look = now + self.pause;
     }
 
-    /// Whether the shell never reached this call, so another shell may run it. Not for a shell's
+    /// The shell went past the call without beginning it: it could not open or read what the call
+    /// needs. It is of no further use, and what it says about the call means nothing. Unless the
+    /// text proves that nothing ran, the call has no status.
+    fn was_not_begun(&mut self, shell: &mut SessionShell) {
+        self.run.reset = Some(Reset::Unusable);
+        if !self.may_run_elsewhere() {
+            self.is_done(Exit::Unknown, shell);
+        }
+        shell.kill();
+    }
+
+    /// Whether the shell never began this call, so another shell may run it. Not for a shell's
     /// first call: whatever stopped it is likely to stop the next one too.
-    pub(super) fn is_unread(&self) -> bool {
+    pub(super) fn may_run_elsewhere(&self) -> bool {
         let is_free = self.run.phase == Phase::Running && self.run.custody != Custody::Background;
-        is_free && self.mark.number > 1 && !self.text.was_read()
+        is_free && self.mark.number > 1 && !self.text.was_begun()
     }
 
     /// Why the session ends with a shell that ended this way.
@@ -190,6 +205,9 @@ impl Current {
     /// The shell is gone.
     pub(super) fn lost_its_shell(&mut self, exit: Exit) {
         self.run.reset = Some(self.reset_after(exit));
+        if matches!(exit, Exit::Code(_)) && !self.text.was_begun() {
+            self.run.exit = Some(Exit::Unknown); // the status is not the command's
+        }
         self.let_go();
     }
 

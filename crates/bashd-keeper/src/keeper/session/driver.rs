@@ -6,8 +6,12 @@
 //! inherited: text, input, output and report are opened by path, in this line only. The loader
 //! fails closed: text that cannot be read ends the shell, and since each call has its own variable,
 //! which must be set, an old text is never evaluated again. An empty `eval` comes first, so a shell
-//! without `eval` ends before it has read anything. The variables' names cannot be guessed, so they
-//! never clash with a script's own. Backslashes keep aliases out, `builtin` functions.
+//! without `eval` ends before it has read anything. Once everything is open, the shell empties the
+//! text's file (`>|`, which `noclobber` lets through) and evaluates what it has read: a text that is
+//! still there was never begun. A shell that runs out of descriptors may empty the file and go no
+//! further; a variable that is set together with the evaluation (and shows in no trace) tells these
+//! apart: without it, a report is no status. The variables' names cannot be guessed, so they never
+//! clash with a script's own. Backslashes keep aliases out, `builtin` functions.
 //!
 //! bash reads a pipe byte by byte: each character of the line costs a system call.
 
@@ -112,8 +116,9 @@ fn line_behind(
     }
     let _ = write!(
         line,
-        "{{ \\builtin eval \"${{B{own}?}}\";}} <{stdin} >{} 2>{err};\
-         \\builtin echo \"$? {number} {nonce:x}\" >{};\\builtin unset -v B{own}",
+        "{{ >|{}&&\\builtin eval \"${{B{own}?}}${{E{own}=}}\";}} <{stdin} >{} 2>{err};\
+         \\builtin echo \"$? {number} {nonce:x}${{E{own}+.}}\" >{};\\builtin unset -v B{own} E{own}",
+        path(fds.text),
         path(fds.out),
         path(fds.report),
     );
@@ -134,6 +139,8 @@ pub(super) enum ShellReport {
     Unfinished,
     /// The call ended with this status.
     Status(i32),
+    /// The shell did not evaluate the text, as far as it knows.
+    NotBegun,
     /// Not what this call's shell would say: none of it can be trusted.
     Broken,
 }
@@ -156,8 +163,9 @@ pub(super) fn read_report(bytes: &[u8], mark: Mark) -> ShellReport {
         return ShellReport::Broken;
     };
     let expected = format!("{} {:x}", mark.number, mark.nonce);
-    match status.parse() {
-        Ok(status @ 0..=255) if rest == expected => ShellReport::Status(status),
+    match (status.parse(), rest.strip_prefix(&*expected)) {
+        (Ok(status @ 0..=255), Some(".")) => ShellReport::Status(status),
+        (Ok(0..=255), Some("")) => ShellReport::NotBegun,
         _ => ShellReport::Broken,
     }
 }
@@ -176,14 +184,16 @@ mod tests {
         for (bytes, expected) in [
             (&b""[..], ShellReport::Unfinished),
             (b"0 7 ab", ShellReport::Unfinished),
-            (b"0 7 abc\n", ShellReport::Status(0)),
-            (b"137 7 abc\n", ShellReport::Status(137)),
-            (b"0 6 abc\n", ShellReport::Broken),
-            (b"0 7 abd\n", ShellReport::Broken),
-            (b"0 7 abc\n0 7 abc\n", ShellReport::Broken),
-            (b"0 7 abc\n0 7", ShellReport::Broken),
-            (b"256 7 abc\n", ShellReport::Broken),
-            (b"-1 7 abc\n", ShellReport::Broken),
+            (b"0 7 abc.\n", ShellReport::Status(0)),
+            (b"137 7 abc.\n", ShellReport::Status(137)),
+            (b"1 7 abc\n", ShellReport::NotBegun),
+            (b"1 6 abc\n", ShellReport::Broken),
+            (b"0 6 abc.\n", ShellReport::Broken),
+            (b"0 7 abd.\n", ShellReport::Broken),
+            (b"0 7 abc.\n0 7 abc.\n", ShellReport::Broken),
+            (b"0 7 abc.\n0 7", ShellReport::Broken),
+            (b"256 7 abc.\n", ShellReport::Broken),
+            (b"-1 7 abc.\n", ShellReport::Broken),
             (b"\n", ShellReport::Broken),
             (b"\xff\n", ShellReport::Broken),
             (&[b'0'; 64], ShellReport::Broken),
@@ -205,8 +215,8 @@ mod tests {
         assert_eq!(
             line,
             "\\builtin command eval&&IFS= \\builtin read -r -d '' Babc </proc/42/fd/3||\\builtin exit 125;\
-             { \\builtin eval \"${Babc?}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
-             \\builtin echo \"$? 7 abc\" >/proc/42/fd/7;\\builtin unset -v Babc\n"
+             { >|/proc/42/fd/3&&\\builtin eval \"${Babc?}${Eabc=}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
+             \\builtin echo \"$? 7 abc${Eabc+.}\" >/proc/42/fd/7;\\builtin unset -v Babc Eabc\n"
         );
         let (script, first) = first_line(b"cd /\n", 42, fds, MARK, DirectoryAfter::Stays);
         let script = String::from_utf8(script).unwrap();

@@ -223,7 +223,7 @@ impl KeeperSession {
                 return;
             };
             self.life = Life::Gone;
-            if !current.is_unread() {
+            if !current.may_run_elsewhere() {
                 current.lost_its_shell(exit);
                 current.run.pump();
                 return;

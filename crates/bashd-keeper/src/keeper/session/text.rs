@@ -1,23 +1,17 @@
-//! The text of a call, as its shell reads it, and whether it did.
+//! The text of a call, as its shell reads it, and whether the shell has begun it.
 //!
-//! A shell may end, or stop reading, between two calls in a way that shows only when the next line
-//! comes: `exit` in a trap, `set -t`, a disabled builtin that the driver needs. The status it ends
-//! with is then not an answer to the call, since it has read none of it. Reading a file sets its
-//! access time, which tells the two cases apart.
+//! A shell may end, stop reading, or be unable to open what a call needs: `exit` in a trap, `set
+//! -t`, a disabled builtin, a limit on descriptors or memory. What it then reports, or ends with, is
+//! no answer to the call. So the shell empties the text in the moment before it evaluates it, and
+//! evaluates nothing if it can't: a text that is still there was never begun.
 
 use crate::keeper::protocol;
-use rustix::fs::{FallocateFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{FallocateFlags, SealFlags};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// Bytes of text for which memory is reserved.
 const ROOM: u64 = 4096;
-
-/// An access time that no reader leaves.
-const NEVER: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
 
 /// A call's text in memory.
 pub(super) struct MemoryText {
@@ -30,9 +24,7 @@ impl MemoryText {
         let file = protocol::empty_memory_file()?;
         // Its memory is there when the text comes, and it is empty again.
         let _ = rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, ROOM);
-        let text = Self { file };
-        text.forget_readers();
-        Ok(text)
+        Ok(Self { file })
     }
 
     /// A text that is there at once.
@@ -42,38 +34,15 @@ impl MemoryText {
         Ok(text)
     }
 
-    /// Puts the text there, once and for all.
+    /// Puts the text there, once and for all: nobody can change it any more, only empty it.
     pub(super) fn fill(&self, bytes: &[u8]) -> io::Result<()> {
-        protocol::fill_memory_file(&self.file, bytes)
+        let seals = SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+        protocol::fill_memory_file(&self.file, bytes, seals)
     }
 
-    /// Whether somebody has read it; `true` also if the kernel does not say.
-    pub(super) fn was_read(&self) -> bool {
-        if !self.is_untouched() {
-            return true;
-        }
-        // That no reading shows means something only if our own reading would show.
-        let _ = rustix::io::pread(&self.file, &mut [0; 1], 0);
-        let is_told_by_the_kernel = !self.is_untouched();
-        self.forget_readers();
-        !is_told_by_the_kernel
-    }
-
-    fn is_untouched(&self) -> bool {
-        rustix::fs::fstat(&self.file)
-            .is_ok_and(|stat| (stat.st_atime, stat.st_atime_nsec) == (0, 0))
-    }
-
-    /// Sets the access time. If that fails, the text counts as read.
-    fn forget_readers(&self) {
-        let times = Timestamps {
-            last_access: NEVER,
-            last_modification: Timespec {
-                tv_sec: 0,
-                tv_nsec: UTIME_OMIT,
-            },
-        };
-        let _ = rustix::fs::futimens(&self.file, &times);
+    /// Whether the shell has begun to evaluate it; `true` also if the kernel does not say.
+    pub(super) fn was_begun(&self) -> bool {
+        rustix::fs::fstat(&self.file).map_or(true, |stat| stat.st_size == 0)
     }
 }
 
@@ -88,14 +57,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_knows_whether_it_was_read() {
+    fn a_text_can_be_emptied_and_not_changed() {
         let text = MemoryText::empty().unwrap();
         text.fill(b"true\0").unwrap();
-        assert!(!text.was_read() && !text.was_read());
-        let text = MemoryText::new(b"true\0").unwrap();
+        assert!(!text.was_begun());
         let path = format!("/proc/self/fd/{}", text.as_raw_fd());
-        drop(std::fs::File::open(&path).unwrap());
-        assert_eq!(std::fs::read(path).unwrap(), b"true\0");
-        assert!(text.was_read());
+        assert_eq!(std::fs::read(&path).unwrap(), b"true\0");
+        let open = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        assert!(std::io::Write::write(&mut &open, b"x").is_err());
+        assert!(!text.was_begun());
+        drop(std::fs::File::create(&path).unwrap());
+        assert!(text.was_begun());
+        assert!(std::fs::write(&path, b"false\0").is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
@@ -18,6 +19,29 @@ type Info = libc::signalfd_siginfo;
 /// How many signals one read takes. Each watched signal is pending at most once, so one read takes
 /// them all, and its length shows that there are no more.
 const MOST_PENDING: usize = WATCHED.len() + 1;
+
+/// Signals that the C library keeps for its threads, and refuses to change. A program that it
+/// started with `posix_spawn` finds them ignored, and so would every command below.
+const LIBRARY_OWN: RangeInclusive<i32> = 32..=34;
+
+/// Restores the default of a signal without asking the C library.
+fn reset_by_kernel(signal: i32) {
+    /// `struct sigaction` as the kernel has it, in which all zero is the default.
+    const DEFAULT: [u64; 4] = [0; 4];
+    /// Bytes of a signal mask.
+    const MASK_BYTES: usize = 8;
+    // SAFETY: no handler is installed; the kernel reads a struct of at most this size.
+    #[expect(unsafe_code, reason = "the C library does not pass this on")]
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigaction,
+            signal,
+            DEFAULT.as_ptr(),
+            ptr::null::<u64>(),
+            MASK_BYTES,
+        );
+    }
+}
 
 /// The signals of this process as a descriptor.
 pub struct SignalFd(OwnedFd);
@@ -41,12 +65,13 @@ pub fn take_over() -> io::Result<SignalFd> {
             libc::SIG_DFL
         };
         // SAFETY: only default and ignore are installed, no handler of ours. Errors (KILL, STOP,
-        // and the two that glibc keeps) are expected and mean nothing.
+        // and those that the C library keeps) are expected and mean nothing.
         #[expect(unsafe_code, reason = "signal dispositions have no safe wrapper")]
         unsafe {
             libc::signal(signal, handler);
         }
     }
+    LIBRARY_OWN.for_each(reset_by_kernel);
     let set = set_of(&WATCHED);
     // SAFETY: `set` is an initialised signal set; the result is checked.
     #[expect(unsafe_code, reason = "signal masks and signalfd have no safe wrapper")]

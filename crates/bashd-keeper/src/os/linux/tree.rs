@@ -22,14 +22,21 @@ pub struct Stat {
     pub state: char,
     /// Its parent.
     pub parent: i32,
+    /// The kernel's session that it is in.
+    pub session: i32,
     /// Whether it has run its last instruction and only the kernel's cleanup remains.
     pub is_exiting: bool,
+    /// Whether it was forked and has not begun another program since.
+    pub is_mere_fork: bool,
     /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
 }
 
 /// The kernel's flag (`PF_EXITING`) for a process that has begun to exit.
 const EXITING: u32 = 0x4;
+
+/// The kernel's flag (`PF_FORKNOEXEC`) for a process that still runs its parent's program.
+const MERE_FORK: u32 = 0x40;
 
 impl Stat {
     /// Whether only its exit status is left.
@@ -61,11 +68,17 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let (before, after) = text.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let mut fields = after.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
+    let flags: u32 = fields.nth(2)?.parse().ok()?;
     Some(Stat {
         name: name.to_owned(),
-        state: fields.next()?.chars().next()?,
-        parent: fields.next()?.parse().ok()?,
-        is_exiting: fields.nth(4)?.parse::<u32>().ok()? & EXITING != 0,
+        state,
+        parent,
+        session,
+        is_exiting: flags & EXITING != 0,
+        is_mere_fork: flags & MERE_FORK != 0,
         started_ticks: fields.nth(12)?.parse().ok()?,
     })
 }
@@ -125,22 +138,22 @@ fn children_listed(pid: Pid) -> Option<Vec<Pid>> {
     Some(found)
 }
 
+/// Every process that can be seen.
+pub fn all() -> HashMap<i32, Stat> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        Some((pid, stat(Pid::from_raw(pid)?)?))
+    });
+    found.collect()
+}
+
 /// By scanning every process: parent to children.
 fn scan_parents() -> HashMap<i32, Vec<Pid>> {
     let mut by_parent: HashMap<i32, Vec<Pid>> = HashMap::new();
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return by_parent;
-    };
-    for entry in entries.flatten() {
-        let pid = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| Pid::from_raw(name.parse().ok()?));
-        if let Some(pid) = pid
-            && let Some(stat) = stat(pid)
-        {
-            by_parent.entry(stat.parent).or_default().push(pid);
-        }
+    for (pid, stat) in all() {
+        let children = by_parent.entry(stat.parent).or_default();
+        children.extend(Pid::from_raw(pid));
     }
     by_parent
 }
@@ -237,11 +250,19 @@ fn arguments(pid: Pid) -> Vec<u8> {
 /// How long a process has existed, in milliseconds.
 pub fn age_ms(pid: Pid) -> u64 {
     let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let now_ms = now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000;
     stat(pid).map_or(0, |stat| {
-        now_ms.saturating_sub(stat.started_ticks * 1000 / ticks_per_second)
+        ms_since_boot().saturating_sub(stat.started_ticks * 1000 / ticks_per_second)
     })
+}
+
+/// Clock ticks since boot, by which start times are counted.
+pub fn ticks_since_boot() -> u64 {
+    ms_since_boot() * rustix::param::clock_ticks_per_second() / 1000
+}
+
+fn ms_since_boot() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
 #[cfg(test)]
@@ -257,7 +278,9 @@ mod tests {
             name: "a) b (c)".into(),
             state: 'S',
             parent: 3,
+            session: 7,
             is_exiting: false,
+            is_mere_fork: false,
             started_ticks: 12345,
         };
         assert_eq!(stat, Some(expected));
@@ -269,6 +292,9 @@ mod tests {
         let is_exiting = |flags| parse_stat(&line(flags)).map(|stat| stat.is_exiting);
         assert_eq!(is_exiting(0x0040_0100), Some(false));
         assert_eq!(is_exiting(0x0040_0104), Some(true));
+        let is_mere_fork = |flags| parse_stat(&line(flags)).map(|stat| stat.is_mere_fork);
+        assert_eq!(is_mere_fork(0x0040_0100), Some(false));
+        assert_eq!(is_mere_fork(0x0040_0140), Some(true));
     }
 
     #[test]

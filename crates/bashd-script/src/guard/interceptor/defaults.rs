@@ -1,6 +1,21 @@
-//! The seven rules that apply when none are configured.
+//! The seven rules that apply when none are configured: the documents' patterns, as data.
+//!
+//! By default commands are judged as they are parsed (`parsed`), and a rule gives its tool and its words. Whoever
+//! configures rules, these or others, has them matched against the text.
 
 use super::{InterceptorRule, PatternScope};
+
+/// One of the defaults, by its place among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DefaultRule {
+    Read,
+    Search,
+    Find,
+    EditBySed,
+    EditByPerl,
+    EditByAwk,
+    Write,
+}
 
 /// Pattern, tool, message, and what the pattern looks at.
 const DEFAULTS: [(&str, &str, &str, PatternScope); 7] = [

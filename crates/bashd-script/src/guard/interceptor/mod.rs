@@ -1,17 +1,20 @@
 //! The interceptor: refuses commands for which the caller has a better tool, and names the tool.
 //!
-//! Rules are data: a pattern, the tool, a message. A rule applies only if the caller has its tool.
+//! Rules are data: a pattern, the tool, a message. A rule applies only if the caller has its tool. The
+//! defaults look at the parsed command instead of their patterns (`parsed`).
 //! This is routing, not security: a command that no pattern matches simply runs.
 
 mod candidates;
 mod defaults;
+mod parsed;
+mod pattern;
 
 pub use defaults::defaults;
 
-use super::Objection;
-use crate::script::Script;
-use candidates::Candidate;
-use regex::{Regex, RegexBuilder};
+use super::{Decision, Objection};
+use crate::script::{Script, Span};
+use defaults::DefaultRule;
+use pattern::JsPattern;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -79,7 +82,7 @@ pub struct Interceptor {
 
 #[derive(Debug)]
 struct Compiled {
-    rules: Vec<(Regex, InterceptorRule)>,
+    rules: Vec<(JsPattern, InterceptorRule)>,
     bad: Vec<BadRule>,
 }
 
@@ -128,6 +131,14 @@ impl Interceptor {
         if tools.is_empty() {
             return None;
         }
+        if self.given.is_none() {
+            let rules = defaults();
+            let rule_of = |rule: DefaultRule| rules.get(rule as usize);
+            let has_tool =
+                |rule: DefaultRule| rule_of(rule).is_some_and(|rule| tools.contains(&rule.tool));
+            let (rule, span) = parsed::find(&Script::parse(given), has_tool)?;
+            return Some(interception(rule_of(rule)?, given, Some(span)));
+        }
         let rules = self.compiled().rules.iter();
         let mut rules = rules
             .filter(|(_, rule)| tools.contains(&rule.tool))
@@ -137,10 +148,10 @@ impl Interceptor {
         let candidates = candidates::of(given, &script);
         let rules: Vec<_> = rules.collect();
         candidates.iter().find_map(|candidate| {
-            let (_, rule) = rules.iter().find(|(regex, rule)| {
-                candidate.is_for(rule.scope) && regex.is_match(candidate.text)
+            let (_, rule) = rules.iter().find(|(pattern, rule)| {
+                candidate.is_for(rule.scope) && pattern.is_match(candidate.text)
             })?;
-            Some(interception(rule, given, candidate))
+            Some(interception(rule, given, candidate.span))
         })
     }
 }
@@ -165,8 +176,8 @@ impl Compiled {
     fn of(given: Vec<InterceptorRule>) -> Self {
         let (mut rules, mut bad) = (Vec::new(), Vec::new());
         for rule in given {
-            match compile(&rule) {
-                Ok(regex) => rules.push((regex, rule)),
+            match JsPattern::new(&rule.pattern, &rule.flags) {
+                Ok(pattern) => rules.push((pattern, rule)),
                 Err(problem) => bad.push(BadRule {
                     pattern: rule.pattern,
                     problem,
@@ -177,35 +188,18 @@ impl Compiled {
     }
 }
 
-fn interception(rule: &InterceptorRule, given: &str, candidate: &Candidate<'_>) -> Interception {
+fn interception(rule: &InterceptorRule, given: &str, span: Option<Span>) -> Interception {
     let message = &rule.message;
     Interception {
         tool: rule.tool.clone(),
         objection: Objection {
             rule: RULE.to_owned(),
+            decision: Decision::Deny,
+            instead: Some(format!("Use the `{}` tool", rule.tool)),
             message: format!("Blocked: {message}\n\nOriginal command: {given}"),
-            span: candidate.span,
+            span,
         },
     }
-}
-
-/// The flags are JavaScript's, where these rules come from; some have no effect here.
-fn compile(rule: &InterceptorRule) -> Result<Regex, String> {
-    let mut builder = RegexBuilder::new(&rule.pattern);
-    for flag in rule.flags.chars() {
-        match flag {
-            'i' => builder.case_insensitive(true),
-            'm' => builder.multi_line(true),
-            's' => builder.dot_matches_new_line(true),
-            'u' | 'g' | 'y' | 'd' => &mut builder,
-            other => return Err(format!("there is no flag `{other}`")),
-        };
-    }
-    builder.build().map_err(|error| {
-        let text = error.to_string();
-        let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        last.unwrap_or("not a regular expression").trim().to_owned()
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `compat`: follows the document to the letter.
 
-use super::super::Objection;
+use super::super::{Decision, Objection};
 use super::{INVALID_SYNTAX, NOT_ALLOWED, RULE, RunForm, tokens};
 
 /// The prefixes that may run: one or two words, each compared as a whole.
@@ -24,9 +24,15 @@ pub const PREFIXES: [&[&str]; 13] = [
 pub(super) fn check(text: &str) -> Result<RunForm, Objection> {
     let objection = |message: &str| Objection {
         rule: RULE.to_owned(),
+        decision: Decision::Deny,
         message: message.to_owned(),
+        instead: None,
         span: None,
     };
+    // No program gets an argument with a NUL in it.
+    if text.contains('\0') {
+        return Err(objection(INVALID_SYNTAX));
+    }
     let mut tokens = tokens::tokens(text).map_err(|_| objection(INVALID_SYNTAX))?;
     let begins_with = |prefix: &&[&str]| {
         let first = tokens.get(..prefix.len());

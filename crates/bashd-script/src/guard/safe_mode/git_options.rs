@@ -3,7 +3,7 @@
 //! Deliberately missing, because they write a file, start a program, or read outside this
 //! repository: `output`, `ext-diff`, `textconv`, `filters`, `open-files-in-pager`,
 //! `show-signature`, `submodule` and `ignore-submodules` (a submodule's own configuration would be
-//! read), `no-index`, `contents`, `stdin` (options come in there as well), `remerge-diff` and
+//! read), `contents`, `stdin` (options come in there as well), `remerge-diff` and
 //! `diff-merges` (merge drivers).
 
 /// How differences are shown.

@@ -81,7 +81,7 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     row("log", options(REVISIONS, &[LOG, DIFF]), NO_PROGRAMS),
     row(
         "diff",
-        options(REVISIONS, &[DIFF]),
+        options(REVISIONS, &[DIFF, &["no-index"]]),
         NO_PROGRAMS_IN_SUBMODULES,
     ),
     row("show", options(REVISIONS, &[LOG, DIFF]), NO_PROGRAMS),
@@ -143,6 +143,23 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
         options(short("", "", ""), &[&["build-options"]]),
         &[],
     ),
+    row(
+        "range-diff",
+        options(REVISIONS, &[LOG, DIFF, RANGE_DIFF]),
+        NO_PROGRAMS,
+    ),
+    row("var", options(short("l", "", ""), &[]), &[]),
+    // Without -w nothing is written.
+    row(
+        "hash-object",
+        options(short("", "t", ""), &[&["stdin", "path=", "no-filters"]]),
+        &[],
+    ),
+    row_with_form(
+        "submodule",
+        options(short("q", "", ""), &[&["cached", "recursive", "quiet"]]),
+        submodule,
+    ),
     row_with_form(
         "branch",
         options(short("arvli", "", ""), &[REFS]),
@@ -165,6 +182,15 @@ pub(super) const SUBCOMMANDS: &[GitSubcommand] = &[
     row_with_form("config", options(short("lz", "", ""), &[CONFIG]), config),
     row_with_form("reflog", options(REVISIONS, &[LOG, DIFF]), reflog),
     row_with_form("worktree", options(short("vz", "", ""), &[NAMES]), worktree),
+];
+
+/// What `range-diff` has besides.
+const RANGE_DIFF: &[&str] = &[
+    "creation-factor=",
+    "dual-color",
+    "left-only",
+    "right-only",
+    "notes",
 ];
 
 const GREP_LETTERS: Short = Short::Only {
@@ -253,6 +279,13 @@ fn reflog(found: &FoundOptions<'_>) -> Result<(), &'static str> {
         found.operands.is_empty()
             || matches!(found.first_operand(), Some("show" | "list" | "exists")),
         "git reflog, git reflog show REF",
+    )
+}
+
+fn submodule(found: &FoundOptions<'_>) -> Result<(), &'static str> {
+    accept(
+        found.operands.is_empty() || matches!(found.first_operand(), Some("status")),
+        "git submodule status",
     )
 }
 

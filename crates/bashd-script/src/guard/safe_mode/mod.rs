@@ -23,7 +23,7 @@ mod tokens;
 pub use compat::PREFIXES;
 pub use tokens::{Unterminated, tokens};
 
-use super::Objection;
+use super::{Decision, Objection};
 use crate::script::{Joint, Script, Span, WordPart};
 
 /// The name under which safe mode denies.
@@ -130,7 +130,9 @@ pub(crate) fn check_variable(mode: SafeMode, name: &str) -> Result<(), Objection
 fn refusal(why: &str, accepted: &str, span: Option<Span>) -> Objection {
     Objection {
         rule: RULE.to_owned(),
+        decision: Decision::Deny,
         message: format!("{NOT_ALLOWED}: {why}. Accepted: {accepted}"),
+        instead: Some(accepted.to_owned()),
         span,
     }
 }
@@ -138,7 +140,9 @@ fn refusal(why: &str, accepted: &str, span: Option<Span>) -> Objection {
 fn invalid_syntax(why: &str) -> Objection {
     Objection {
         rule: RULE.to_owned(),
+        decision: Decision::Deny,
         message: format!("{INVALID_SYNTAX}: {why}"),
+        instead: None,
         span: None,
     }
 }

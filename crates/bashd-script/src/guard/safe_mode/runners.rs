@@ -115,56 +115,62 @@ const NPM: Options = Options {
     operands: Operands::Any,
 };
 
-/// What the usual JavaScript runners accept after npm's `--`.
+/// After npm's `--`: everything but what the usual JavaScript runners load code by, or write to a given
+/// place with.
 const SCRIPT: Options = Options {
-    short: Short::Only {
-        flags: "ibuw",
+    short: Short::AllBut {
+        refused: "rc",
         valued: "tgf",
-        attached: "",
-        number: Number::Refused,
     },
-    long: Long::Only(&[&[
-        "watch",
-        "watchAll",
-        "watch-all",
-        "ci",
-        "bail",
-        "verbose",
-        "silent",
-        "quiet",
-        "runInBand",
-        "run",
-        "testNamePattern=",
-        "testPathPattern=",
-        "testPathPatterns=",
-        "grep=",
-        "fgrep=",
-        "invert",
-        "onlyChanged",
-        "onlyFailures",
-        "forceExit",
-        "detectOpenHandles",
-        "passWithNoTests",
-        "maxWorkers=",
-        "maxFailures=",
-        "timeout=",
-        "testTimeout=",
-        "retries=",
-        "workers=",
-        "color",
-        "colors",
-        "listTests",
-        "list",
-        "listFailed",
-        "findRelatedTests",
-        "expand",
-        "parallel",
-        "serial",
-        "fail-fast",
-        "match=",
-        "exit",
-        "coverage",
-    ]]),
+    long: Long::Except(&[
+        "require",
+        "config",
+        "outputFile",
+        "output",
+        "output-file",
+        "setupFiles",
+        "setupFilesAfterEnv",
+        "globalSetup",
+        "globalTeardown",
+        "global-setup",
+        "import",
+        "loader",
+        "experimental-loader",
+        "rootDir",
+        "root",
+        "roots",
+        "coverageDirectory",
+        "coverage.reportsDirectory",
+        "cacheDirectory",
+        "testRunner",
+        "runner",
+        "transform",
+        "resolver",
+        "preset",
+        "env",
+        "environment",
+        "testEnvironment",
+        "reporter",
+        "reporters",
+        "reporter-options",
+        "reporter-option",
+        "file",
+        "ui",
+        "package",
+        "opts",
+        "node-option",
+        "testResultsProcessor",
+        "snapshotResolver",
+        "watchPlugins",
+        "modulePaths",
+        "moduleDirectories",
+        "filter",
+        "inspect",
+        "inspect-brk",
+        "api",
+        "browser",
+        "trace",
+    ]),
     operands: Operands::Any,
 };
 
@@ -192,6 +198,8 @@ const XCODEBUILD_VALUED: &[&str] = &[
     "-testLanguage",
     "-testRegion",
 ];
+/// Those whose value is a path: a project elsewhere brings other code along.
+const XCODEBUILD_PLACES: &[&str] = &["-project", "-workspace"];
 const XCODEBUILD_PLAIN: &[&str] = &[
     "-quiet",
     "-verbose",
@@ -250,8 +258,10 @@ pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
             .iter()
             .any(|beginning| option.starts_with(beginning));
         let is_plain = begins || XCODEBUILD_PLAIN.contains(&option);
+        let names_place = XCODEBUILD_PLACES.contains(&option);
+        let is_value = |value: &str| !value.starts_with('-') && (!names_place || stays_here(value));
         let is_valued = XCODEBUILD_VALUED.contains(&option)
-            && matches!(rest.next(), Some(StepWord::Literal(value)) if !value.starts_with('-'));
+            && matches!(rest.next(), Some(StepWord::Literal(value)) if is_value(value));
         if !is_plain && !is_valued {
             return Err(PolicyDenial::new(
                 format!("xcodebuild test with {}", shown(word)),
@@ -260,6 +270,11 @@ pub(super) fn xcodebuild(arguments: &[StepWord]) -> Result<(), PolicyDenial> {
         }
     }
     Ok(())
+}
+
+/// Whether a path stays below the working directory.
+fn stays_here(path: &str) -> bool {
+    !path.starts_with(['/', '~']) && path.split('/').all(|name| name != "..")
 }
 
 /// What follows the word `test`, which must come first.

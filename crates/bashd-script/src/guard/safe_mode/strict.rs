@@ -4,7 +4,7 @@ use super::super::Objection;
 use super::policy::{self, PolicyDenial};
 use super::{Step, StepRedirect, StepWord, invalid_syntax, refusal};
 use crate::script::{
-    CommandOrigin, Construct, Readings, Redirect, RedirectOperator, Script, SimpleCommand, Word,
+    CommandOrigin, Construct, Redirect, RedirectOperator, Script, SimpleCommand, Span, Word,
     WordPart,
 };
 
@@ -34,6 +34,17 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
             "it is too long or too deeply nested to check",
         ));
     }
+    if let Some((at, odd)) = odd_blank(text) {
+        let why = format!(
+            "it has the character U+{:04X}, which looks like a blank or like nothing",
+            u32::from(odd)
+        );
+        let span = Span {
+            start: at,
+            end: at + odd.len_utf8(),
+        };
+        return Err(refusal(&why, "blanks, tabs and new lines", Some(span)));
+    }
     // Programs first: that a command is not allowed says more than how it is written.
     for command in &script.commands {
         check_name(command)?;
@@ -44,7 +55,7 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
     {
         return Err(refusal(&format!("it has {name}"), SIMPLE, None));
     }
-    if script.readings == Readings::ScanOnly {
+    if !script.is_read_whole(text) {
         return Err(invalid_syntax("it could not be parsed completely"));
     }
     let steps = script.commands.iter().map(|command| step(command, text));
@@ -53,6 +64,17 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
         return Err(refusal("it contains no command", &policy::accepted(), None));
     }
     Ok(steps)
+}
+
+/// What people take for a blank, or do not see at all, and the shell for a letter.
+fn odd_blank(text: &str) -> Option<(usize, char)> {
+    let is_plain = |character: char| matches!(character, ' ' | '\t' | '\n');
+    let is_invisible = |character: char| matches!(character, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{AD}');
+    text.char_indices().find(|(_, character)| {
+        let is_odd =
+            character.is_whitespace() || character.is_control() || is_invisible(*character);
+        is_odd && !is_plain(*character)
+    })
 }
 
 /// The name must be plain, and one of the programs.

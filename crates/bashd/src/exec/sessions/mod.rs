@@ -5,11 +5,13 @@
 //! meanwhile. The reply of the call that finds a session's shell gone says so, since a model would
 //! otherwise rely on variables that no longer exist.
 
+mod entering;
 mod turn;
 
 use super::keepers::Keepers;
+use super::turns::Turns;
 use super::{OutputWatch, PlanOutcome, Reset, RunFailure};
-use crate::plan::{Overlap, Plan, SessionKey, SessionPlan};
+use crate::plan::{Overlap, Plan, SessionKey, SessionPlan, check_way};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -40,6 +42,8 @@ pub struct SessionLimits {
 pub(crate) struct Sessions {
     limits: SessionLimits,
     seats: Mutex<HashMap<SessionKey, Arc<Seat>>>,
+    /// For calls that wait for each other, in whatever vessel they run.
+    pub(super) turns: Turns,
 }
 
 /// A key's place in the table.
@@ -60,6 +64,15 @@ struct IdleSession {
     /// Not registered with any runtime: the next call may come from another one.
     socket: OwnedFd,
     calls: u64,
+    /// Its shell, if the keeper has said which process that is.
+    shell: Option<i32>,
+}
+
+impl IdleSession {
+    /// Where its shell is.
+    fn directory(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/cwd", self.shell?)).ok()
+    }
 }
 
 type SeatGuard = OwnedMutexGuard<Option<IdleSession>>;
@@ -92,6 +105,7 @@ impl Sessions {
         Self {
             limits,
             seats: Mutex::default(),
+            turns: Turns::default(),
         }
     }
 
@@ -111,6 +125,9 @@ impl Sessions {
         let (seat, mut place) = match taken {
             Ok(taken) => taken,
             Err(aside) => {
+                if let Some(directory) = &session.enters {
+                    check_way(&plan.cwd.path, directory)?;
+                }
                 let mut outcome = super::run_alone(plan, keepers, watch, cancel).await?;
                 let notes = match &mut outcome {
                     PlanOutcome::Ended(run) => &mut run.notes,
@@ -123,12 +140,16 @@ impl Sessions {
         if session.is_restarted {
             seat.restart(&mut place);
         }
+        let opening = Opening {
+            limits: self.limits,
+            keepers,
+        };
+        if let Some(directory) = &session.enters {
+            let seated = (Arc::clone(&seat), place);
+            place = entering::check((plan, session), directory, seated, opening, cancel).await?;
+        }
         loop {
             let seated = (Arc::clone(&seat), place);
-            let opening = Opening {
-                limits: self.limits,
-                keepers,
-            };
             let telling = Telling {
                 is_watched: watch.is_some(),
                 tells_ahead: self.seats().len() <= MOST_TOLD_AHEAD,
@@ -196,6 +217,34 @@ impl Sessions {
             seat.remember(Reset::NewRcScript);
         }
         Ok(Arc::clone(seat))
+    }
+
+    /// Whether there is, or was, a session of this name, and if so whether a call uses it.
+    pub(crate) fn is_busy(&self, owner: &str, name: &str) -> Option<bool> {
+        let seats = self.seats();
+        let mut named = seats
+            .iter()
+            .filter(|(key, _)| (&*key.owner, &*key.name) == (owner, name))
+            .peekable();
+        named.peek()?;
+        Some(named.any(|(_, seat)| seat.live.try_lock().is_err()))
+    }
+
+    /// Ends the sessions of an owner that is gone. One that a call still uses is left to its idle
+    /// time.
+    pub(crate) fn end_of(&self, owner: &str) {
+        self.seats().retain(|key, seat| {
+            if key.owner != owner {
+                return true;
+            }
+            match seat.live.try_lock() {
+                Ok(mut live) => {
+                    *live = None;
+                    false
+                }
+                Err(_) => true,
+            }
+        });
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Seat>>> {

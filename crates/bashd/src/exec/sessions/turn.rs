@@ -49,6 +49,7 @@ pub(super) struct SessionTurn {
 }
 
 /// What is needed to open a session's shell.
+#[derive(Clone, Copy)]
 pub(super) struct Opening<'a> {
     pub(super) limits: SessionLimits,
     pub(super) keepers: &'a Keepers,
@@ -77,7 +78,7 @@ impl SessionTurn {
         opening: Opening<'_>,
         telling: Telling,
     ) -> Result<Self, RunFailure> {
-        let (connection, calls) = if let Some(IdleSession { socket, calls }) = place.take() {
+        let (connection, calls) = if let Some(IdleSession { socket, calls, .. }) = place.take() {
             (
                 KeeperConnection::new(socket).map_err(cannot_talk)?,
                 calls + 1,
@@ -139,10 +140,11 @@ impl SessionTurn {
             Ok(TurnEnd::Gone(reset)) => self.gone(reset),
             Ok(TurnEnd::Exited(exited)) => {
                 let is_whole = call.ended_first().await;
+                let shell = Some(call.pid).filter(|pid| *pid > 0);
                 let reset = exited.reset.or((!is_whole).then_some(Reset::Lost));
                 let run = call.finish(plan, *exited).await;
                 let untold = held.seat.untold().take();
-                self.put_back(reset);
+                self.put_back(reset, shell);
                 let mut run = run?;
                 run.session_reset = reset.or(untold);
                 Ok(TurnOutcome::Ran(Box::new(run)))
@@ -187,13 +189,14 @@ impl SessionTurn {
         }
     }
 
-    fn put_back(&mut self, reset: Option<Reset>) {
+    fn put_back(&mut self, reset: Option<Reset>, shell: Option<i32>) {
         if let Some(mut held) = self.held.take()
             && reset.is_none()
         {
             *held.guard = Some(IdleSession {
                 socket: held.connection.into_socket(),
                 calls: self.form.number,
+                shell,
             });
         }
     }
@@ -319,6 +322,7 @@ fn message(plan: &Plan, session: &SessionPlan, form: CallForm, telling: Telling)
         grace_us: micros(plan.limits.grace),
         drain_silence_us: micros(plan.limits.drain_silence),
         drain_total_us: micros(plan.limits.drain_total),
+        drain_finish_us: micros(plan.limits.drain_finish),
         survivors: plan.limits.survivors,
     }
 }

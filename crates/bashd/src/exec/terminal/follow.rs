@@ -19,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 /// The status of a program ended by any signal: clients name signals as they like.
 const SIGNALLED: i32 = 137;
 
+/// How many times as often a client is polled that keeps less than it was asked for.
+const SOONER: u32 = 5;
+
 /// How long to wait for a client that did not answer the previous request.
 const ONCE_SILENT: Duration = Duration::from_millis(250);
 
@@ -47,6 +50,7 @@ pub(crate) async fn run(
         terminal: &terminal,
         transcript,
         watch,
+        was_seen: false,
     };
     following.announce().await;
     let ended = tokio::select! {
@@ -58,7 +62,9 @@ pub(crate) async fn run(
     terminal.release().await;
     let ran_for = begun.elapsed();
     let exit = ended.as_ref().ok().cloned().flatten();
-    let exit = exit.or_else(|| last.as_ref().and_then(|last| last.exit.clone()));
+    let exit = exit.or_else(|| last.as_ref().ok().and_then(|last| last.exit.clone()));
+    let unread = last.as_ref().err().cloned();
+    let was_seen = following.was_seen || last.is_ok();
     let (out, is_incomplete) = following.conclude(last).await.map_err(unwritable)?;
     let run = Run {
         exit: exit.map_or(Exit::Unknown, |exit| status(&exit)),
@@ -67,25 +73,28 @@ pub(crate) async fn run(
         err: None,
         ran_for,
         left_behind: Vec::new(),
+        output_unfinished: false,
         session_reset: None,
         notes: Vec::new(),
         terminal: Some(ClientRun {
             id: terminal.id.clone(),
-            lost_output: is_incomplete,
+            lost_output: is_incomplete || unread.is_some(),
         }),
         limits: None,
         began_in: None,
         writers: Writers::Left,
         link: None,
     };
-    match ended {
-        Ok(_) => Ok(run),
-        Err(reason) => {
-            let text = format!("the client's terminal does not answer: {reason}");
-            let error = Error::new(ErrorKind::KeeperLost, text);
-            Err(RunFailure::Failed(error, Some(Box::new(run))))
+    let failure = match (ended, unread) {
+        (Err(reason), _) => format!("the client's terminal does not answer: {reason}"),
+        // What nobody ever saw is not "no output".
+        (Ok(_), Some(reason)) if !was_seen => {
+            format!("the output of the client's terminal can't be read: {reason}")
         }
-    }
+        (Ok(_), _) => return Ok(run),
+    };
+    let error = Error::new(ErrorKind::KeeperLost, failure);
+    Err(RunFailure::Failed(error, Some(Box::new(run))))
 }
 
 /// Interprets what the client says about an exit.
@@ -127,6 +136,7 @@ impl TerminalEnding {
 /// Has a terminal created. One that the client hands out after nobody waits any more is given back.
 async fn create(host: &TerminalHost, new: NewTerminal) -> Result<BorrowedTerminal, String> {
     let patience = host.0.patience();
+    let limit = new.output_byte_limit;
     let (answer, answered) = oneshot::channel();
     let asked = host.clone();
     tokio::spawn(async move {
@@ -136,6 +146,8 @@ async fn create(host: &TerminalHost, new: NewTerminal) -> Result<BorrowedTermina
             id,
             patience,
             is_released: AtomicBool::new(false),
+            limit,
+            keeps_less: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
         });
         // A terminal that nobody takes is dropped here, which releases it.
@@ -158,6 +170,10 @@ struct BorrowedTerminal {
     id: String,
     patience: Patience,
     is_released: AtomicBool,
+    /// Bytes of output that the client was asked to keep.
+    limit: u64,
+    /// Whether it keeps less.
+    keeps_less: AtomicBool,
     /// Whether the client left the last request unanswered.
     is_silent: AtomicBool,
 }
@@ -183,13 +199,29 @@ impl BorrowedTerminal {
         answer.unwrap_or_else(|_| Err(no_answer(within)))
     }
 
-    async fn last_look(&self) -> Option<TerminalOutput> {
-        self.bounded(self.host.0.output(&self.id)).await.ok()
+    async fn last_look(&self) -> Result<TerminalOutput, String> {
+        let host = &self.host.0;
+        let seen = if self.keeps_less.load(Ordering::Relaxed) {
+            self.bounded(host.output_again(&self.id, self.limit))
+                .await?
+        } else {
+            self.bounded(host.output(&self.id)).await?
+        };
+        let keeps_less = seen.truncated && (seen.text.len() as u64) < self.limit;
+        if !keeps_less || self.keeps_less.swap(true, Ordering::Relaxed) {
+            return Ok(seen);
+        }
+        let again = self.bounded(host.output_again(&self.id, self.limit)).await;
+        Ok(again.unwrap_or(seen))
     }
 
-    /// Waits for the next time to look, and looks.
-    async fn next_look(&self) -> Option<TerminalOutput> {
-        tokio::time::sleep(self.patience.poll).await;
+    /// Waits for the next time to look, and looks: sooner if the client forgets sooner than asked.
+    async fn next_look(&self) -> Result<TerminalOutput, String> {
+        let pause = match self.keeps_less.load(Ordering::Relaxed) {
+            true => self.patience.poll / SOONER,
+            false => self.patience.poll,
+        };
+        tokio::time::sleep(pause).await;
         self.last_look().await
     }
 
@@ -212,6 +244,8 @@ impl Drop for BorrowedTerminal {
             id: std::mem::take(&mut self.id),
             patience: self.patience,
             is_released: AtomicBool::new(true),
+            limit: self.limit,
+            keeps_less: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
         };
         runtime.spawn(async move {
@@ -226,6 +260,8 @@ struct Following<'a> {
     terminal: &'a BorrowedTerminal,
     transcript: Transcript,
     watch: Option<&'a mut OutputWatch>,
+    /// Whether the client has shown its output at least once.
+    was_seen: bool,
 }
 
 impl Following<'_> {
@@ -254,7 +290,7 @@ impl Following<'_> {
                     return Ok(terminal.bounded(exit).await.ok());
                 }
                 seen = &mut look => {
-                    let ended = seen.as_ref().and_then(|seen| seen.exit.clone());
+                    let ended = seen.as_ref().ok().and_then(|seen| seen.exit.clone());
                     self.take_in(seen).await;
                     if ended.is_some() {
                         return Ok(ended);
@@ -265,9 +301,10 @@ impl Following<'_> {
         }
     }
 
-    async fn take_in(&mut self, seen: Option<TerminalOutput>) {
-        if let Some(seen) = seen {
-            self.transcript.take_in(seen.text);
+    async fn take_in(&mut self, seen: Result<TerminalOutput, String>) {
+        if let Ok(seen) = seen {
+            self.was_seen = true;
+            self.transcript.take_in(seen.text, seen.truncated);
             if let (Some(watch), Ok(reader)) = (&mut self.watch, self.transcript.reader()) {
                 watch.pass_on(std::slice::from_ref(&reader)).await;
             }
@@ -277,7 +314,7 @@ impl Following<'_> {
     /// The final output, and whether some of it was lost.
     async fn conclude(
         mut self,
-        last: Option<TerminalOutput>,
+        last: Result<TerminalOutput, String>,
     ) -> std::io::Result<(bashd_keeper::spool::SpoolReader, bool)> {
         self.take_in(last).await;
         let reader = self.transcript.reader()?;

@@ -32,6 +32,12 @@ pub trait ClientTerminal: Send + Sync {
     /// What the terminal holds by now.
     fn output<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalOutput>;
 
+    /// The same, asked of a client that kept less than this many bytes, which was its limit.
+    fn output_again<'a>(&'a self, id: &'a str, limit: u64) -> ClientAnswer<'a, TerminalOutput> {
+        let _ = limit;
+        self.output(id)
+    }
+
     /// Answers when the program has ended.
     fn wait_for_exit<'a>(&'a self, id: &'a str) -> ClientAnswer<'a, TerminalExit>;
 
@@ -88,6 +94,8 @@ pub struct NewTerminal {
 pub struct TerminalOutput {
     /// The text, or the end of it.
     pub text: String,
+    /// Whether the client says that this is not all: it has dropped the beginning.
+    pub truncated: bool,
     /// How the program ended, if it has.
     pub exit: Option<TerminalExit>,
 }

@@ -17,6 +17,8 @@ pub(super) struct Transcript {
     spool: SpoolWriter,
     /// What the last poll showed.
     last: String,
+    /// Whether that lacked the beginning.
+    last_was_cut: bool,
     is_incomplete: bool,
 }
 
@@ -27,17 +29,28 @@ impl Transcript {
         Ok(Self {
             spool: SpoolWriter::create(runs, plan.quota)?,
             last: String::new(),
+            last_was_cut: false,
             is_incomplete: false,
         })
     }
 
-    /// Adds one poll.
-    pub(super) fn take_in(&mut self, seen: String) {
+    /// Adds one poll; `is_cut` if the client says that it lacks the beginning.
+    pub(super) fn take_in(&mut self, seen: String, is_cut: bool) {
         let known = overlap(&self.last, &seen);
-        if known == 0 && !self.last.is_empty() && !seen.is_empty() {
-            self.is_incomplete = true;
-            self.spool.append(GAP.as_bytes());
+        let is_gap = known == 0 && (is_cut || !self.last.is_empty() && !seen.is_empty());
+        if is_gap && !(seen.is_empty() && self.is_incomplete) {
+            let gap = if self.spool.total() == 0 {
+                GAP.trim_start()
+            } else {
+                GAP
+            };
+            self.spool.append(gap.as_bytes());
         }
+        // A look that lacks its beginning and begins as the whole did contradicts itself.
+        let is_odd = !self.last_was_cut && seen.starts_with(&*self.last);
+        let is_untellable = is_cut && (is_odd || is_ambiguous(&seen, known));
+        self.is_incomplete |= is_gap || is_untellable;
+        self.last_was_cut = is_cut;
         let added = seen.as_bytes().get(known..).unwrap_or_default();
         self.spool.append(added);
         if !seen.is_empty() {
@@ -75,25 +88,41 @@ fn overlap(last: &str, seen: &str) -> usize {
     }
     let seen = seen.as_bytes();
     let start = seen.get(..last.len()).unwrap_or(seen);
-    let mut borders: Vec<u32> = vec![0];
-    let at = |position: usize| start.get(position).copied();
-    let step = |borders: &[u32], mut length: usize, byte: u8| {
-        while length > 0 && at(length) != Some(byte) {
-            length = borders.get(length - 1).copied().unwrap_or(0) as usize;
-        }
-        length + usize::from(at(length) == Some(byte))
-    };
-    for &byte in start.iter().skip(1) {
-        let length = borders.last().copied().unwrap_or(0) as usize;
-        borders.push(step(&borders, length, byte) as u32);
-    }
+    let borders = borders(start);
     last.bytes()
-        .fold(0, |length, byte| step(&borders, length, byte))
+        .fold(0, |length, byte| step(start, &borders, length, byte))
+}
+
+/// For each beginning of a text, the length of the longest shorter beginning that it ends with.
+fn borders(text: &[u8]) -> Vec<u32> {
+    let mut borders: Vec<u32> = vec![0];
+    for &byte in text.iter().skip(1) {
+        let length = borders.last().copied().unwrap_or(0) as usize;
+        borders.push(step(text, &borders, length, byte) as u32);
+    }
+    borders
+}
+
+/// The length of the longest beginning of a text with which something ends that ended with one of
+/// this length, and then a byte came.
+fn step(text: &[u8], borders: &[u32], mut length: usize, byte: u8) -> usize {
+    let at = |position: usize| text.get(position).copied();
+    while length > 0 && at(length) != Some(byte) {
+        length = borders.get(length - 1).copied().unwrap_or(0) as usize;
+    }
+    length + usize::from(at(length) == Some(byte))
+}
+
+/// Whether two looks may meet elsewhere than it seems: what they share repeats itself.
+fn is_ambiguous(seen: &str, shared: usize) -> bool {
+    let text = seen.as_bytes().get(..shared).unwrap_or_default();
+    let border = borders(text).last().copied().unwrap_or(0) as usize;
+    border * 2 >= shared
 }
 
 #[cfg(test)]
 mod tests {
-    use super::overlap;
+    use super::{is_ambiguous, overlap};
     use proptest::prelude::*;
 
     #[test]
@@ -110,6 +139,18 @@ mod tests {
             ("größe", "ßeste", 3),
         ] {
             assert_eq!(overlap(last, seen), shared, "{last:?} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn what_repeats_itself_can_meet_in_more_than_one_way() {
+        for (last, seen, expected) in [
+            ("one two three four", "three four five", false),
+            ("y\ny\ny\ny\n", "y\ny\ny\n", true),
+            ("1\n2\n3\n", "2\n3\n4\n", false),
+        ] {
+            let shared = overlap(last, seen);
+            assert_eq!(is_ambiguous(seen, shared), expected, "{last:?} {seen:?}");
         }
     }
 

@@ -1,15 +1,12 @@
 //! The job tool with one action per call.
 
-use super::JobAnswer;
 use super::arguments::{Action, JobArguments, compile};
 use super::texts;
+use super::{JobAnswer, JobToolCall};
 use crate::error::Result;
-use crate::jobs::{
-    AfterInput, Job, JobState, Jobs, Met, OutputQuery, OutputStart, Typing, Waited, Whose,
-};
+use crate::jobs::{AfterInput, Job, JobState, Jobs, Met, OutputQuery, OutputStart, Typing, Waited};
 use bashd_keeper::signal;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// Lines of output that the answer to a wait shows.
 const LINES_AFTER_WAIT: u64 = 20;
@@ -18,24 +15,20 @@ const LINES_AFTER_WAIT: u64 = 20;
 const BYTES_AFTER_WAIT: u64 = 4096;
 
 /// Answers one call.
-pub(super) async fn answer(
-    jobs: &Jobs,
-    whose: Whose<'_>,
-    input: &str,
-    longest: Option<Duration>,
-) -> JobAnswer {
+pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
+    let (jobs, longest) = (call.results.jobs, call.longest);
     let mut arguments = match JobArguments::parse(input) {
         Ok(arguments) => arguments,
         Err(problem) => return JobAnswer::error(problem),
     };
     arguments.bound(longest);
     if arguments.action == Action::List {
-        return list(jobs, whose);
+        return list(jobs, call.list());
     }
     let found: Result<Vec<Job>> = arguments
         .names()
         .into_iter()
-        .map(|name| jobs.find(whose, name))
+        .map(|name| call.find(name))
         .collect();
     let found = match found {
         Ok(found) if found.is_empty() => return JobAnswer::error("`job` is missing"),
@@ -77,8 +70,7 @@ async fn perform(
 }
 
 /// What runs, and what ended unseen; whoever reads of an end has seen it.
-fn list(jobs: &Jobs, whose: Whose<'_>) -> JobAnswer {
-    let mut listed = jobs.list(whose);
+fn list(jobs: &Jobs, mut listed: Vec<Job>) -> JobAnswer {
     let all = listed.len();
     listed.retain(|job| job.state.is_alive() || !jobs.is_acknowledged(job));
     let seen = all - listed.len();
@@ -230,8 +222,8 @@ async fn kill(jobs: &Jobs, found: Vec<Job>) -> Result<JobAnswer, String> {
     let mut ended = Vec::new();
     for job in found {
         let was_alive = job.state.is_alive();
-        let job = jobs.kill(&job).await.map_err(|error| error.to_string())?;
-        jobs.acknowledge(&job);
+        let killed = jobs.kill_as_owner(&job).await;
+        let job = killed.map_err(|error| error.to_string())?;
         lines.push(if was_alive {
             format!("{}: {}", job.alias, texts::state(&job))
         } else {

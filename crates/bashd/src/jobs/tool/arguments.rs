@@ -105,16 +105,42 @@ impl JobArguments {
     }
 
     fn longest_wait(&self) -> Duration {
-        let seconds = self.timeout.unwrap_or(DEFAULT_WAIT);
-        Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_WAIT))
+        wait_of(self.timeout)
     }
 
     /// The wait condition.
     pub(super) fn wait(&self) -> Result<WaitFor, String> {
+        let awaited = ReadyWhen {
+            regex: self.regex.clone(),
+            port: self.port,
+            http: self.http.clone(),
+            silent_ms: self.silent_ms,
+            timeout: self.timeout,
+        };
+        let condition = awaited.condition(self.offset.unwrap_or(0))?;
+        let condition = condition.unwrap_or(Condition::Exit);
+        let wait = WaitFor::new(condition, self.longest_wait());
+        Ok(if self.any { wait.any() } else { wait })
+    }
+}
+
+/// What is waited for, and how long.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadyWhen {
+    regex: Option<String>,
+    port: Option<u16>,
+    http: Option<String>,
+    silent_ms: Option<u64>,
+    timeout: Option<f64>,
+}
+
+impl ReadyWhen {
+    /// The one condition, if there is one; a pattern is looked for from this offset on.
+    fn condition(&self, from: u64) -> Result<Option<Condition>, String> {
         let mut conditions = Vec::new();
         if let Some(pattern) = &self.regex {
             let pattern = compile(pattern)?;
-            let from = self.offset.unwrap_or(0);
             conditions.push(Condition::Matches { pattern, from });
         }
         conditions.extend(self.port.map(Condition::Port));
@@ -123,13 +149,39 @@ impl JobArguments {
         }
         let silence = self.silent_ms.map(Duration::from_millis);
         conditions.extend(silence.map(Condition::Silent));
-        let condition = conditions.pop().unwrap_or(Condition::Exit);
+        let condition = conditions.pop();
         if !conditions.is_empty() {
             return Err("wait for one thing: regex, port, http or silent_ms".to_owned());
         }
-        let wait = WaitFor::new(condition, self.longest_wait());
-        Ok(if self.any { wait.any() } else { wait })
+        Ok(condition)
     }
+}
+
+/// What a call that starts a job waits for before it returns.
+pub(crate) fn until(value: &Value) -> Result<WaitFor, String> {
+    let awaited = ReadyWhen::deserialize(value).map_err(|error| error.to_string())?;
+    let condition = awaited.condition(0)?;
+    let condition = condition.ok_or("give one of regex, port, http and silent_ms")?;
+    Ok(WaitFor::new(condition, wait_of(awaited.timeout)))
+}
+
+fn wait_of(seconds: Option<f64>) -> Duration {
+    Duration::from_secs_f64(seconds.unwrap_or(DEFAULT_WAIT).clamp(0.0, LONGEST_WAIT))
+}
+
+/// The JSON schema of [`until`].
+pub(crate) fn until_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "regex": {"type": "string", "description": "A line of the output matches this regular expression."},
+            "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "Something listens on this local TCP port."},
+            "http": {"type": "string", "description": "This http:// address answers."},
+            "silent_ms": {"type": "integer", "minimum": 0, "description": "Nothing has been written for this many milliseconds."},
+            "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "Wait at most this many seconds. The job keeps running."},
+        },
+        "additionalProperties": false,
+    })
 }
 
 /// A pattern; the error says what is wrong with it.

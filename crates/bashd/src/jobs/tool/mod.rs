@@ -7,14 +7,18 @@ mod actions;
 mod arguments;
 pub(crate) mod notice;
 mod poll;
+pub(crate) mod result;
 pub(crate) mod texts;
 
-use super::{Jobs, Whose};
-use crate::call::Call;
+use super::{Job, Whose};
 use crate::config::Config;
+use crate::error::Result;
 use crate::profile::Profile;
 use crate::profile::rules::JobToolKind;
+pub(crate) use arguments::{until, until_schema};
+use result::JobResults;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The answer of a tool whose jobs are disabled.
 const DISABLED: &str = "Async execution is disabled; no background jobs are available.";
@@ -74,23 +78,39 @@ fn is_enabled(config: &Config) -> bool {
     config.async_enabled || config.auto_background.is_some()
 }
 
-/// Answers one call of a profile's job tool; only this owner's jobs exist for it.
-pub(crate) async fn answer(
-    profile: &Profile,
-    config: &Config,
-    owner: &str,
-    call: &Call,
-) -> JobAnswer {
-    let input = call.raw_text();
-    let jobs = &Jobs::new(config);
+/// Who calls a profile's job tool, and what the answer is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct JobToolCall<'a> {
+    pub(crate) results: JobResults<'a>,
+    pub(crate) config: &'a Config,
+    /// Whose jobs are meant; others do not exist, but for earlier ones.
+    pub(crate) owner: &'a str,
+    /// How long the answer may take at most.
+    pub(crate) longest: Option<Duration>,
+}
+
+impl JobToolCall<'_> {
+    /// The jobs that the caller sees, oldest first.
+    fn list(&self) -> Vec<Job> {
+        self.results.jobs.list(Whose::Owner(self.owner))
+    }
+
+    /// The job of a name, which is the caller's from now on.
+    fn find(&self, name: &str) -> Result<Job> {
+        let found = self.results.jobs.find(Whose::Owner(self.owner), name)?;
+        self.results.jobs.take_over(self.owner, found)
+    }
+}
+
+/// Answers one call of a profile's job tool.
+pub(crate) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
+    let profile = call.results.profile;
     let Some(tool) = &profile.job_tool else {
         return JobAnswer::error(format!("profile `{}` has no job tool", profile.name));
     };
     match tool.kind {
-        JobToolKind::Actions => {
-            actions::answer(jobs, Whose::Owner(owner), input, call.wait_max()).await
-        }
-        JobToolKind::Poll if !is_enabled(config) => JobAnswer::error(DISABLED),
-        JobToolKind::Poll => poll::answer(profile, config, owner, input).await,
+        JobToolKind::Actions => actions::answer(call, input).await,
+        JobToolKind::Poll if !is_enabled(call.config) => JobAnswer::error(DISABLED),
+        JobToolKind::Poll => poll::answer(call, input).await,
     }
 }

@@ -1,17 +1,27 @@
 //! What a model is told, unasked, when its jobs have ended: one message for all that ended
 //! meanwhile.
 
-use super::poll::result_text;
+use super::result::JobResults;
 use super::texts::{ending, label};
-use crate::jobs::{Job, Jobs};
-use crate::profile::Profile;
+use crate::exec::EndedBy;
+use crate::jobs::Job;
 use bashd_keeper::template::fill;
 
 /// The message about these jobs, in the profile's words.
-pub(crate) async fn text(profile: &Profile, jobs: &Jobs, ended: &[Job]) -> String {
-    let rules = &profile.background.notices;
-    let mut parts = Vec::new();
-    let (opening, block) = match ended {
+pub(crate) async fn text(results: JobResults<'_>, ended: &[Job]) -> String {
+    let rules = &results.profile.background.notices;
+    let is_cancelled = |job: &&Job| job.ended_by == Some(EndedBy::Cancel);
+    // Nobody waits for the result of what was cancelled, and it is not called complete.
+    let (cancelled, ended): (Vec<&Job>, Vec<&Job>) = ended.iter().partition(is_cancelled);
+    let cancelled = cancelled.iter().map(|job| {
+        let values = [("job", job.alias.as_str()), ("label", &label(&job.command))];
+        fill(&rules.cancelled, &values)
+    });
+    let mut parts: Vec<String> = cancelled.collect();
+    if ended.is_empty() {
+        return fill(&rules.around, &[("text", &parts.join("\n\n"))]);
+    }
+    let (opening, block) = match ended.as_slice() {
         [_] => (&rules.one, &rules.one_block),
         _ => (&rules.many, &rules.block),
     };
@@ -19,7 +29,7 @@ pub(crate) async fn text(profile: &Profile, jobs: &Jobs, ended: &[Job]) -> Strin
     let first = ended.first().map_or("", |job| job.alias.as_str());
     parts.push(fill(opening, &[("job", first), ("count", &count)]));
     for job in ended {
-        let result = result_text(profile, jobs, job).await;
+        let result = results.text(job).await;
         let values = [
             ("job", job.alias.as_str()),
             ("label", &label(&job.command)),

@@ -1,16 +1,10 @@
 //! The job tool of list, poll and cancel, in the words of its document.
 
-use super::JobAnswer;
 use super::texts::label;
-use crate::config::Config;
-use crate::event::Stream;
-use crate::exec::{EndedBy, Exit};
+use super::{JobAnswer, JobToolCall};
 use crate::jobs::news::JobWatch;
-use crate::jobs::output::OutputSource;
-use crate::jobs::{Condition, Job, JobState, Jobs, WaitFor, Whose};
-use crate::profile::Profile;
+use crate::jobs::{Condition, Job, WaitFor};
 use crate::profile::arguments;
-use crate::profile::finished::of_job;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -44,24 +38,15 @@ pub(super) fn schema() -> Value {
 }
 
 /// Answers one call.
-pub(super) async fn answer(
-    profile: &Profile,
-    config: &Config,
-    owner: &str,
-    input: &str,
-) -> JobAnswer {
-    let jobs = &Jobs::new(config);
+pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
+    let jobs = call.results.jobs;
     let read = arguments::read(&schema(), input)
         .and_then(|given| serde_json::from_value(given).map_err(|error| error.to_string()));
     let arguments: PollArguments = match read {
         Ok(arguments) => arguments,
         Err(problem) => return JobAnswer::error(problem),
     };
-    let desk = PollDesk {
-        profile,
-        jobs,
-        whose: Whose::Owner(owner),
-    };
+    let desk = PollDesk(call);
     if arguments.list {
         if arguments.poll.is_some() || arguments.cancel.is_some() {
             return JobAnswer::error("`list` cannot be combined with `poll` or `cancel`.");
@@ -82,7 +67,7 @@ pub(super) async fn answer(
     if watched.is_empty() {
         return JobAnswer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
     }
-    let wait = WaitFor::new(Condition::Exit, config.jobs.poll_wait).any();
+    let wait = WaitFor::new(Condition::Exit, call.config.jobs.poll_wait).any();
     // Nobody else is told of an end meanwhile: it is told here.
     let locks: Vec<_> = watched.iter().filter_map(JobWatch::begin).collect();
     let waited = jobs.wait(watched, &wait).await;
@@ -109,20 +94,16 @@ struct Cancelled {
     details: Value,
 }
 
-struct PollDesk<'a> {
-    profile: &'a Profile,
-    jobs: &'a Jobs,
-    whose: Whose<'a>,
-}
+struct PollDesk<'a>(JobToolCall<'a>);
 
 impl PollDesk<'_> {
     fn find(&self, id: &str) -> Option<Job> {
-        self.jobs.find(self.whose, id).ok()
+        self.0.find(id).ok()
     }
 
     /// What runs, and what ended a short while ago.
     fn listed(&self) -> Vec<Job> {
-        let mut all = self.jobs.list(self.whose);
+        let mut all = self.0.list();
         let is_recent = |job: &Job| {
             let ended = job.ended_ms.map(super::super::directory::since_ms);
             ended.is_none_or(|since| since < LISTED_FOR)
@@ -132,8 +113,8 @@ impl PollDesk<'_> {
     }
 
     fn running(&self) -> Vec<Job> {
-        let mut all = self.jobs.list(self.whose);
-        all.retain(|job| !job.has_ended() && job.state.is_alive());
+        let mut all = self.0.list();
+        all.retain(|job| !job.has_ended() && job.state.is_alive() && !job.earlier);
         all
     }
 
@@ -149,11 +130,8 @@ impl PollDesk<'_> {
                         "already_completed",
                     )
                 }
-                Some(job) => match self.jobs.kill(&job).await {
-                    Ok(job) => {
-                        self.jobs.acknowledge(&job);
-                        (format!("Cancelled background job {id}."), "cancelled")
-                    }
+                Some(job) => match self.0.results.jobs.kill_as_owner(&job).await {
+                    Ok(_) => (format!("Cancelled background job {id}."), "cancelled"),
                     Err(error) => (error.to_string(), "not_found"),
                 },
             };
@@ -176,31 +154,34 @@ impl PollDesk<'_> {
                 bullets.join("\n")
             ));
         }
-        let (ended, running): (Vec<_>, Vec<_>) = jobs
+        let (earlier, own): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.earlier);
+        let (ended, running): (Vec<_>, Vec<_>) = own
             .into_iter()
             .partition(|job| job.has_ended() || !job.state.is_alive());
         let mut details = Vec::new();
-        if !ended.is_empty() {
-            let mut blocks = vec![format!("## Completed ({})", ended.len())];
+        let (cancelled_ones, completed): (Vec<_>, Vec<_>) =
+            ended.into_iter().partition(|job| status(job) == CANCELLED);
+        for (title, ended) in [("Completed", completed), ("Cancelled jobs", cancelled_ones)] {
+            if ended.is_empty() {
+                continue;
+            }
+            let mut blocks = vec![format!("## {title} ({})", ended.len())];
             for job in &ended {
-                let text = result_text(self.profile, self.jobs, job).await;
+                let text = self.0.results.text(job).await;
                 blocks.push(block(job, &text));
                 details.push(detail(job, Some(&text)));
             }
             parts.push(blocks.join("\n\n"));
         }
-        if !running.is_empty() {
-            let lines = running
-                .iter()
-                .map(|job| format!("- `{}` [bash] — {}", job.alias, label(&job.command)));
-            let lines: Vec<_> = lines.collect();
-            parts.push(format!(
-                "## Still Running ({})\n\n{}",
-                lines.len(),
-                lines.join("\n")
-            ));
-        }
-        details.extend(running.iter().map(|job| detail(job, None)));
+        let running_line =
+            |job: &Job| format!("- `{}` [bash] — {}", job.alias, label(&job.command));
+        parts.extend(section("Still Running", &running, running_line));
+        // Who polls or cancels one takes it over.
+        parts.extend(section("Earlier", &earlier, |job| {
+            let (id, status) = (&job.id, status(job));
+            format!("- `{id}` [bash] — {status} — {}", label(&job.command))
+        }));
+        details.extend(running.iter().chain(&earlier).map(|job| detail(job, None)));
         let cancelled: Vec<_> = cancelled.into_iter().map(|one| one.details).collect();
         let text = if parts.is_empty() {
             nothing(None)
@@ -211,38 +192,17 @@ impl PollDesk<'_> {
     }
 }
 
-/// What the call would have answered if it had waited.
-pub(super) async fn result_text(profile: &Profile, jobs: &Jobs, job: &Job) -> String {
-    let reading = OutputSource::open(jobs, job, Stream::Out).await;
-    let ran_for = Duration::from_millis(job.ran_ms());
-    let text = match &reading {
-        Ok(reading) => reading
-            .view(Stream::Out)
-            .and_then(|view| of_job(profile, &view, exit(job), job.ended_by, ran_for).ok()),
-        Err(error) => Some(error.to_string()),
-    };
-    text.unwrap_or_default()
-}
-
-fn exit(job: &Job) -> Exit {
-    match (job.exit_code, job.signal) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Unknown,
-    }
+/// A heading, and a line for each job; nothing without jobs.
+fn section(title: &str, jobs: &[Job], line: impl Fn(&Job) -> String) -> Option<String> {
+    let lines: Vec<_> = jobs.iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("## {title} ({})\n\n{}", lines.len(), lines.join("\n")))
 }
 
 const FAILED: &str = "failed";
+const CANCELLED: &str = "cancelled";
 
 fn status(job: &Job) -> &'static str {
-    if job.state.is_alive() && !job.has_ended() {
-        return "running";
-    }
-    match (job.state, job.ended_by, job.exit_code) {
-        (_, Some(EndedBy::Cancel), _) => "cancelled",
-        (JobState::Exited | JobState::Survivors, None, Some(0)) => "completed",
-        _ => FAILED,
-    }
+    job.outcome()
 }
 
 fn block(job: &Job, text: &str) -> String {
@@ -263,12 +223,15 @@ fn block(job: &Job, text: &str) -> String {
 fn detail(job: &Job, text: Option<&str>) -> Value {
     let status = status(job);
     let mut detail = json!({
-        "id": job.alias,
+        "id": if job.earlier { &job.id } else { &job.alias },
         "type": "bash",
         "status": status,
         "label": label(&job.command),
         "durationMs": job.ran_ms(),
     });
+    if job.earlier {
+        detail["earlier"] = json!(true);
+    }
     if let Some(text) = text {
         let key = if status == FAILED {
             "errorText"

@@ -5,6 +5,9 @@ use crate::jobs::{Asks, Job, JobScreen, JobState, Met};
 use bashd_keeper::signal;
 use std::time::Duration;
 
+/// What is said of a job whose client is gone.
+pub(crate) const EARLIER: &str = " (earlier)";
+
 /// Characters of a command in a list.
 const LABEL: usize = 120;
 
@@ -83,9 +86,14 @@ pub(crate) fn time(time: Duration) -> String {
 /// One line of a list.
 pub(crate) fn line(job: &Job) -> String {
     let name = job.name.as_ref().map(|name| format!(" ({name})"));
+    // The short name of an earlier job is not the caller's: one of its own may have it.
+    let called = if job.earlier {
+        format!("{}{EARLIER}", job.id)
+    } else {
+        job.alias.clone()
+    };
     let mut line = format!(
-        "{}{}: {}, {} of output: {}",
-        job.alias,
+        "{called}{}: {}, {} of output: {}",
         name.unwrap_or_default(),
         state(job),
         bashd_keeper::counted::counted(job.output_bytes, "byte", "bytes"),

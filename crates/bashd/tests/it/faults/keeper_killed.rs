@@ -60,6 +60,33 @@ fn a_keeper_killed_from_outside_leaves_no_orphan() {
 }
 
 #[test]
+fn a_keeper_killed_with_its_fork_server_leaves_no_orphan() {
+    as_each_user(|| {
+        let scene = Scene::new();
+        // Nobody inherits what is below them: it ends by what the keeper wrote down.
+        let live = scene.home.state().join("live");
+        let command = format!(
+            "trap '' TERM; setsid -f sleep 300; setsid sleep 300 & sleep 300 & \
+             until ls {}/*/roster.json >&2; do sleep 0.05; done 2>/dev/null; \
+             echo keeper $PPID; sleep 300",
+            live.display()
+        );
+        let kill = |output: &str| {
+            let keeper = keeper_of(output);
+            let server = fork_server();
+            server.signal(Signal::KILL);
+            keeper.signal(Signal::KILL);
+            assert!(server.ends_within(PATIENCE) && keeper.ends_within(PATIENCE));
+        };
+        let Answer { reply, .. } = scene.run_and(request(command), has_line, kill);
+        let error = reply.error.clone().expect("an error");
+        assert!(error.contains("keeper was killed"), "{error}");
+        scene.everything_ends();
+        scene.still_works();
+    });
+}
+
+#[test]
 fn a_keeper_that_is_asked_to_end_ends_its_tree() {
     as_each_user(|| {
         let scene = Scene::new();

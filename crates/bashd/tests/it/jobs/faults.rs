@@ -114,7 +114,7 @@ async fn what_is_half_written_or_from_elsewhere_is_no_job() {
         fs::create_dir_all(runs.join(name)).expect("a directory");
         fs::write(runs.join(name).join("spec.json"), text).expect("a file");
     }
-    assert!(shop.jobs.list(Whose::Everybody(OWNER)).is_empty());
+    assert!(shop.jobs.list(Whose::Everybody).is_empty());
     let job = shop.start("sleep 300").await;
     assert_eq!(job.alias, "bg_1");
     shop.close().await;

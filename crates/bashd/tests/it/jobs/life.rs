@@ -126,7 +126,7 @@ async fn what_ends_within_the_wait_is_an_ordinary_reply() {
         .on_timeout(OnTimeout::Background);
     let reply = shop.engine.run(request).await;
     assert_eq!((reply.exit_code, reply.job), (Some(3), None));
-    assert!(shop.jobs.list(Whose::Everybody(OWNER)).is_empty());
+    assert!(shop.jobs.list(Whose::Everybody).is_empty());
 }
 
 #[test]
@@ -172,7 +172,7 @@ async fn another_process_finds_follows_and_ends_what_this_one_started() {
     assert_eq!(ended.state, JobState::Killed);
     assert_eq!(shop.output(&ended).await, "one\n");
     shop.jobs.remove(&ended).expect("a removal");
-    assert!(shop.jobs.list(Whose::Everybody(OWNER)).is_empty());
+    assert!(shop.jobs.list(Whose::Everybody).is_empty());
 }
 
 #[tokio::test]

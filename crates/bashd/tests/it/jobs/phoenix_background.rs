@@ -88,6 +88,29 @@ async fn p_14_both_streams_are_in_the_file_in_order() {
 }
 
 #[tokio::test]
+async fn p_17_the_end_line_comes_with_the_shells_end_and_children_write_behind_it() {
+    let shop = Workshop::new();
+    let child = "( until [ -e go ]; do sleep 0.05; done; echo late ) &";
+    for (end, line) in [
+        ("", "[background process completed]"),
+        ("; exit 3", "[background process failed: exit status: 3]"),
+    ] {
+        let (reply, _, file) = background(&shop, &format!("{child} echo done{end}")).await;
+        let ended = format!("done\n\n\n{line}\n");
+        assert_eq!(until_ends_with(&file, "]\n").await, ended);
+        fs::write(shop.home.workspace().join("go"), "").expect("a file");
+        let whole = format!("{ended}late\n");
+        assert_eq!(until_ends_with(&file, "late\n").await, whole);
+        // Nothing follows when the last of them is gone.
+        let job = shop.job_of(&reply);
+        let job = shop.until_state(&job, JobState::Exited).await;
+        assert_eq!(fs::read_to_string(&file).expect("the file"), whole);
+        assert_eq!(job.output_bytes, whole.len() as u64, "{job:?}");
+        fs::remove_file(shop.home.workspace().join("go")).expect("a removal");
+    }
+}
+
+#[tokio::test]
 async fn p_15_the_reply_names_the_group_the_file_and_how_to_stop() {
     let shop = Workshop::new();
     let (reply, pid, file) = background(&shop, "sleep 100").await;

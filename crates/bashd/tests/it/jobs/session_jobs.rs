@@ -139,7 +139,7 @@ async fn a_command_that_ends_in_the_moment_of_its_handover_is_one_or_the_other()
     // Nothing but whole jobs is left.
     let kept = fs::read_dir(shop.home.state().join("runs")).expect("runs");
     let directories = kept.flatten().filter(|entry| entry.path().is_dir()).count();
-    assert_eq!(directories, shop.jobs.list(Whose::Everybody(OWNER)).len());
+    assert_eq!(directories, shop.jobs.list(Whose::Everybody).len());
 }
 
 #[tokio::test]

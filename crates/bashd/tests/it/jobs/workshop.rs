@@ -107,7 +107,7 @@ impl Workshop {
 
     /// Ends everything.
     pub(super) async fn close(&self) {
-        for job in self.jobs.list(Whose::Everybody(OWNER)) {
+        for job in self.jobs.list(Whose::Everybody) {
             self.jobs.kill(&job).await.expect("an end");
         }
     }

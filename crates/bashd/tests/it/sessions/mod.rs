@@ -8,6 +8,7 @@
 //! | `ending` | deadlines, cancelling, lost keepers: what ends and what stays |
 //! | `overlap` | two calls of one session, eviction, engines that make one call |
 //! | `flood` | memory, every byte, exact ends |
+//! | `starved` | no descriptors, memory or files left: each call runs once, with its own status |
 //! | `restart` | a call that asks for a new shell |
 //! | `random` | a thousand hostile calls in random order |
 
@@ -18,6 +19,7 @@ mod hostile;
 mod overlap;
 mod random;
 mod restart;
+mod starved;
 mod state;
 
 use crate::engine_under_test::engine;

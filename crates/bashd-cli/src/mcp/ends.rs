@@ -1,0 +1,70 @@
+//! Ends of jobs: told once, at the head of the client's next reply; and, as they come, by a log message
+//! to those who listen.
+
+#![expect(
+    deprecated,
+    reason = "clients of the handshake still read log messages"
+)]
+
+use super::log::{ClientLogLevel, LOGGER};
+use crate::serve::ServerBase;
+use bashd::Reply;
+use bashd::jobs::Delivery;
+use rmcp::RoleServer;
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+use rmcp::service::Peer;
+use serde_json::json;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What a reply begins with, because nobody was told of it.
+pub(super) struct UntoldEnds {
+    text: String,
+    delivery: Delivery,
+}
+
+impl UntoldEnds {
+    /// What this client was not told of before this reply, if its profile has a tool for jobs.
+    pub(super) async fn before_reply(server: &ServerBase, reply: &Reply) -> Option<Self> {
+        server.profile.job_tool.as_ref()?;
+        let jobs = server.engine.jobs();
+        // A reply that says that a job has started does not begin with its end.
+        let delivery = jobs.ended(server.owner(), reply.job.as_deref())?;
+        let profile = &server.profile.name;
+        let text = server.engine.job_notice(profile, delivery.ended()).await;
+        Some(Self { text, delivery })
+    }
+
+    /// The text of a reply with the ends before it; from now on they are told.
+    pub(super) fn before(self, reply: &str) -> String {
+        self.delivery.done();
+        format!("{}\n\n{reply}", self.text)
+    }
+}
+
+/// Sends a log message about each end, until the client is gone.
+pub(super) async fn tell(server: ServerBase, log: Arc<ClientLogLevel>, peer: Peer<RoleServer>) {
+    if server.profile.job_tool.is_none() {
+        return;
+    }
+    let Ok(mut ends) = server.engine.jobs().completions(server.owner()) else {
+        return;
+    };
+    let mut known = HashSet::new();
+    loop {
+        for job in ends.next_untold(&known).await {
+            let data = json!({
+                "job": job.id,
+                "alias": job.alias,
+                "state": job.state.name(),
+                "exit_code": job.exit_code,
+            });
+            let message = LoggingMessageNotificationParam::new(LoggingLevel::Notice, data)
+                .with_logger(LOGGER);
+            known.insert(job.id);
+            if log.wants_ends() && peer.notify_logging_message(message).await.is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `bashd rules`: every rule, whether it is on in a profile, why, and an example; and the word on a
+//! profile that has none.
+
+use crate::args::RulesOptions;
+use crate::exit_status::ExitStatus;
+use crate::failure::Failure;
+use crate::print::{Paint, Printer};
+use crate::settings::ConfigInForce;
+use bashd::Profile;
+use bashd::guard::{self, Decision, RULES, Rule, UserRule};
+use serde_json::{Value, json};
+use std::fs;
+
+/// One line of the list.
+struct RuleLine {
+    name: String,
+    is_on: bool,
+    why: String,
+    about: String,
+    example: String,
+    message: String,
+}
+
+/// Lists the rules, for people or as JSON.
+pub(crate) fn rules(
+    arguments: &RulesOptions,
+    settings: &ConfigInForce,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let name = arguments.profile.as_ref();
+    let profile = settings.profile(name.unwrap_or(&settings.config.profile))?;
+    let on = settings.config.guard(&profile);
+    let compiled_in = RULES.iter().map(|rule| {
+        let in_force = on.rules().iter().find(|other| other.name == rule.name);
+        line_of(
+            in_force.copied().unwrap_or(rule),
+            in_force.is_some(),
+            settings,
+            &profile,
+        )
+    });
+    let own = settings.config.rules.iter().map(line_of_own);
+    let lines: Vec<RuleLine> = compiled_in.chain(own).collect();
+    if arguments.json {
+        let all: Vec<Value> = lines.iter().map(as_json).collect();
+        printer.out(&format!("{}\n", Value::Array(all)))?;
+    } else {
+        show(&lines, &profile, printer)?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn line_of(rule: &Rule, is_on: bool, settings: &ConfigInForce, profile: &Profile) -> RuleLine {
+    let config = &settings.config;
+    let names = |list: &[String]| list.iter().any(|name| name == rule.name);
+    let by_default = guard::default_rules().any(|name| name == rule.name);
+    let profile_has_all = profile
+        .guard
+        .rules
+        .iter()
+        .any(|name| name == guard::DEFAULT_RULES);
+    let why = if names(&config.guard_disable) {
+        "guard.disable names it".to_owned()
+    } else if names(&profile.guard.rules) {
+        format!("the profile {} names it", profile.name)
+    } else if profile_has_all && by_default {
+        format!("the profile {} has the default rules", profile.name)
+    } else if names(&config.guard_enable) {
+        "guard.enable names it".to_owned()
+    } else if config.guard_default && by_default {
+        "guard.rules = \"default\"".to_owned()
+    } else if by_default {
+        format!(
+            "the profile {} has no such rule; guard.rules = \"default\" switches it on",
+            profile.name
+        )
+    } else {
+        format!(
+            "a matter of taste; guard.enable = [\"{}\"] switches it on",
+            rule.name
+        )
+    };
+    RuleLine {
+        name: rule.name.to_owned(),
+        is_on,
+        why,
+        about: rule.denies.to_owned(),
+        example: rule.example.to_owned(),
+        message: rule.line(),
+    }
+}
+
+fn line_of_own(rule: &UserRule) -> RuleLine {
+    let decision = match rule.decision {
+        Decision::Allow => "allows",
+        Decision::Ask => "asks",
+        Decision::Deny => "denies",
+    };
+    RuleLine {
+        name: rule.name.clone(),
+        is_on: true,
+        why: "[[rules]] in the configuration".to_owned(),
+        about: format!("your own rule; it {decision}"),
+        example: rule.examples.deny.first().cloned().unwrap_or_default(),
+        message: rule.message.clone(),
+    }
+}
+
+fn as_json(line: &RuleLine) -> Value {
+    json!({
+        "rule": line.name,
+        "on": line.is_on,
+        "why": line.why,
+        "about": line.about,
+        "example": line.example,
+        "message": line.message,
+    })
+}
+
+fn show(lines: &[RuleLine], profile: &Profile, printer: &Printer) -> Result<(), Failure> {
+    let mut page = printer.page();
+    let count = lines.iter().filter(|line| line.is_on).count();
+    page.line(format_args!(
+        "profile {}: {count} of {} rules are on",
+        profile.name,
+        lines.len()
+    ))?;
+    for line in lines {
+        page.line("")?;
+        let state = if line.is_on {
+            page.paint(Paint::Good, "on ")
+        } else {
+            page.paint(Paint::Faint, "off")
+        };
+        page.line(format_args!("{state} {}", line.name))?;
+        page.line(format_args!("    {}", line.about))?;
+        page.line(format_args!("    why: {}", line.why))?;
+        if !line.example.is_empty() {
+            page.line(format_args!("    example: {}", line.example))?;
+        }
+    }
+    page.finish()
+}
+
+/// Says once for each profile that it has no rules by its document. The word is on stderr, where no
+/// reply goes; what was said is remembered by an empty file of the state directory.
+pub(crate) fn say_if_there_are_none(settings: &ConfigInForce, profile: &str, printer: &Printer) {
+    let name = if profile.is_empty() {
+        settings.config.profile.as_str()
+    } else {
+        profile
+    };
+    let Ok(profile) = settings.profile(name) else {
+        return;
+    };
+    if settings.config.guard(&profile).is_on() {
+        return;
+    }
+    let directory = settings.config.state_dir.join("said");
+    let mark = directory.join(format!("no-rules-{}", profile.name));
+    if mark.exists() {
+        return;
+    }
+    printer.note(&format!(
+        "the profile {} has no rules of its own, so that nothing is denied; guard.rules = \"default\" in \
+         config.toml switches bashd's on (said once)",
+        profile.name
+    ));
+    if fs::create_dir_all(&directory).is_ok() {
+        // What can't be remembered is said again.
+        drop(fs::write(mark, ""));
+    }
+}

@@ -1,0 +1,129 @@
+//! Words that a line has in several places: `a.c -o out/a` is the stem `a` in `….c -o out/…`.
+
+/// The form that these texts share with the mark in place of the stem, and the stem of each; `None`
+/// if there is no such form with two marks.
+pub(super) fn stems<'a>(texts: &[&'a str], mark: char) -> Option<(String, Vec<&'a str>)> {
+    let first = texts.first()?;
+    if texts.len() < 2 || first.len() < 8 {
+        return None;
+    }
+    for length in (1..=first.len() / 2).rev() {
+        let Some(stem) = first.get(..length).filter(|stem| first.ends_with(stem)) else {
+            continue;
+        };
+        let form = with_mark(first, stem, mark);
+        if let Some(stems) = all_stems(texts, &form, mark) {
+            return Some((form, stems));
+        }
+    }
+    None
+}
+
+/// The text with the mark in place of the stem: at its beginning, its end, and between where the
+/// stem stands between separators.
+fn with_mark(text: &str, stem: &str, mark: char) -> String {
+    let inner = text
+        .get(stem.len()..text.len() - stem.len())
+        .unwrap_or_default();
+    let replaced = if stem.len() < 2 {
+        inner.to_owned()
+    } else {
+        inner.replace(stem, mark.encode_utf8(&mut [0; 4]))
+    };
+    format!("{mark}{replaced}{mark}")
+}
+
+/// The stem of each text in this form.
+fn all_stems<'a>(texts: &[&'a str], form: &str, mark: char) -> Option<Vec<&'a str>> {
+    let marks = form.matches(mark).count();
+    let fixed = form.len() - marks * mark.len_utf8();
+    // A form of nothing but stems says nothing.
+    if fixed < 4 {
+        return None;
+    }
+    let mut stems = Vec::with_capacity(texts.len());
+    for text in texts {
+        let length = text.len().checked_sub(fixed)?;
+        let stem = text.get(..length / marks)?;
+        let is_right = length % marks == 0 && !stem.is_empty() && form.replace(mark, stem) == *text;
+        if !is_right {
+            return None;
+        }
+        stems.push(stem);
+    }
+    Some(stems)
+}
+
+/// The first word of a line; nothing of a line that begins with a blank.
+pub(super) fn first_word(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+/// Shorter words stand in a line again by chance.
+const SHORTEST_WORD: usize = 3;
+
+/// What stands around the first word of a line wherever it stands.
+#[derive(Debug)]
+pub(super) struct WordForm<'a> {
+    /// What follows it each time.
+    parts: Vec<&'a str>,
+}
+
+impl<'a> WordForm<'a> {
+    /// The form of a line; `None` if its first word does not stand in it again.
+    pub(super) fn of(line: &'a str) -> Option<Self> {
+        let word = first_word(line);
+        let rest = line.get(word.len()..)?;
+        if word.len() < SHORTEST_WORD
+            || memchr::memmem::find(rest.as_bytes(), word.as_bytes()).is_none()
+        {
+            return None;
+        }
+        Some(Self {
+            parts: rest.split(word).collect(),
+        })
+    }
+
+    /// Whether a line has this form.
+    pub(super) fn fits(&self, line: &str) -> bool {
+        let word = first_word(line);
+        let mut rest = line;
+        word.len() >= SHORTEST_WORD
+            && self.parts.iter().all(|part| {
+                let after = rest
+                    .strip_prefix(word)
+                    .and_then(|after| after.strip_prefix(part));
+                rest = after.unwrap_or_default();
+                after.is_some()
+            })
+            && rest.is_empty()
+    }
+
+    pub(super) fn fixed_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stem_is_found_in_every_place() {
+        let texts = [
+            "shop.c -o out/shop.o -MF dep/shop",
+            "a.c -o out/a.o -MF dep/a",
+        ];
+        let (form, found) = stems(&texts, '…').unwrap();
+        assert_eq!(form, "….c -o out/….o -MF dep/…");
+        assert_eq!(found, ["shop", "a"]);
+    }
+
+    #[test]
+    fn other_texts_have_none() {
+        assert!(stems(&["abc one abd", "abc two abe"], '…').is_none());
+        assert!(stems(&["aa bb cc aa", "aa bb cd aa"], '…').is_none());
+        assert!(stems(&["a"], '…').is_none());
+        assert!(stems(&[], '…').is_none());
+    }
+}

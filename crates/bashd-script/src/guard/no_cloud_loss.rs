@@ -1,0 +1,142 @@
+//! `no_cloud_loss`: deletes what runs or is stored at a provider.
+
+use super::concern::ProgramCall;
+use super::options::has_short;
+use super::tool_rows::{ToolRow, asks};
+use super::{Concern, Decision, Rule, RuleJudge};
+use crate::script::Word;
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_cloud_loss",
+    denies: "asks about terraform destroy, aws, gcloud and az deletions, s3 rb and rm --recursive, gh repo delete",
+    message: "this deletes what runs or is stored at a provider, and no local copy brings it back",
+    instead: "Look first (terraform plan, aws s3 ls, --dry-run), and let a person delete it",
+    example: "terraform destroy -auto-approve",
+    judge: RuleJudge::Each(&[
+        Concern::Tools(ROWS),
+        Concern::Programs {
+            names: &["curl", "http", "https", "xh"],
+            judge: deletes_by_request,
+        },
+    ]),
+};
+
+const TERRAFORM: &[&str] = &["terraform", "tofu", "terragrunt", "cdktf"];
+
+const ROWS: &[ToolRow] = &[
+    asks(TERRAFORM, "destroy"),
+    asks(TERRAFORM, "apply").with(&["-destroy", "--destroy"]),
+    asks(TERRAFORM, "state rm"),
+    asks(TERRAFORM, "run-all|run destroy"),
+    asks(TERRAFORM, "workspace delete"),
+    asks(TERRAFORM, "force-unlock"),
+    asks(&["pulumi"], "destroy|down|dn"),
+    asks(&["pulumi"], "stack rm"),
+    asks(&["cdk"], "destroy"),
+    asks(&["sls", "serverless"], "remove"),
+    asks(&["sam"], "delete"),
+    asks(&["eksctl"], "delete"),
+    asks(&["kops"], "delete"),
+    asks(&["copilot"], "app|env|svc delete"),
+    asks(&["eb"], "terminate"),
+    asks(&["aws"], "s3 rb"),
+    asks(&["aws"], "s3 rm").with(&["--recursive"]),
+    asks(&["aws"], "s3 sync").with(&["--delete"]),
+    asks(&["aws"], "s3api delete-*"),
+    asks(
+        &["aws"],
+        "ec2 terminate-instances|delete-*|deregister-image|release-address",
+    ),
+    asks(&["aws"], "rds delete-*|reboot-*"),
+    asks(&["aws"], "dynamodb delete-table|delete-backup"),
+    asks(&["aws"], "cloudformation delete-stack|delete-stack-set"),
+    asks(&["aws"], "iam delete-*|detach-*|remove-*|create-access-key"),
+    asks(
+        &["aws"],
+        "eks|ecs|ecr|lambda|kms|route53|efs|elb|elbv2|sqs|sns|logs|backup|glacier|redshift|elasticache|secretsmanager|organizations|cloudtrail|guardduty delete-*|schedule-key-deletion|batch-delete-image|deregister-*|stop-logging|leave-organization|close-account",
+    ),
+    asks(&["gcloud"], "delete|destroy"),
+    asks(&["gcloud"], "storage rm").with(&["-r", "-R", "--recursive"]),
+    asks(&["gsutil"], "rb"),
+    asks(&["gsutil"], "rm").with(&["-r", "-R"]),
+    asks(&["gsutil"], "rsync").with(&["-d"]),
+    asks(&["bq"], "rm"),
+    asks(&["az"], "delete|purge"),
+    asks(&["azcopy"], "remove|rm"),
+    asks(&["doctl"], "delete|rm|d").with(&["-f", "--force"]),
+    asks(&["doctl"], "delete"),
+    asks(
+        &["linode-cli", "hcloud", "vultr-cli", "scw", "exo", "civo"],
+        "delete|rm|terminate",
+    ),
+    asks(&["oci"], "delete|terminate"),
+    asks(&["ibmcloud"], "delete|rm"),
+    asks(
+        &["heroku"],
+        "apps:destroy|pg:reset|addons:destroy|destroy|pg:kill|redis:destroy|pipelines:destroy",
+    ),
+    asks(&["fly", "flyctl"], "destroy|delete"),
+    asks(&["vercel", "now"], "remove|rm"),
+    asks(&["netlify"], "sites:delete|unlink"),
+    asks(&["railway"], "delete|down"),
+    asks(&["render"], "delete"),
+    asks(&["wrangler"], "delete"),
+    asks(&["supabase"], "projects delete"),
+    asks(&["supabase"], "db reset").with(&["--linked", "--db-url"]),
+    asks(
+        &["firebase"],
+        "firestore:delete|database:remove|projects:delete|hosting:disable|functions:delete",
+    ),
+    asks(&["neonctl", "neon", "pscale", "turso"], "delete|destroy"),
+    asks(&["cf"], "delete|delete-org|delete-space|delete-service").with(&["-f", "-r"]),
+    asks(&["gh"], "repo delete|archive"),
+    asks(
+        &["gh"],
+        "release|secret|variable|gist|ssh-key|gpg-key|cache delete",
+    ),
+    asks(&["gh"], "api").with(&["DELETE", "-XDELETE", "--method=DELETE"]),
+    asks(&["glab"], "repo|project delete"),
+    asks(&["hub"], "delete"),
+    asks(&["s3cmd"], "rb"),
+    asks(&["s3cmd"], "del|rm").with(&["--recursive", "-r"]),
+    asks(&["mc"], "rb"),
+    asks(&["mc"], "rm").with(&["--recursive", "-r"]),
+    asks(&["vault"], "delete|destroy"),
+    asks(&["vault"], "kv delete|destroy|metadata"),
+    asks(&["vault"], "operator seal"),
+    asks(&["vault"], "secrets|auth disable"),
+    asks(&["consul"], "kv delete").with(&["-recurse"]),
+    asks(&["ansible"], "").with(&["rm -rf*"]),
+    asks(&["packer"], "destroy"),
+    asks(&["vagrant"], "destroy").with(&["-f", "--force"]),
+    asks(&["stripe"], "delete"),
+    asks(&["kafka-topics", "kafka-topics.sh"], "").with(&["--delete"]),
+    asks(
+        &["rabbitmqctl"],
+        "reset|force_reset|delete_vhost|delete_user|purge_queue",
+    ),
+];
+
+/// A request that deletes a repository, an index, or everything of a service.
+fn deletes_by_request(call: &ProgramCall<'_>) -> Decision {
+    let known: Vec<&str> = call.words.iter().filter_map(Word::known).collect();
+    let deletes = known
+        .iter()
+        .any(|text| matches!(*text, "DELETE" | "-XDELETE" | "--request=DELETE"))
+        && (known
+            .iter()
+            .any(|text| text.starts_with("-X") || text.starts_with("--request"))
+            || call.words.iter().any(|word| has_short(word, "X", ""))
+            || matches!(call.command.name(), Some("http" | "https" | "xh")));
+    let all = [
+        "/_all",
+        "/*",
+        "api.github.com/repos/",
+        "gitlab.com/api/v4/projects/",
+        "/api/v1/namespaces/",
+        "cloudflare.com/client/v4/zones/",
+    ];
+    let beginnings = call.words.iter().map(Word::known_beginning);
+    let mut texts = beginnings.chain(known.iter().copied());
+    Decision::ask_if(deletes && texts.any(|text| all.iter().any(|part| text.contains(part))))
+}

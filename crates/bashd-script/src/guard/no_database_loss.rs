@@ -1,0 +1,213 @@
+//! `no_database_loss`: drops or empties what a database holds.
+
+use super::concern::ProgramCall;
+use super::options::operands;
+use super::tool_rows::{ToolRow, asks};
+use super::{Concern, Decision, Rule, RuleJudge};
+use crate::script::{CommandOrigin, Joint, Script, SimpleCommand, Span, Word, WordPart};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_database_loss",
+    denies: "asks about DROP and TRUNCATE, DELETE without WHERE, dropdb, FLUSHALL, dropDatabase, migrate:fresh",
+    message: "this drops or empties what a database holds",
+    instead: "Make a dump first, or work on a copy; a DELETE with a WHERE says what is meant",
+    example: "psql -c 'DROP DATABASE app'",
+    judge: RuleJudge::Both(
+        &[
+            Concern::Programs {
+                names: CLIENTS,
+                judge: statements,
+            },
+            Concern::Programs {
+                names: &["dropdb", "dropuser"],
+                judge: |call| {
+                    Decision::ask_if(!operands(call.words).all(is_test) && !call.words.is_empty())
+                },
+            },
+            Concern::Tools(ROWS),
+        ],
+        fed,
+    ),
+};
+
+const CLIENTS: &[&str] = &[
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite3",
+    "sqlcmd",
+    "cockroach",
+    "clickhouse-client",
+    "clickhouse",
+    "mongosh",
+    "mongo",
+    "redis-cli",
+    "cqlsh",
+    "duckdb",
+    "usql",
+    "pgcli",
+    "mycli",
+    "influx",
+    "valkey-cli",
+    "keydb-cli",
+    "bq",
+    "snowsql",
+    "isql",
+    "sqlplus",
+];
+
+const ROWS: &[ToolRow] = &[
+    asks(
+        &["mysqladmin", "mariadb-admin"],
+        "drop|flush-privileges|shutdown",
+    ),
+    asks(
+        &["rails", "rake", "bin/rails"],
+        "db:drop*|db:reset*|db:purge|db:schema:load|db:drop:all",
+    ),
+    asks(&["bundle"], "exec rails|rake db:drop*|db:reset*"),
+    asks(&["prisma"], "migrate reset"),
+    asks(&["prisma"], "db push").with(&["--force-reset"]),
+    asks(&["npx", "pnpm", "yarn", "bunx"], "prisma migrate reset"),
+    asks(&["npx", "pnpm", "yarn", "bunx"], "prisma db push").with(&["--force-reset"]),
+    asks(
+        &["php", "artisan"],
+        "migrate:fresh|migrate:reset|db:wipe|migrate:refresh",
+    ),
+    asks(&["python", "python3", "django-admin"], "flush|reset_db").without(&["-c"]),
+    asks(&["mix"], "ecto.drop|ecto.reset"),
+    asks(
+        &["knex", "sequelize", "typeorm"],
+        "db:drop|schema:drop|migrate:rollback|db:migrate:undo:all",
+    )
+    .with(&["--all"]),
+    asks(&["sequelize", "typeorm"], "db:drop|schema:drop"),
+    asks(&["pg_dropcluster", "pg_resetwal"], ""),
+    asks(&["pg_restore"], "").with(&["-c", "--clean"]),
+    asks(&["mongorestore"], "").with(&["--drop"]),
+    asks(&["flyway"], "clean"),
+    asks(&["liquibase"], "drop-all|dropAll"),
+    asks(&["elasticsearch-users"], "userdel"),
+];
+
+/// A database whose name says that it is for tests.
+fn is_test(word: &Word) -> bool {
+    let text = word.known().unwrap_or_default().to_ascii_lowercase();
+    text.contains("test")
+        || text.contains("tmp")
+        || text == ":memory:"
+        || text.starts_with("/tmp/")
+        || text.contains("scratch")
+}
+
+fn statements(call: &ProgramCall<'_>) -> Decision {
+    let here = call
+        .command
+        .redirects
+        .iter()
+        .map(|redirect| &redirect.target);
+    let texts = call.words.iter().chain(here);
+    let named: Vec<&Word> = operands(call.words).take(2).collect();
+    let names_test = named
+        .iter()
+        .any(|word| is_test(word) && word.known().is_some_and(|text| !text.contains(' ')));
+    let loses = texts.map(text_of).any(|text| is_loss(&text));
+    let joined: Vec<String> = call.words.iter().map(text_of).collect();
+    let by_words = matches!(
+        call.command.name(),
+        Some("redis-cli" | "valkey-cli" | "keydb-cli")
+    ) && is_loss(&joined.join(" "));
+    Decision::ask_if((loses || by_words) && !names_test)
+}
+
+/// What is known of a word, with blanks for the rest.
+fn text_of(word: &Word) -> String {
+    let mut text = String::new();
+    for part in &word.parts {
+        match part {
+            WordPart::Text(known) | WordPart::Glob(known) => text.push_str(known),
+            WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. } => {
+                text.push(' ')
+            }
+        }
+    }
+    text
+}
+
+/// Whether a text has a statement that drops or empties something.
+fn is_loss(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let lower = lower.replace(['\n', '\t', '"', '`'], " ");
+    let has = |part: &str| lower.contains(part);
+    let mut words = lower
+        .split([' ', ';', '(', ')', ','])
+        .filter(|word| !word.is_empty())
+        .peekable();
+    let mut drops = false;
+    while let Some(word) = words.next() {
+        let next = words.peek().copied().unwrap_or_default();
+        drops |= word == "drop"
+            && matches!(
+                next,
+                "database"
+                    | "table"
+                    | "schema"
+                    | "owned"
+                    | "user"
+                    | "role"
+                    | "keyspace"
+                    | "tables"
+                    | "collection"
+                    | "materialized"
+            )
+            || word == "truncate" && !next.is_empty() && next != "-s"
+            || matches!(word, "flushall" | "flushdb");
+    }
+    let parts: Vec<&str> = lower.split(';').collect();
+    let unbounded = parts.iter().any(|statement| {
+        let statement = statement.trim();
+        let at = statement.find("delete from");
+        let update = statement
+            .find("update ")
+            .filter(|_| statement.contains(" set "));
+        let is_start = |at: usize| {
+            at == 0
+                || statement
+                    .get(..at)
+                    .is_some_and(|before| before.ends_with([' ', '\'']))
+        };
+        (at.is_some_and(is_start) || update.is_some_and(|at| at == 0))
+            && !statement.contains("where")
+            && !statement.contains("limit")
+    });
+    let mongo = has("dropdatabase(")
+        || has(".drop(")
+        || has("deletemany({})")
+        || has(".remove({})")
+        || has("deletemany( {} )");
+    drops || unbounded || mongo
+}
+
+/// `echo 'DROP TABLE x' | mysql`: statements that another command writes into the client.
+fn fed(script: &Script) -> Option<(Decision, Span)> {
+    let is_client =
+        |command: &SimpleCommand| command.name().is_some_and(|name| CLIENTS.contains(&name));
+    script.commands.iter().enumerate().find_map(|(at, client)| {
+        if !is_client(client) || client.place.joint != Joint::Pipe {
+            return None;
+        }
+        let before = script.commands.get(..at)?.iter().rev().take(8);
+        let mut sources = before.filter(|other| {
+            other.place.pipeline == client.place.pipeline
+                && other.place.stage + 1 == client.place.stage
+                && other.origin == CommandOrigin::Written
+        });
+        let source =
+            sources.find(|other| matches!(other.name(), Some("echo" | "printf" | "cat")))?;
+        let here = source.redirects.iter().map(|redirect| &redirect.target);
+        let texts = source.arguments().iter().chain(here).map(text_of);
+        let texts: Vec<String> = texts.collect();
+        let is_for_tests = operands(client.arguments()).any(is_test);
+        (is_loss(&texts.join(" ")) && !is_for_tests).then_some((Decision::Ask, client.span))
+    })
+}

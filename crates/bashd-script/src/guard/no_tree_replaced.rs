@@ -1,0 +1,175 @@
+//! `no_tree_replaced`: moves a tree away, empties it by a copy, or shreds what is in it.
+
+use super::concern::ProgramCall;
+use super::no_dangerous_rm::resolved;
+use super::options::{has_short, is_long, operands};
+use super::paths::{PathStart, matches_all_names};
+use super::{Concern, Decision, Rule, RuleJudge, trees};
+use crate::script::{Word, WordPart};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no_tree_replaced",
+    denies: "mv of the system or a home, rsync --delete over them, shred and truncate of everything",
+    message: "this would move away, empty or overwrite a part of the system, a home or everything here",
+    instead: "Name the one file or directory that is meant",
+    example: "mv ~ /dev/null",
+    judge: RuleJudge::Each(&[
+        Concern::Programs {
+            names: &["mv", "gmv"],
+            judge: mv,
+        },
+        Concern::Programs {
+            names: &["rsync"],
+            judge: rsync,
+        },
+        Concern::Programs {
+            names: &["rclone"],
+            judge: rclone,
+        },
+        Concern::Programs {
+            names: &["shred", "gshred"],
+            judge: shred,
+        },
+        Concern::Programs {
+            names: &["truncate", "gtruncate", "sponge"],
+            judge: |call| {
+                let decisions =
+                    operands(call.words).map(|word| trees::of_file(&resolved(call, word)));
+                decisions.max().unwrap_or(Decision::Allow)
+            },
+        },
+        Concern::Programs {
+            names: &["cp", "gcp", "ln", "install"],
+            judge: copies_nothing,
+        },
+        Concern::Programs {
+            names: &["tar", "gtar", "zip", "7z"],
+            judge: |call| {
+                let removes = |word: &Word| {
+                    matches!(word.known(), Some("--remove-files" | "-sdel"))
+                        || matches!(call.command.name(), Some("zip")) && has_short(word, "m", "")
+                };
+                let is_tree = |word: &Word| trees::is_tree(&resolved(call, word));
+                Decision::deny_if(
+                    call.words.iter().any(removes) && operands(call.words).any(is_tree),
+                )
+            },
+        },
+    ]),
+};
+
+const NOWHERE: &str = "/dev/null";
+
+fn mv(call: &ProgramCall<'_>) -> Decision {
+    let mut operands: Vec<&Word> = operands(call.words).collect();
+    let by_option = call.words.windows(2).find_map(|pair| match pair {
+        [option, target] if option.is("-t") => Some(target),
+        _ => None,
+    });
+    let target = by_option.or_else(|| operands.pop());
+    let to_nowhere = target.is_some_and(|word| word.is(NOWHERE));
+    let sources = operands.iter().filter(|word| Some(**word) != by_option);
+    let decisions = sources.map(|word| {
+        let path = resolved(call, word);
+        let whole = trees::of_removal(&path);
+        match (whole, to_nowhere) {
+            (Decision::Deny, _) => Decision::Deny,
+            // Everything here may well move elsewhere.
+            (_, true) => Decision::Deny,
+            _ => Decision::ask_if(trees::of_file(&path) == Decision::Deny),
+        }
+    });
+    decisions.max().unwrap_or(Decision::Allow)
+}
+
+/// `rsync -a --delete empty/ /`
+fn rsync(call: &ProgramCall<'_>) -> Decision {
+    let deletes = |word: &Word| {
+        let text = word.known_beginning();
+        text.starts_with("--delete") || text.starts_with("--del") || text == "--remove-source-files"
+    };
+    let is_dry = |word: &Word| has_short(word, "n", "efMBT") || is_long(word, "dry-run", 3);
+    if !call.words.iter().any(deletes) || call.words.iter().any(is_dry) {
+        return Decision::Allow;
+    }
+    let Some(target) = operands(call.words).last() else {
+        return Decision::Allow;
+    };
+    let path = resolved(call, target);
+    let source = operands(call.words).next();
+    let is_empty = source
+        .and_then(Word::known)
+        .is_some_and(|text| text.contains("empty") || text.starts_with("/dev/"));
+    // `host:/` is a tree of that host.
+    let elsewhere = target.known().and_then(|text| text.split_once(':'));
+    let remote = elsewhere.is_some_and(|(_, path)| {
+        matches!(
+            path.trim_end_matches('/'),
+            "" | "/etc" | "/usr" | "/var" | "/home" | "/root" | "~"
+        )
+    });
+    match trees::of_removal(&path) {
+        Decision::Deny => Decision::Deny,
+        _ if remote => Decision::Deny,
+        // An empty directory as the source empties the target.
+        _ if is_empty => Decision::ask_if(
+            path.start != PathStart::Root || path.components.first().is_none_or(|top| top != "tmp"),
+        ),
+        _ => Decision::Allow,
+    }
+}
+
+fn rclone(call: &ProgramCall<'_>) -> Decision {
+    let verb = call
+        .words
+        .iter()
+        .filter_map(Word::known)
+        .find(|text| !text.starts_with('-'));
+    let is_dry =
+        |word: &Word| has_short(word, "n", "") || word.is("--dry-run") || has_short(word, "i", "");
+    let loses = matches!(verb, Some("purge" | "delete" | "cleanup" | "rmdirs"));
+    Decision::ask_if(loses && !call.words.iter().any(is_dry))
+}
+
+fn shred(call: &ProgramCall<'_>) -> Decision {
+    let only_shows = |word: &Word| word.is("--help") || word.is("--version");
+    if call.words.iter().any(only_shows) {
+        return Decision::Allow;
+    }
+    let decisions = operands(call.words).map(|word| {
+        let path = resolved(call, word);
+        let all_here = path.start != PathStart::Unknown
+            && path
+                .components
+                .last()
+                .is_some_and(|name| matches_all_names(name));
+        let file = trees::of_file(&path);
+        let unknown = word
+            .parts
+            .iter()
+            .any(|part| matches!(part, WordPart::Unknown { .. }));
+        let device = word.known_beginning().starts_with("/dev/");
+        if device {
+            return Decision::Deny;
+        }
+        file.max(trees::of_removal(&path))
+            .max(Decision::ask_if(all_here || unknown))
+    });
+    decisions.max().unwrap_or(Decision::Allow)
+}
+
+/// `cp /dev/null FILE`, `ln -sf /dev/null FILE`
+fn copies_nothing(call: &ProgramCall<'_>) -> Decision {
+    let operands: Vec<&Word> = operands(call.words).collect();
+    let Some((target, sources)) = operands.split_last() else {
+        return Decision::Allow;
+    };
+    if !sources
+        .iter()
+        .any(|word| matches!(word.known(), Some(NOWHERE | "/dev/zero" | "/dev/urandom")))
+    {
+        return Decision::Allow;
+    }
+    let path = resolved(call, target);
+    trees::of_file(&path).max(trees::of_removal(&path))
+}

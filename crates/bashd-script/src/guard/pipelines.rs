@@ -1,0 +1,130 @@
+//! Who feeds whom in a script: pipelines, substitutions, interpreters that run what they read.
+
+use crate::script::{Construct, Script, SimpleCommand, Word, WordPart};
+
+/// Programs that run a script in a shell's language.
+pub(super) const SHELLS: [&str; 10] = [
+    "bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "rbash", "fish", "busybox",
+];
+
+/// Programs that run a script in another language.
+pub(super) const INTERPRETERS: [&str; 14] = [
+    "python",
+    "python3",
+    "python2",
+    "perl",
+    "ruby",
+    "node",
+    "php",
+    "deno",
+    "bun",
+    "lua",
+    "pwsh",
+    "osascript",
+    "powershell",
+    "iex",
+];
+
+/// How far apart in the text commands may stand that feed each other.
+const MOST_APART: usize = 256;
+
+/// The commands that stand near one: whoever feeds it is among them.
+pub(super) fn near(script: &Script, at: usize) -> &[SimpleCommand] {
+    let end = (at + MOST_APART).min(script.commands.len());
+    let near = script.commands.get(at.saturating_sub(MOST_APART)..end);
+    near.unwrap_or_default()
+}
+
+/// Whether a command comes before another one in the same pipeline.
+pub(super) fn feeds(source: &SimpleCommand, reader: &SimpleCommand) -> bool {
+    reader.place.reads_pipe
+        && reader.place.outermost_pipeline == source.place.outermost_pipeline
+        && source.span.start < reader.span.start
+}
+
+/// Whether a command runs what it reads from its input.
+pub(super) fn runs_input(runner: &SimpleCommand) -> bool {
+    let Some(name) = runner.name() else {
+        return false;
+    };
+    let words = runner.arguments();
+    let takes_input = |word: &Word| {
+        matches!(
+            word.known(),
+            Some("-" | "-s" | "/dev/stdin" | "/proc/self/fd/0" | "/dev/fd/0")
+        )
+    };
+    let is_operand = |word: &&Word| !word.known_beginning().starts_with(['-', '+']);
+    let reads = words.iter().any(takes_input) || !words.iter().any(|word| is_operand(&word));
+    let has_code = words.iter().any(|word| {
+        matches!(
+            word.known(),
+            Some("-c" | "-e" | "-m" | "-n" | "-ne" | "-pe" | "-lc" | "--version")
+        )
+    });
+    is_interpreter(name) && reads && !has_code
+        || matches!(name, "source" | ".") && words.iter().any(takes_input)
+        || matches!(name, "xargs" | "parallel")
+            && words.iter().any(|word| word.is("-c"))
+            && words
+                .iter()
+                .filter_map(Word::known)
+                .any(|text| SHELLS.contains(&text))
+            && !words
+                .iter()
+                .any(|word| word.known_beginning().starts_with("-I"))
+            && words.last().is_some_and(|word| word.is("-c"))
+}
+
+/// Whether a program runs scripts.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    SHELLS.contains(&name) || INTERPRETERS.contains(&name) || name.starts_with("python3.")
+}
+
+/// Whether a command may run what others print, into its input or its words.
+pub(super) fn may_run(command: &SimpleCommand) -> bool {
+    let is_runner = |name: &str| {
+        is_interpreter(name) || matches!(name, "eval" | "source" | "." | "xargs" | "parallel")
+    };
+    command.name().is_some_and(is_runner) && may_be_fed(command)
+}
+
+/// Whether others may print into its input or its words. Most commands stand for themselves.
+pub(super) fn may_be_fed(command: &SimpleCommand) -> bool {
+    let targets = command.redirects.iter().map(|redirect| &redirect.target);
+    let mut words = command.words.iter().chain(targets);
+    command.place.reads_pipe || words.any(has_unknown)
+}
+
+/// Whether a substitution prints a part of a word, be it worked out from the text or not.
+pub(super) fn has_unknown(word: &Word) -> bool {
+    let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
+    word.is_worked_out || word.parts.iter().any(is_unknown)
+}
+
+/// Whether a command runs what another one, inside its words, prints: `bash <(curl …)`,
+/// `sh -c "$(curl …)"`, `eval "$(curl …)"`.
+pub(super) fn is_substituted(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
+    let is_runner = |name: &str| is_interpreter(name) || matches!(name, "eval" | "source" | ".");
+    runner.name().is_some_and(is_runner)
+        && inner.place.inside.contains(Construct::Substitution)
+        && runner.arguments().iter().any(|word| holds(word, inner))
+        || is_input(inner, runner)
+}
+
+/// `bash < <(curl …)`, `bash <<< "$(curl …)"`
+fn is_input(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
+    let is_runner = |name: &str| is_interpreter(name) || matches!(name, "source" | ".");
+    let in_target = |word: &Word| holds(word, inner);
+    runner.name().is_some_and(is_runner)
+        && inner.place.inside.contains(Construct::Substitution)
+        && runner
+            .redirects
+            .iter()
+            .any(|redirect| !redirect.operator.writes() && in_target(&redirect.target))
+}
+
+/// Whether a command stands inside a word that only running can tell.
+pub(super) fn holds(word: &Word, inner: &SimpleCommand) -> bool {
+    has_unknown(word) && word.span.start <= inner.span.start && inner.span.end <= word.span.end
+}

@@ -1,0 +1,116 @@
+//! Rules about programs with many subcommands, as tables: one row for one thing that offends.
+
+use super::user_rule::Decision;
+use crate::script::Word;
+
+/// One thing that offends.
+#[derive(Debug)]
+pub(super) struct ToolRow {
+    /// The programs, any of which is meant. Each has at least two letters.
+    pub(super) programs: &'static [&'static str],
+    /// Words that are not options, in this order, perhaps with others between them: `volume prune`. A star
+    /// at the end of a word is any end; `a|b` is one of both.
+    pub(super) words: &'static str,
+    /// Options, one of which must be there. Empty: none need be.
+    pub(super) with: &'static [&'static str],
+    /// Words with which it does not offend.
+    pub(super) without: &'static [&'static str],
+    /// What happens to it.
+    pub(super) decision: Decision,
+}
+
+/// A row that asks.
+pub(super) const fn asks(programs: &'static [&'static str], words: &'static str) -> ToolRow {
+    ToolRow {
+        programs,
+        words,
+        with: &[],
+        without: &[],
+        decision: Decision::Ask,
+    }
+}
+
+impl ToolRow {
+    /// The same row, if one of these options is there.
+    pub(super) const fn with(self, with: &'static [&'static str]) -> Self {
+        Self { with, ..self }
+    }
+
+    /// The same row, unless one of these words is there.
+    pub(super) const fn without(self, without: &'static [&'static str]) -> Self {
+        Self { without, ..self }
+    }
+
+    /// The same row, which denies.
+    pub(super) const fn denies(self) -> Self {
+        Self {
+            decision: Decision::Deny,
+            ..self
+        }
+    }
+
+    fn offends(&self, words: &[Word]) -> bool {
+        self.has_words(words)
+            && (self.with.is_empty() || words.iter().any(|word| is_one_of(word, self.with)))
+            && !words.iter().any(|word| is_one_of(word, self.without))
+    }
+
+    fn has_words(&self, words: &[Word]) -> bool {
+        let mut given = words.iter().filter_map(Word::known);
+        let mut wanted = self.words.split_whitespace();
+        wanted.all(|wanted| given.any(|given| wanted.split('|').any(|one| is_word(given, one))))
+    }
+}
+
+/// With these nothing happens.
+const ONLY_SHOWS: &[&str] = &[
+    "--help",
+    "--dry-run",
+    "--dryrun",
+    "--dry-run=client",
+    "--dry-run=server",
+    "--what-if",
+    "--whatif",
+    "--simulate",
+    "-help",
+    "help",
+];
+
+/// What the rows have against a call of a program.
+pub(super) fn judge(rows: &[ToolRow], name: &str, words: &[Word]) -> Decision {
+    let mut offending = rows
+        .iter()
+        .filter(|row| row.programs.contains(&name) && row.offends(words));
+    let Some(first) = offending.next() else {
+        return Decision::Allow;
+    };
+    if words.iter().any(|word| is_one_of(word, ONLY_SHOWS)) {
+        return Decision::Allow;
+    }
+    let others = offending.map(|row| row.decision).max();
+    first.decision.max(others.unwrap_or(Decision::Allow))
+}
+
+fn is_one_of(word: &Word, known: &[&str]) -> bool {
+    let text = word.known_beginning();
+    known.iter().any(|known| match known.strip_suffix('*') {
+        Some(beginning) => text.starts_with(beginning),
+        None => {
+            let is_cluster = known.len() == 2 && known.starts_with('-') && *known != "--";
+            text == *known
+                || is_cluster
+                    && super::options::has_short(word, known.get(1..).unwrap_or_default(), "")
+                || known.starts_with("--")
+                    && text
+                        .strip_prefix(known)
+                        .is_some_and(|rest| rest.starts_with('=') && !rest.ends_with("=false"))
+        }
+    })
+}
+
+fn is_word(given: &str, wanted: &str) -> bool {
+    match wanted.strip_suffix('*') {
+        Some(beginning) => given.starts_with(beginning),
+        None => given.eq_ignore_ascii_case(wanted),
+    }
+}

@@ -1,0 +1,94 @@
+//! Expansions that the scan meets before anything is known of variables: kept as they are written,
+//! and worked out later where constants allow it.
+
+use super::view::SimpleCommand;
+use super::word::{ScriptText, WordPart};
+use super::word_reader::Quoting;
+
+/// Most bytes of an expansion that is kept: longer ones are no disguise of a word.
+pub(super) const MOST_BYTES: usize = 4096;
+
+/// Programs whose output may be worked out (`printed.rs`).
+pub(super) const PRINTING: [&str; 27] = [
+    "echo", "printf", "base64", "base32", "rev", "tr", "xxd", "cat", "sed", "cut", "head", "tail",
+    "tac", "openssl", "awk", "tee", "dirname", "basename", "realpath", "readlink", "pwd", "cd",
+    "true", ":", "python3", "perl", "whoami",
+];
+
+/// `${…}`, `$((…))`: what stands behind the dollar, without the braces.
+pub(super) fn expansion(raw: &str, quoted: bool) -> WordPart {
+    if raw.len() > MOST_BYTES {
+        return WordPart::Unknown { quoted };
+    }
+    WordPart::Variable {
+        name: raw.into(),
+        quoted,
+        fallback: None,
+    }
+}
+
+/// A substitution with its parentheses, and the commands in it.
+pub(super) fn substitution(
+    sign: u8,
+    script: &str,
+    commands: &[SimpleCommand],
+    (functions, quoting): ([&[String]; 2], Quoting),
+) -> WordPart {
+    let quoted = quoting.is_quoted();
+    if sign == b'$'
+        && let Some(part) = plain_output(commands, quoting)
+    {
+        return part;
+    }
+    let may_print = |command: &SimpleCommand| {
+        command.name().is_none_or(|name| {
+            PRINTING.contains(&name)
+                || functions
+                    .iter()
+                    .any(|names| names.iter().any(|function| function == name))
+        })
+    };
+    if script.len() > MOST_BYTES || sign == b'>' || !commands.iter().all(may_print) {
+        return WordPart::Unknown { quoted };
+    }
+    let name = match sign {
+        b'<' => format!("<{script}"),
+        _ => script.to_owned(),
+    };
+    WordPart::Variable {
+        name: name.into(),
+        quoted,
+        fallback: None,
+    }
+}
+
+/// Whether this name of a variable is an expansion that waits to be worked out.
+pub(super) fn is_deferred(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_special = matches!(name, "@" | "*" | "#" | "?" | "-" | "$" | "!");
+    !is_special && !name.bytes().all(is_plain)
+}
+
+/// The output of a substitution, if its one command makes it plain: an `echo` of one word, or
+/// `pwd`.
+pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Option<WordPart> {
+    let [command] = commands else { return None };
+    if !command.redirects.is_empty() {
+        return None;
+    }
+    match (command.name()?, command.arguments()) {
+        ("echo", [word]) => {
+            let text = word.known()?;
+            // Anything else may be what `IFS` splits at.
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "./-".contains(c);
+            let is_one_word = text.chars().all(is_plain) && !text.starts_with('-');
+            is_one_word.then(|| WordPart::Text(text.into()))
+        }
+        ("pwd", []) => Some(WordPart::Variable {
+            name: ScriptText::const_new("PWD"),
+            quoted: quoting.is_quoted(),
+            fallback: None,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,356 @@
+//! What code of other languages runs in a shell or removes, where that is a literal:
+//! `os.system('rm -rf /')`, `subprocess.run(['rm', '-rf', '/'])`, `shutil.rmtree('/')`.
+//!
+//! No language is parsed: a call is a name that stands in a table, and the literals behind it are its
+//! arguments.
+
+use super::escapes;
+
+/// How a language runs scripts besides by calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    /// By calls alone.
+    Other,
+    /// By backticks as well: perl, ruby, php.
+    Backticks,
+    /// By calls, and by a pipe from or to a literal: awk.
+    Awk,
+    /// By a `!` before the script, or a word for it: vim, psql, sqlite3, gdb.
+    Bang,
+}
+
+/// Most bytes of code that is looked at, and of calls in it.
+const MOST_BYTES: usize = 64 << 10;
+const MOST_SCRIPTS: usize = 64;
+
+/// Calls that run a script or a program, by the end of their names.
+const RUNNING: [&str; 38] = [
+    "system",
+    "popen",
+    "Popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "getstatusoutput",
+    "exec",
+    "execSync",
+    "execFile",
+    "execFileSync",
+    "spawn",
+    "spawnSync",
+    "execv",
+    "execve",
+    "execvp",
+    "execvpe",
+    "execl",
+    "execlp",
+    "spawnl",
+    "spawnlp",
+    "spawnv",
+    "spawnvp",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "capture2",
+    "capture2e",
+    "capture3",
+    "execute",
+    "create_subprocess_shell",
+    "create_subprocess_exec",
+    "shell-command",
+    "shell-command-to-string",
+    "script",
+    "$",
+];
+
+/// Calls that remove a whole tree.
+const REMOVING: [&str; 15] = [
+    "rmtree",
+    "remove_tree",
+    "rmSync",
+    "rm",
+    "rm_rf",
+    "rm_r",
+    "rmdirSync",
+    "removeSync",
+    "rimraf",
+    "remove_dir",
+    "remove_entry",
+    "rimrafSync",
+    "emptyDirSync",
+    "emptyDir",
+    "delete-directory",
+];
+
+/// What means the home of the user in code.
+const HOMES: [&str; 10] = [
+    "expanduser",
+    "homedir()",
+    "Path.home()",
+    "environ[\"HOME\"]",
+    "environ['HOME']",
+    "environ.get('HOME'",
+    "process.env.HOME",
+    "ENV['HOME']",
+    "ENV[\"HOME\"]",
+    "Dir.home",
+];
+
+/// The scripts that a code runs.
+pub(super) fn scripts(code: &str, language: Language) -> Vec<String> {
+    let mut found = Vec::new();
+    let code = code.get(..MOST_BYTES).unwrap_or(code);
+    if code.len() > MOST_BYTES {
+        return found;
+    }
+    calls(code, &mut found);
+    match language {
+        Language::Backticks => {
+            found.extend(code.split('`').skip(1).step_by(2).map(str::to_owned));
+            found.extend(percent_literals(code));
+        }
+        Language::Awk => found.extend(awk_pipes(code)),
+        Language::Bang => found.extend(banged(code)),
+        Language::Other => {}
+    }
+    if code.contains("64") || code.contains("fromhex") || code.contains("hex") {
+        for decoded in decoded_literals(code) {
+            calls(&decoded, &mut found);
+            found.push(decoded);
+        }
+    }
+    found.truncate(MOST_SCRIPTS);
+    found
+}
+
+/// The calls in a code.
+fn calls(code: &str, found: &mut Vec<String>) {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-$".contains(&byte);
+    let bytes = code.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if *byte == b'"' || *byte == b'\'' {
+            // A name in a literal is no call.
+            at += literal(code, at).map_or(1, |(_, length)| length);
+            continue;
+        }
+        if !is_name(*byte) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        while bytes.get(at).copied().is_some_and(is_name) {
+            at += 1;
+        }
+        let name = code.get(start..at).unwrap_or_default();
+        let is_running = RUNNING.contains(&name);
+        let is_removing = REMOVING.contains(&name);
+        if is_running || is_removing || name == "open" || name == "unlink" || name == "remove" {
+            let call = Call::read(code, at);
+            at = call.end.max(at);
+            if found.len() < MOST_SCRIPTS {
+                found.extend(call.script(name, is_running, is_removing));
+            }
+        }
+    }
+}
+
+/// The arguments of a call, as far as they are literals.
+struct Call<'a> {
+    literals: Vec<String>,
+    /// Everything between its parentheses.
+    inside: &'a str,
+    end: usize,
+}
+
+impl<'a> Call<'a> {
+    fn read(code: &'a str, start: usize) -> Self {
+        let bytes = code.as_bytes();
+        let mut literals: Vec<String> = Vec::new();
+        let mut joins = false;
+        let mut open = 0_usize;
+        let mut at = start;
+        let mut is_first = true;
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'(' | b'[' | b'{' => open += 1,
+                b')' | b']' | b'}' if open <= 1 => break,
+                b')' | b']' | b'}' => open -= 1,
+                b';' | b'\n' if open == 0 => break,
+                b',' => joins = false,
+                b'+' | b'.' if !literals.is_empty() => joins = true,
+                b'"' | b'\'' | b'`' => {
+                    let Some((text, length)) = literal(code, at) else {
+                        break;
+                    };
+                    match literals.last_mut().filter(|_| joins) {
+                        Some(last) => last.push_str(&text),
+                        None => literals.push(text),
+                    }
+                    // Two literals in a row are one, in some languages.
+                    joins = true;
+                    at += length;
+                    is_first = false;
+                    continue;
+                }
+                byte if open == 0 && is_first && !byte.is_ascii_whitespace() => break,
+                _ => {}
+            }
+            is_first &= open == 0;
+            at += 1;
+        }
+        Self {
+            literals,
+            inside: code.get(start..at).unwrap_or_default(),
+            end: at,
+        }
+    }
+
+    fn script(&self, name: &str, is_running: bool, is_removing: bool) -> Option<String> {
+        let is_home = HOMES.iter().any(|home| self.inside.contains(home));
+        if is_removing {
+            let first = self.literals.iter().find(|literal| *literal != "HOME");
+            let path = match (first, is_home) {
+                (Some(path), true) if path.starts_with('~') => path.clone(),
+                (Some(path), true) => format!("~/{}", quoted(path)),
+                (None, true) => "~".to_owned(),
+                (Some(path), false) => quoted(path),
+                (None, false) => return None,
+            };
+            return Some(format!("rm -rf -- {path}"));
+        }
+        let first = self.literals.first()?;
+        if is_running {
+            return Some(match self.literals.as_slice() {
+                [script] => script.clone(),
+                words => words
+                    .iter()
+                    .map(|word| quoted(word))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            });
+        }
+        let is_written = self
+            .literals
+            .get(1)
+            .is_some_and(|mode| mode.contains(['w', 'a', '+', '>']));
+        match name {
+            "open" if is_written => Some(format!(": > {}", quoted(first))),
+            "unlink" | "remove" => Some(format!("rm -f -- {}", quoted(first))),
+            _ => None,
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// The literal that begins here, and its length.
+fn literal(code: &str, start: usize) -> Option<(String, usize)> {
+    let rest = code.get(start..)?;
+    let quote = rest.chars().next()?;
+    let triple = [quote; 3].iter().collect::<String>();
+    if rest.starts_with(&triple) {
+        let inner = rest.get(3..)?;
+        let end = inner.find(&triple)?;
+        return Some((escapes::unescaped(inner.get(..end)?), end + 6));
+    }
+    let mut is_escaped = false;
+    for (index, character) in rest.char_indices().skip(1) {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            character if character == quote => {
+                let inner = rest.get(1..index)?;
+                return Some((escapes::unescaped(inner), index + 1));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `%x(…)`, `qx{…}`
+fn percent_literals(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for sign in ["%x", "qx"] {
+        for after in code.split(sign).skip(1) {
+            let close = match after.trim_start().chars().next() {
+                Some('(') => ')',
+                Some('{') => '}',
+                Some('[') => ']',
+                Some(other) if other.is_ascii_punctuation() => other,
+                _ => continue,
+            };
+            let inner = after.trim_start().get(1..).unwrap_or_default();
+            found.extend(inner.split(close).next().map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// `print "x" | "sh"`, `"rm x" | getline`: a literal beside a pipe.
+fn awk_pipes(code: &str) -> Vec<String> {
+    if !code.contains('|') {
+        return Vec::new();
+    }
+    let mut literals = Vec::new();
+    let mut at = 0;
+    while let Some(found) = code.get(at..).and_then(|rest| rest.find('"')) {
+        let Some((text, length)) = literal(code, at + found) else {
+            break;
+        };
+        literals.push(text);
+        at += found + length;
+    }
+    literals
+}
+
+/// `:!rm x`, `\! rm x`, `.shell rm x`, `shell rm x`
+fn banged(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in code.lines() {
+        let line = line.trim_start();
+        let words = [".shell ", ".system ", "shell ", "\\! ", "\\!"];
+        let by_word = words.iter().find_map(|word| line.strip_prefix(word));
+        let by_bang = || {
+            let (before, script) = line.split_once('!')?;
+            let is_range = before
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || ":%.,$ ".contains(c));
+            is_range.then_some(script)
+        };
+        found.extend(by_word.or_else(by_bang).map(str::to_owned));
+        let mut calls_found = Vec::new();
+        calls(line, &mut calls_found);
+        found.append(&mut calls_found);
+    }
+    found
+}
+
+/// Literals that are base64 or hexadecimal for something readable.
+fn decoded_literals(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) = code.get(at..).and_then(|rest| rest.find(['"', '\''])) {
+        let Some((text, length)) = literal(code, at + offset) else {
+            break;
+        };
+        at += offset + length;
+        let is_readable = |text: &String| {
+            !text.is_empty()
+                && text
+                    .chars()
+                    .all(|c| c == '\n' || c == '\t' || !c.is_control())
+        };
+        let by_hex = super::decoders::from_hex(&text).filter(is_readable);
+        let by_base64 = super::decoders::from_base64(&text).filter(is_readable);
+        if text.len() >= 8 {
+            found.extend(by_hex.or(by_base64));
+        }
+    }
+    found
+}

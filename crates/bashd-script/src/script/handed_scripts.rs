@@ -1,0 +1,304 @@
+//! Text that a command hands to a shell: `bash -c`, `eval`, `source`, `trap`, functions, aliases, files
+//! that the script wrote, code of other languages.
+
+use super::constants::NamedText;
+use super::inner_scripts::{
+    SHELLS, ShellScript, assigned_scripts, callback, crontab_script, env_string, printed_text,
+    reads_input, script_text, shell_script, trap_script,
+};
+use super::lowering::{InnerScript, InnerShell, Lowering};
+use super::view::{Construct, SimpleCommand, Span};
+use super::word::Word;
+use super::{git_scripts, interpreters, wrappers};
+
+/// Names of programs that this file asks for.
+pub(super) const NAMES: [&str; 24] = [
+    "source",
+    ".",
+    "eval",
+    "trap",
+    "env",
+    "genv",
+    "git",
+    "mapfile",
+    "readarray",
+    "complete",
+    "compgen",
+    "at",
+    "batch",
+    "crontab",
+    "ssh",
+    "parallel",
+    "export",
+    "declare",
+    "typeset",
+    "readonly",
+    "sudo",
+    "cmake",
+    "scp",
+    "sftp",
+];
+
+/// How deep aliases may stand in each other: two may name each other for ever.
+const MOST_ALIASES: usize = 3;
+
+/// How many functions may call each other and be gone through.
+const MOST_CALLS: usize = 8;
+
+/// How often one function may be called inside itself.
+const MOST_SAME_CALLS: usize = 3;
+
+/// Most bytes of a function that is gone through where it is called.
+pub(super) const MOST_CALLED: usize = 4096;
+
+impl Lowering<'_> {
+    /// Scripts that the command with this index runs.
+    pub(super) fn scripts_of(&mut self, at: usize) -> Vec<InnerScript> {
+        let Some(command) = self.script.commands.get(at).cloned() else {
+            return Vec::new();
+        };
+        let mut found: Vec<InnerScript> = Vec::new();
+        for word in assigned_scripts(&command) {
+            found.extend(self.inner(&word, InnerShell::Other));
+        }
+        let Some(name) = command.name() else {
+            return found;
+        };
+        let arguments = command.arguments();
+        if SHELLS.contains(&name) {
+            found.extend(self.script_of_shell(at, &command));
+        } else {
+            found.extend(self.script_of_builtin(at, name, &command));
+        }
+        if let Some(wrapped) = wrappers::wrapped(&command) {
+            for word in &wrapped.scripts {
+                found.extend(self.inner(word, InnerShell::Other));
+            }
+            if let Some(words) = wrapped.script.and_then(|start| command.words.get(start..)) {
+                found.extend(self.joined(words, command.span, InnerShell::Other));
+            }
+        }
+        if interpreters::is_known(name) {
+            let input = self.known_input(at).map(|(text, _)| text);
+            let mut scripts = interpreters::scripts(name, arguments, input.as_deref());
+            for word in arguments {
+                if let Some(code) = self.constants.file_text(word) {
+                    scripts.extend(interpreters::scripts_of_file(name, &code));
+                }
+            }
+            found.extend(scripts.into_iter().map(|text| apart(text, command.span)));
+        }
+        found.extend(self.called_text(name, &command));
+        found
+    }
+
+    fn script_of_shell(&mut self, at: usize, command: &SimpleCommand) -> Option<InnerScript> {
+        let arguments = command.arguments();
+        match shell_script(arguments) {
+            ShellScript::Word(index) => {
+                let positional = arguments.get(index + 1..).unwrap_or_default();
+                let inner = self.inner(arguments.get(index)?, InnerShell::Other)?;
+                Some(InnerScript {
+                    positional: Some(positional.to_vec()),
+                    ..inner
+                })
+            }
+            ShellScript::Input => self.input_script(at, InnerShell::Other),
+            ShellScript::File(index) => {
+                let word = arguments.get(index)?;
+                let text = self.constants.file_text(word)?;
+                Some(InnerScript {
+                    positional: Some(arguments.get(index..)?.to_vec()),
+                    ..apart(text, word.span)
+                })
+            }
+            ShellScript::None => None,
+        }
+    }
+
+    fn script_of_builtin(
+        &mut self,
+        at: usize,
+        name: &str,
+        command: &SimpleCommand,
+    ) -> Vec<InnerScript> {
+        let arguments = command.arguments();
+        let same = InnerShell::Same;
+        let one = match name {
+            "source" | "." if reads_input(arguments) => self.input_script(at, same),
+            "source" | "." => arguments.first().and_then(|word| {
+                let text = self.constants.file_text(word)?;
+                Some(InnerScript {
+                    shell: same,
+                    ..apart(text, word.span)
+                })
+            }),
+            "eval" => {
+                let words = match arguments {
+                    [first, rest @ ..] if first.is("--") => rest,
+                    words => words,
+                };
+                self.joined(words, command.span, same)
+            }
+            "trap" => trap_script(arguments).and_then(|word| self.inner(word, same)),
+            "mapfile" | "readarray" | "complete" | "compgen" => {
+                callback(arguments).and_then(|word| self.inner(word, InnerShell::Other))
+            }
+            "env" | "genv" => {
+                env_string(arguments).and_then(|word| self.inner(&word, InnerShell::Other))
+            }
+            "at" | "batch" | "ssh" | "parallel" => {
+                let wrapped = wrappers::wrapped(command);
+                let has_command = wrapped.is_some_and(|wrapped| wrapped.script.is_some());
+                let script = if has_command {
+                    None
+                } else {
+                    self.input_script(at, InnerShell::Other)
+                };
+                script
+            }
+            "crontab" => self
+                .known_input(at)
+                .map(|(text, span)| apart(crontab_script(&text), span)),
+            "cmake" => cmake_script(arguments).map(|text| apart(text, command.span)),
+            _ => None,
+        };
+        let mut found: Vec<InnerScript> = one.into_iter().collect();
+        if name == "git" {
+            let scripts = git_scripts::scripts(arguments).into_iter();
+            found.extend(scripts.map(|text| self.as_written(text, arguments, command.span)));
+        }
+        found
+    }
+
+    /// A function, an alias or a file that the name calls.
+    fn called_text(&mut self, name: &str, command: &SimpleCommand) -> Option<InnerScript> {
+        let first = command.words.first()?.known()?.to_owned();
+        let span = command.span;
+        if let Some(body) = self.constants.text(NamedText::Function, &first) {
+            let calls = &self.constants.calls;
+            let same = calls.iter().filter(|call| **call == body).count();
+            let is_called = calls.len() >= MOST_CALLS || same >= MOST_SAME_CALLS;
+            // Without a variable in it, it does what it does where it is defined.
+            if is_called || !body.contains('$') || !self.constants.may_work(body.len()) {
+                return None;
+            }
+            return Some(InnerScript {
+                positional: Some(command.words.clone()),
+                construct: Construct::Function,
+                shell: InnerShell::Function,
+                ..apart(body.to_string(), span)
+            });
+        }
+        if let Some(value) = self.constants.text(NamedText::Alias, &first) {
+            let rest: Vec<String> = command.arguments().iter().map(printed_text).collect();
+            let is_deep = self.context.depth >= MOST_ALIASES;
+            if is_deep || value.split_whitespace().next() == Some(name) {
+                return None;
+            }
+            return Some(InnerScript {
+                shell: InnerShell::Same,
+                ..apart(format!("{value} {}", rest.join(" ")), span)
+            });
+        }
+        if !first.contains('/') {
+            return None;
+        }
+        let text = self.constants.file_text(command.words.first()?)?;
+        let is_shell = |line: &str| SHELLS.iter().any(|shell| line.ends_with(shell));
+        let shebang = text.lines().next().and_then(|line| line.strip_prefix("#!"));
+        match shebang.map(str::trim) {
+            Some(line) if !is_shell(line.split(" -").next().unwrap_or(line)) => {
+                let program = line.rsplit(['/', ' ']).next().unwrap_or_default();
+                let scripts = interpreters::scripts_of_file(program, &text);
+                Some(apart(scripts.join("\n"), span))
+            }
+            _ => Some(InnerScript {
+                positional: Some(command.words.clone()),
+                ..apart(text, span)
+            }),
+        }
+    }
+
+    /// A word as a script.
+    fn inner(&self, word: &Word, shell: InnerShell) -> Option<InnerScript> {
+        let text = script_text(word)?;
+        let written = self.text.get(word.span.start..word.span.end);
+        let is_exact = word.known().is_some();
+        let exact_start = written
+            .filter(|_| is_exact)
+            .and_then(|written| written.find(&text))
+            .filter(|offset| *offset <= 1)
+            .map(|offset| word.span.start + offset);
+        Some(InnerScript {
+            exact_start,
+            shell,
+            ..apart(text, word.span)
+        })
+    }
+
+    /// A text that may be one of the words, as a script.
+    fn as_written(&self, text: String, words: &[Word], span: Span) -> InnerScript {
+        let word = words.iter().find(|word| word.is(&text));
+        let inner = word.and_then(|word| self.inner(word, InnerShell::Other));
+        inner.unwrap_or_else(|| apart(text, span))
+    }
+
+    /// Words that are joined by blanks into a script.
+    fn joined(&self, words: &[Word], span: Span, shell: InnerShell) -> Option<InnerScript> {
+        if let [word] = words {
+            return self.inner(word, shell);
+        }
+        if !words.iter().any(|word| script_text(word).is_some()) {
+            return None;
+        }
+        let texts: Vec<String> = words.iter().map(printed_text).collect();
+        Some(InnerScript {
+            shell,
+            ..apart(texts.join(" "), span)
+        })
+    }
+
+    /// What the command reads, as a script.
+    fn input_script(&mut self, at: usize, shell: InnerShell) -> Option<InnerScript> {
+        let (text, span) = self.known_input(at)?;
+        let written = self.text.get(span.start..span.end);
+        let exact_start = written
+            .filter(|written| **written == text)
+            .map(|_| span.start);
+        Some(InnerScript {
+            exact_start,
+            construct: Construct::HereDoc,
+            shell,
+            ..apart(text, span)
+        })
+    }
+}
+
+/// A script that does not stand in the text as it is.
+fn apart(text: String, span: Span) -> InnerScript {
+    InnerScript {
+        text,
+        span,
+        exact_start: None,
+        positional: None,
+        construct: Construct::Quoted,
+        shell: InnerShell::Other,
+    }
+}
+
+/// `cmake -E rm -rf /`, `cmake -E env x`
+fn cmake_script(arguments: &[Word]) -> Option<String> {
+    let [option, tool, words @ ..] = arguments else {
+        return None;
+    };
+    let texts: Vec<String> = words.iter().map(printed_text).collect();
+    let before = match tool.known().filter(|_| option.is("-E"))? {
+        "rm" => "rm",
+        "remove_directory" => "rm -rf",
+        "env" => "env",
+        "time" => "time",
+        _ => return None,
+    };
+    Some(format!("{before} {}", texts.join(" ")))
+}

@@ -1,0 +1,153 @@
+//! What a command reads, where that is in the text: a here-document, a file that the script wrote, or
+//! what is printed into its pipe.
+
+use super::inner_scripts::printed_text;
+use super::lowering::Lowering;
+use super::view::{CommandOrigin, RedirectOperator, SimpleCommand, Span};
+use super::word::Word;
+
+/// How far the commands of a pipeline may be apart.
+const MOST_BETWEEN: usize = 32;
+
+impl Lowering<'_> {
+    /// What the command with this index reads, and where that is.
+    pub(super) fn known_input(&mut self, at: usize) -> Option<(String, Span)> {
+        let command = self.written(at)?.clone();
+        if has_input(&command) {
+            return self.constants.redirected_input(&command);
+        }
+        if let Some(input) = self.input_of_group(&command) {
+            return Some(input);
+        }
+        if !command.place.reads_pipe {
+            return None;
+        }
+        let sources = self.sources(at, &command);
+        self.printed_by_pipeline(&sources)
+    }
+
+    /// The commands whose output the command may read, in their order.
+    fn sources(&self, at: usize, command: &SimpleCommand) -> Vec<SimpleCommand> {
+        let place = command.place;
+        let start = at.saturating_sub(MOST_BETWEEN * 4);
+        let earlier = self.script.commands.get(start..at).unwrap_or_default();
+        let earlier = earlier.iter().filter(|other| {
+            other.origin == CommandOrigin::Written && other.span.end <= command.span.start
+        });
+        let of_pipeline = |pipeline: u32, stages: u32| {
+            let stages = move |other: &&SimpleCommand| {
+                other.place.pipeline == pipeline && other.place.stage < stages
+            };
+            let found: Vec<SimpleCommand> = earlier.clone().filter(stages).cloned().collect();
+            found
+        };
+        let found = of_pipeline(place.pipeline, place.stage);
+        if !found.is_empty() {
+            return found;
+        }
+        // It stands in a group that reads the pipe around it.
+        let around = of_pipeline(place.outermost_pipeline, u32::MAX);
+        if place.stage == 0 && !around.is_empty() {
+            return around;
+        }
+        // The stage before it is a group.
+        let is_in_group =
+            |other: &&SimpleCommand| other.place.outermost_pipeline == place.outermost_pipeline;
+        earlier.filter(is_in_group).cloned().collect()
+    }
+
+    /// What commands print one after the other, each stage reading the one before it.
+    fn printed_by_pipeline(&mut self, sources: &[SimpleCommand]) -> Option<(String, Span)> {
+        let mut printed = String::new();
+        let mut piped: Option<String> = None;
+        let mut last: Option<&SimpleCommand> = None;
+        for source in sources {
+            if source.words.is_empty() {
+                continue;
+            }
+            let is_next = last.is_some_and(|last| {
+                last.place.pipeline == source.place.pipeline
+                    && source.place.stage > last.place.stage
+            });
+            if is_next {
+                // What the stage before has printed is this one's input.
+                printed.clear();
+            } else {
+                piped = None;
+            }
+            let output = match listed(source) {
+                Some(output) => output,
+                None => self.constants.output_of(source, piped.take())?,
+            };
+            printed.push_str(&output);
+            piped = Some(output);
+            last = Some(source);
+        }
+        let (first, last) = (sources.first()?, last?);
+        let span = Span {
+            start: first
+                .words
+                .get(1)
+                .map_or(first.span.start, |word| word.span.start),
+            end: last.span.end,
+        };
+        Some((printed, span))
+    }
+
+    /// `while read x; do …; done <<< text`: the redirect stands behind the group.
+    fn input_of_group(&mut self, command: &SimpleCommand) -> Option<(String, Span)> {
+        if command.place.inside.is_empty() {
+            return None;
+        }
+        let coming = self.coming.as_slice().iter().take(MOST_BETWEEN);
+        let mut redirects = coming.filter(|other| {
+            other.words.is_empty() && other.assignments.is_empty() && has_input(other)
+        });
+        let mut of_group = redirects.next()?.clone();
+        self.constants.fill(&mut of_group);
+        self.constants.redirected_input(&of_group)
+    }
+}
+
+fn has_input(command: &SimpleCommand) -> bool {
+    use RedirectOperator::{HereDoc, HereString, Read};
+    command.redirects.iter().any(|redirect| {
+        matches!(redirect.operator, HereDoc | HereString | Read)
+            && matches!(redirect.descriptor.as_deref(), None | Some("0"))
+    })
+}
+
+/// `find / | xargs rm`, `ls -d /* | xargs rm`: what is listed is below these paths.
+fn listed(command: &SimpleCommand) -> Option<String> {
+    let name = command.name()?;
+    let words = command.arguments();
+    match name {
+        "find" | "gfind" => {
+            let is_chosen = words.iter().any(|word| {
+                let text = word.known_beginning();
+                text.contains("name") || text.contains("path") || text.contains("regex")
+            });
+            let paths = words
+                .iter()
+                .take_while(|word| !word.known_beginning().starts_with('-'));
+            let paths: Vec<&Word> = paths.collect();
+            let is_far = |word: &&Word| {
+                word.known_beginning().starts_with('/') || word.after_home().is_some()
+            };
+            let all = !is_chosen && !paths.is_empty() && paths.iter().all(is_far);
+            all.then(|| lines(paths.into_iter()))
+        }
+        "ls" => {
+            let is_path = |word: &&Word| !word.known_beginning().starts_with('-');
+            let paths = words.iter().filter(is_path);
+            // Everything in a directory is the directory.
+            let text = lines(paths).replace("/*\n", "/\n");
+            words.iter().any(Word::has_glob).then_some(text)
+        }
+        _ => None,
+    }
+}
+
+fn lines<'a>(words: impl Iterator<Item = &'a Word>) -> String {
+    words.map(|word| printed_text(word) + "\n").collect()
+}

@@ -1,0 +1,322 @@
+//! Programs with a language of their own, and where their code stands: `python -c`, `perl -e`, `awk`,
+//! `vim -c`, `tar --checkpoint-action`. What the code runs or removes is in `foreign_code.rs`.
+
+use super::foreign_code::{self, Language};
+use super::inner_scripts::printed_text;
+use super::word::Word;
+use super::wrappers::rest_of;
+
+/// A program, how its options with code are called, and in which language that is.
+struct Interpreter {
+    /// Its name; versions may follow it (`python3.12`).
+    name: &'static str,
+    language: Language,
+    /// Short options with code as their value.
+    letters: &'static str,
+    /// Long options with code as their value.
+    long: &'static [&'static str],
+    /// Whether the first word that is no option is code.
+    is_operand: bool,
+}
+
+const fn known(
+    name: &'static str,
+    language: Language,
+    letters: &'static str,
+    long: &'static [&'static str],
+) -> Interpreter {
+    Interpreter {
+        name,
+        language,
+        letters,
+        long,
+        is_operand: false,
+    }
+}
+
+const fn awk(name: &'static str) -> Interpreter {
+    Interpreter {
+        is_operand: true,
+        ..known(name, Language::Awk, "e", &["source"])
+    }
+}
+
+/// Every interpreter, a line each.
+const INTERPRETERS: &[Interpreter] = &[
+    known("python", Language::Other, "c", &[]),
+    known("pypy", Language::Other, "c", &[]),
+    known("ipython", Language::Other, "c", &[]),
+    known("perl", Language::Backticks, "eE", &[]),
+    known("ruby", Language::Backticks, "e", &[]),
+    known("php", Language::Backticks, "rBRE", &["run"]),
+    known("node", Language::Other, "ep", &["eval", "print"]),
+    known("nodejs", Language::Other, "ep", &["eval", "print"]),
+    known("bun", Language::Other, "ep", &["eval", "print"]),
+    known("deno", Language::Other, "", &["eval"]),
+    known("lua", Language::Other, "e", &[]),
+    known("luajit", Language::Other, "e", &[]),
+    known("Rscript", Language::Other, "e", &[]),
+    known("julia", Language::Backticks, "e", &["eval"]),
+    known("elixir", Language::Other, "e", &["eval"]),
+    known("osascript", Language::Other, "e", &[]),
+    known("tclsh", Language::Other, "c", &[]),
+    known("expect", Language::Other, "c", &[]),
+    known("emacs", Language::Other, "", &["eval"]),
+    known("sqlite3", Language::Bang, "", &["cmd"]),
+    known("psql", Language::Bang, "c", &["command"]),
+    known("gdb", Language::Bang, "", &["ex", "eval-command"]),
+    known("vim", Language::Bang, "c", &["cmd"]),
+    known("vi", Language::Bang, "c", &["cmd"]),
+    known("nvim", Language::Bang, "c", &["cmd"]),
+    known("view", Language::Bang, "c", &["cmd"]),
+    known("ex", Language::Bang, "c", &["cmd"]),
+    known("ed", Language::Bang, "", &[]),
+    awk("awk"),
+    awk("gawk"),
+    awk("mawk"),
+    awk("nawk"),
+];
+
+/// Tcl has words where others have calls.
+const TCL: Interpreter = known("tclsh", Language::Other, "c", &[]);
+
+/// Names of programs that this file knows.
+pub(super) const NAMES: [&str; 36] = [
+    "python",
+    "pypy",
+    "ipython",
+    "perl",
+    "ruby",
+    "php",
+    "node",
+    "bun",
+    "deno",
+    "lua",
+    "Rscript",
+    "julia",
+    "elixir",
+    "osascript",
+    "tclsh",
+    "expect",
+    "emacs",
+    "sqlite3",
+    "psql",
+    "gdb",
+    "vim",
+    "vi",
+    "nvim",
+    "view",
+    "ex",
+    "ed",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "tar",
+    "gtar",
+    "rsync",
+    "make",
+    "gmake",
+    "sed",
+];
+
+/// Options of programs whose value is a script: the program, the option, and what stands before the
+/// script in its value.
+const SCRIPT_VALUES: &[(&str, &str, &str)] = &[
+    ("tar", "--checkpoint-action", "exec="),
+    ("tar", "--to-command", ""),
+    ("tar", "--use-compress-program", ""),
+    ("tar", "-I", ""),
+    ("tar", "--rsh-command", ""),
+    ("gtar", "--checkpoint-action", "exec="),
+    ("gtar", "--to-command", ""),
+    ("rsync", "-e", ""),
+    ("rsync", "--rsh", ""),
+    ("rsync", "--rsync-path", ""),
+    ("ssh", "-oProxyCommand", "="),
+    ("ssh", "-o", "ProxyCommand="),
+    ("ssh", "-o", "LocalCommand="),
+    ("scp", "-o", "ProxyCommand="),
+    ("sftp", "-o", "ProxyCommand="),
+    ("man", "-P", ""),
+    ("zip", "-TT", ""),
+    ("split", "--filter", ""),
+    ("sort", "--compress-program", ""),
+    ("crontab", "-e", "\0"),
+];
+
+/// What a program of this name runs, by scripts in its options and its code; `input` is what it
+/// reads.
+pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Vec<String> {
+    let mut scripts = script_values(name, arguments);
+    if let Some(interpreter) = interpreter(name) {
+        let (codes, has_operand) = code(interpreter, arguments);
+        let reads = codes.is_empty() && (!has_operand || arguments.iter().any(|word| word.is("-")));
+        for code in codes
+            .iter()
+            .map(String::as_str)
+            .chain(input.filter(|_| reads))
+        {
+            scripts.extend(foreign_code::scripts(code, interpreter.language));
+        }
+    }
+    match name {
+        "make" | "gmake" => scripts.extend(recipes(arguments, input)),
+        "sed" => scripts.extend(arguments.iter().filter_map(executed_by_sed)),
+        "tclsh" | "expect" => {
+            for (code, _) in [code(&TCL, arguments)] {
+                scripts.extend(code.iter().filter_map(|code| spawned(code)));
+            }
+        }
+        _ => {}
+    }
+    scripts
+}
+
+/// `spawn rm -rf /`, `exec rm -rf /` of Tcl.
+fn spawned(code: &str) -> Option<String> {
+    let words = ["spawn ", "exec "];
+    let script = words.iter().find_map(|word| code.split_once(word))?.1;
+    Some(
+        script
+            .split(';')
+            .next()?
+            .trim_start_matches("-noecho ")
+            .to_owned(),
+    )
+}
+
+/// The scripts in code of a file that `name` runs.
+pub(super) fn scripts_of_file(name: &str, code: &str) -> Vec<String> {
+    match interpreter(name) {
+        Some(interpreter) => foreign_code::scripts(code, interpreter.language),
+        None => Vec::new(),
+    }
+}
+
+/// Whether a program of this name is known here.
+pub(super) fn is_known(name: &str) -> bool {
+    interpreter(name).is_some()
+        || matches!(name, "make" | "gmake" | "sed")
+        || SCRIPT_VALUES.iter().any(|(program, _, _)| *program == name)
+}
+
+fn interpreter(name: &str) -> Option<&'static Interpreter> {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let mut all = INTERPRETERS.iter();
+    all.find(|it| it.name == name || it.name == plain && !plain.is_empty())
+}
+
+/// The code in the arguments, and whether there is an operand before or without it.
+fn code(interpreter: &Interpreter, arguments: &[Word]) -> (Vec<String>, bool) {
+    let mut found = Vec::new();
+    let mut has_operand = false;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let text = word.known_beginning();
+        if let Some(command) = text
+            .strip_prefix('+')
+            .filter(|_| interpreter.letters == "c")
+        {
+            found.push(command.to_owned());
+        } else if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
+            let (name, value) = match long.split_once('=') {
+                Some((name, _)) => (name, rest_of(word, name.len() + 3)),
+                None => (long, None),
+            };
+            if interpreter.long.contains(&name) {
+                let value = value.or_else(|| words.next().cloned());
+                found.extend(value.as_ref().map(printed_text));
+            }
+        } else if let Some(letters) = text.strip_prefix('-').filter(|it| !it.is_empty()) {
+            if interpreter.long.contains(&letters) {
+                found.extend(words.next().map(printed_text));
+                continue;
+            }
+            let at = letters.find(|letter| interpreter.letters.contains(letter));
+            let Some(at) = at else { continue };
+            let is_last = at + 1 == letters.len() && word.parts.len() == 1;
+            let value = if is_last {
+                words.next().cloned()
+            } else {
+                rest_of(word, at + 2)
+            };
+            found.extend(value.as_ref().map(printed_text));
+        } else if interpreter.is_operand && !has_operand && found.is_empty() {
+            has_operand = true;
+            found.push(printed_text(word));
+        } else {
+            has_operand |= !word.is("-");
+            // `deno eval CODE`, `sqlite3 FILE CODE`
+            if matches!(interpreter.name, "deno" | "sqlite3") {
+                found.push(printed_text(word));
+            }
+        }
+    }
+    (found, has_operand)
+}
+
+fn script_values(name: &str, arguments: &[Word]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, option, before) in SCRIPT_VALUES
+        .iter()
+        .filter(|(program, _, _)| *program == name)
+    {
+        for (index, word) in arguments.iter().enumerate() {
+            let text = printed_text(word);
+            let value = match text.strip_prefix(option) {
+                Some("") => arguments.get(index + 1).map(printed_text),
+                Some(rest) => Some(rest.strip_prefix('=').unwrap_or(rest).to_owned()),
+                None => None,
+            };
+            let value = value
+                .as_deref()
+                .map(|value| value.strip_prefix('=').unwrap_or(value));
+            found.extend(
+                value
+                    .and_then(|value| value.strip_prefix(before))
+                    .map(str::to_owned),
+            );
+        }
+    }
+    found
+}
+
+/// The recipes of a makefile that `make` reads (`-f -`), or gets as an argument (`--eval`).
+fn recipes(arguments: &[Word], input: Option<&str>) -> Vec<String> {
+    let texts: Vec<String> = arguments.iter().map(printed_text).collect();
+    let reads = texts
+        .iter()
+        .any(|text| matches!(text.as_str(), "-f-" | "-" | "/dev/stdin"));
+    let given = texts.iter().filter_map(|text| text.strip_prefix("--eval="));
+    let mut makefiles: Vec<&str> = given.collect();
+    makefiles.extend(input.filter(|_| reads));
+    let mut recipes = Vec::new();
+    for line in makefiles.into_iter().flat_map(str::lines) {
+        let recipe = match line.strip_prefix('\t') {
+            Some(recipe) => Some(recipe),
+            None => line.split_once(';').map(|(_, recipe)| recipe),
+        };
+        let recipe = recipe.map(|it| it.trim_start_matches(['@', '-', '+', ' ']));
+        recipes.extend(recipe.map(|it| it.replace("$$", "$")));
+    }
+    recipes
+}
+
+/// `sed '1e rm -rf /'`, `sed 's/x/rm/e'`: commands that GNU sed runs.
+fn executed_by_sed(word: &Word) -> Option<String> {
+    let text = word.known()?;
+    let command =
+        text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | '!' | ' '));
+    if let Some(script) = command.strip_prefix("e ") {
+        return Some(script.to_owned());
+    }
+    let rest = command.strip_prefix('s')?;
+    let between = rest
+        .chars()
+        .next()
+        .filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
+    let mut fields = rest.get(1..)?.split(between);
+    let (_, by, flags) = (fields.next()?, fields.next()?, fields.next()?);
+    (flags.contains('e') && fields.next().is_none()).then(|| by.to_owned())
+}

@@ -1,0 +1,421 @@
+//! What a command changes in the shell that runs it: variables, its directory, names of scripts.
+
+use super::constants::{
+    Constants, Known, MOST_POSSIBILITIES, NamedText, is_conditional, text_word,
+};
+use super::printed::{as_word, file_key, printed};
+use super::view::{Assigned, Assignment, RedirectOperator, SimpleCommand};
+use super::word::{ScriptText, Word, WordPart};
+
+/// Builtins whose arguments are assignments.
+const DECLARING: [&str; 5] = ["export", "declare", "local", "readonly", "typeset"];
+
+/// Most lines of a text that `read` or `mapfile` gets.
+const MOST_LINES: usize = MOST_POSSIBILITIES;
+
+impl Constants {
+    /// Records what a command changes; `input` is what it reads, if that is known.
+    pub(super) fn learn(&mut self, command: &SimpleCommand, input: Option<&str>) {
+        let maybe = is_conditional(command);
+        let is_bare = command.words.is_empty();
+        for assignment in &command.assignments {
+            let is_array = matches!(
+                assignment.value,
+                Assigned::List(_) | Assigned::AppendedList(_)
+            );
+            if is_bare || is_array {
+                self.learn_assignment(assignment, maybe);
+            }
+        }
+        let Some(name) = command.name() else { return };
+        let words = command.arguments();
+        match name {
+            _ if DECLARING.contains(&name) => {
+                for word in words {
+                    self.learn_declared(word, maybe);
+                }
+            }
+            "read" => self.learn_read(command, input),
+            "mapfile" | "readarray" => self.learn_lines(words, input),
+            "printf" => self.learn_printed(words, maybe),
+            "set" => self.learn_set(words),
+            "shift" => self.shift(words),
+            "unset" => {
+                for name in words.iter().filter_map(Word::known) {
+                    self.assign(name, &Word::default(), maybe);
+                }
+            }
+            "getopts" => {
+                if let Some(name) = words.get(1).and_then(Word::known) {
+                    self.forget(name);
+                }
+            }
+            "cd" | "pushd" => self.learn_directory(words, maybe),
+            "popd" => self.forget("PWD"),
+            "alias" => {
+                for (name, value) in words.iter().filter_map(|word| {
+                    let text = word.known()?;
+                    text.split_once('=')
+                }) {
+                    self.define(NamedText::Alias, name, value);
+                }
+            }
+            "hash" => {
+                if let [option, path, name] = words
+                    && let (true, Some(path), Some(name)) =
+                        (option.is("-p"), path.known(), name.known())
+                {
+                    self.define(NamedText::Alias, name, path);
+                }
+            }
+            "cp" | "mv" | "ln" => self.learn_copy(words),
+            _ => {}
+        }
+    }
+
+    fn learn_assignment(&mut self, assignment: &Assignment, maybe: bool) {
+        let name = &assignment.name;
+        match &assignment.value {
+            Assigned::Value(word) => self.assign(name, word, maybe),
+            Assigned::EachOf(words) => {
+                let most = words.get(..words.len().min(MOST_POSSIBILITIES));
+                let words = most.unwrap_or_default().to_vec();
+                self.set(name.clone(), Known::OneOf(words));
+            }
+            Assigned::Appended(word) => self.append(name, word, maybe),
+            Assigned::List(words) => self.set(name.clone(), Known::List(in_order(words))),
+            Assigned::AppendedList(words) => {
+                let mut all = match self.known(name) {
+                    Some(Known::List(list)) => list.clone(),
+                    Some(Known::OneOf(values)) => values.clone(),
+                    None => Vec::new(),
+                };
+                all.extend(words.iter().cloned());
+                self.set(name.clone(), Known::List(all));
+            }
+            Assigned::Element(index, word) => self.set_element(name, index, word),
+        }
+    }
+
+    /// `x+=y`
+    fn append(&mut self, name: &str, word: &Word, maybe: bool) {
+        let values = match self.known(name) {
+            Some(Known::OneOf(values)) => values.clone(),
+            Some(Known::List(list)) => list.first().cloned().into_iter().collect(),
+            // What was there is unknown: nothing, mostly.
+            None => vec![Word::default()],
+        };
+        let mut longer: Vec<Word> = if maybe { values.clone() } else { Vec::new() };
+        for value in values {
+            let mut value = value;
+            for part in &word.parts {
+                value.push(part.clone());
+            }
+            longer.push(value);
+        }
+        if longer.iter().any(super::constants::is_unknown) {
+            self.forget(name);
+        } else {
+            self.set(name.into(), Known::OneOf(longer));
+        }
+    }
+
+    /// `a[1]=x`
+    fn set_element(&mut self, name: &ScriptText, index: &str, word: &Word) {
+        let mut list = match self.known(name) {
+            Some(Known::List(list)) => list.clone(),
+            Some(Known::OneOf(_)) => return,
+            None => Vec::new(),
+        };
+        let Ok(index) = index.parse::<usize>() else {
+            // The elements of a map have no order that could be known.
+            self.forget(name);
+            return;
+        };
+        if index > MOST_POSSIBILITIES {
+            return;
+        }
+        while list.len() <= index {
+            list.push(Word::default());
+        }
+        if let Some(element) = list.get_mut(index) {
+            *element = word.clone();
+        }
+        self.set(name.clone(), Known::List(list));
+    }
+
+    fn learn_declared(&mut self, word: &Word, maybe: bool) {
+        let Some((WordPart::Text(text), rest)) = word.parts.split_first() else {
+            return;
+        };
+        let Some((name, value)) = text.split_once('=') else {
+            return;
+        };
+        let mut assigned = Word::of(value, word.span);
+        assigned.parts.extend(rest.iter().cloned());
+        match name.strip_suffix('+') {
+            Some(name) => self.append(name, &assigned, maybe),
+            None => self.assign(name, &assigned, maybe),
+        }
+    }
+
+    /// `read a b <<< 'x y'`: each line may be the one that is read.
+    fn learn_read(&mut self, command: &SimpleCommand, input: Option<&str>) {
+        let mut names = Vec::new();
+        let mut array = None;
+        let mut words = command.arguments().iter();
+        while let Some(word) = words.next() {
+            let Some(text) = word.known() else { continue };
+            match text.strip_prefix('-') {
+                Some(letters) if letters.ends_with('a') => {
+                    array = words.next().and_then(Word::known)
+                }
+                Some(letters) if letters.ends_with(['d', 'n', 'N', 'p', 't', 'u', 'i']) => {
+                    words.next();
+                }
+                Some(_) => {}
+                None => names.push(text),
+            }
+        }
+        if names.is_empty() && array.is_none() {
+            names.push("REPLY");
+        }
+        let own = command
+            .assignments
+            .iter()
+            .find(|assignment| assignment.name == "IFS");
+        let separators = match own.map(|own| &own.value) {
+            Some(Assigned::Value(word)) => word.known().unwrap_or(" \t\n").to_owned(),
+            _ => self.separators().to_owned(),
+        };
+        let lines: Vec<&str> = input.unwrap_or_default().lines().take(MOST_LINES).collect();
+        if let Some(array) = array {
+            let fields = lines
+                .first()
+                .map(|line| fields(line, &separators, usize::MAX));
+            match fields {
+                Some(fields) => self.set(array.into(), Known::List(words_of(&fields))),
+                None => self.forget(array),
+            }
+        }
+        for (index, name) in names.iter().enumerate() {
+            let values: Vec<Word> = lines
+                .iter()
+                .map(|line| fields(line, &separators, names.len()))
+                .map(|fields| as_word(fields.get(index).copied().unwrap_or_default()))
+                .collect();
+            self.set((*name).into(), Known::OneOf(values));
+        }
+    }
+
+    /// `mapfile -t a`
+    fn learn_lines(&mut self, words: &[Word], input: Option<&str>) {
+        let name = words.last().and_then(Word::known);
+        let name = name
+            .filter(|name| !name.starts_with('-'))
+            .unwrap_or("MAPFILE");
+        match input {
+            Some(text) => {
+                let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
+                self.set(name.into(), Known::List(words_of(&lines)));
+            }
+            None => self.forget(name),
+        }
+    }
+
+    /// `printf -v x …`
+    fn learn_printed(&mut self, words: &[Word], maybe: bool) {
+        let Some((option, rest)) = words.split_first() else {
+            return;
+        };
+        let (name, rest) = match option.known() {
+            Some("-v") => match rest.split_first() {
+                Some((name, rest)) => (name.known(), rest),
+                None => return,
+            },
+            Some(text) => (text.strip_prefix("-v"), rest),
+            None => return,
+        };
+        let Some(name) = name else { return };
+        match printed(rest) {
+            Some(text) => self.assign(name, &as_word(&text), maybe),
+            None => self.forget(name),
+        }
+    }
+
+    /// `set -- a b`
+    fn learn_set(&mut self, words: &[Word]) {
+        let dashes = words.iter().position(|word| word.is("--") || word.is("-"));
+        let first = words.first().map(Word::known_beginning).unwrap_or_default();
+        let given = match dashes {
+            Some(at) => words.get(at + 1..),
+            None if first.starts_with(['-', '+']) || words.is_empty() => None,
+            None => Some(words),
+        };
+        if let Some(given) = given {
+            self.set("@".into(), Known::List(in_order(given)));
+        }
+    }
+
+    fn shift(&mut self, words: &[Word]) {
+        let count = words
+            .first()
+            .and_then(Word::known)
+            .and_then(|text| text.parse().ok());
+        let count = if words.is_empty() { Some(1) } else { count };
+        let Some(Known::List(list)) = self.known("@") else {
+            return;
+        };
+        match count.and_then(|count: usize| list.get(count..)) {
+            Some(rest) => self.set("@".into(), Known::List(rest.to_vec())),
+            None => self.forget("@"),
+        }
+    }
+
+    /// `cd`: where the commands after it run.
+    fn learn_directory(&mut self, words: &[Word], maybe: bool) {
+        let mut operands = words
+            .iter()
+            .filter(|word| !word.known_beginning().starts_with('-'));
+        let target = match (operands.next(), words.last()) {
+            (Some(word), _) => word.clone(),
+            (None, Some(last)) if last.is("-") => {
+                self.forget("PWD");
+                return;
+            }
+            (None, _) => {
+                let mut home = Word::default();
+                home.push(WordPart::Tilde(ScriptText::default()));
+                home
+            }
+        };
+        match self.directory_of(&target) {
+            Some(directory) => self.assign("PWD", &directory, maybe),
+            None if maybe => {}
+            None => self.forget("PWD"),
+        }
+    }
+
+    /// Where a path leads from the directory that is known.
+    pub(super) fn directory_of(&self, target: &Word) -> Option<Word> {
+        let is_anchored =
+            target.known_beginning().starts_with('/') || target.after_home().is_some();
+        if is_anchored {
+            return Some(target.clone());
+        }
+        let text = target.known()?;
+        let mut directory = self.only("PWD")?.clone();
+        directory.push(WordPart::Text("/".into()));
+        directory.push(WordPart::Text(text.into()));
+        Some(directory)
+    }
+
+    /// What a file that the script wrote is also called.
+    fn learn_copy(&mut self, words: &[Word]) {
+        let mut names = words
+            .iter()
+            .filter_map(Word::known)
+            .filter(|word| !word.starts_with('-'));
+        if let (Some(from), Some(to), None) = (names.next(), names.next(), names.next())
+            && let Some(text) = self.text(NamedText::File, file_key(from))
+        {
+            self.define(NamedText::File, file_key(to), &text);
+        }
+    }
+
+    /// What a command writes into files, if it is known what it prints.
+    pub(super) fn learn_written(&mut self, command: &SimpleCommand, piped: Option<&str>) {
+        let is_tee = command.name() == Some("tee");
+        let writes = |operator: RedirectOperator| {
+            operator.writes() && operator != RedirectOperator::ReadWrite
+        };
+        let is_output = |descriptor: Option<&str>| matches!(descriptor, None | Some("1"));
+        let written = command.redirects.iter().rfind(|redirect| {
+            writes(redirect.operator) && is_output(redirect.descriptor.as_deref())
+        });
+        if written.is_none() && !is_tee {
+            return;
+        }
+        let mut quiet = command.clone();
+        quiet
+            .redirects
+            .retain(|redirect| !writes(redirect.operator));
+        let Some(text) = self.output_of(&quiet, piped.map(str::to_owned)) else {
+            return;
+        };
+        let is_added = written.is_some_and(|redirect| {
+            matches!(
+                redirect.operator,
+                RedirectOperator::Append | RedirectOperator::AppendBoth
+            )
+        });
+        if let Some(path) = written.and_then(|redirect| redirect.target.known()) {
+            self.write(path, &text, is_added);
+        }
+        if is_tee {
+            let is_added = command.arguments().iter().any(|word| word.is("-a"));
+            for path in command.arguments().iter().filter_map(Word::known) {
+                if !path.starts_with('-') {
+                    self.write(path, &text, is_added);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, path: &str, text: &str, is_added: bool) {
+        let path = file_key(path);
+        let before = self.text(NamedText::File, path).filter(|_| is_added);
+        let text = before.as_deref().unwrap_or_default().to_owned() + text;
+        if path.len() <= 256 && self.may_work(text.len()) {
+            self.define(NamedText::File, path, &text);
+        }
+    }
+}
+
+/// The words of an array in the order of their indices, as far as they have any.
+fn in_order(words: &[Word]) -> Vec<Word> {
+    let element = |word: &Word| {
+        let text = word.literal_or_glob()?;
+        let (index, value) = text.strip_prefix('[')?.split_once("]=")?;
+        let index: usize = index.parse().ok()?;
+        Some((index, text_word(value)))
+    };
+    let mut elements: Vec<(usize, Word)> = Vec::with_capacity(words.len());
+    for word in words {
+        let next = elements.last().map_or(0, |(index, _)| index + 1);
+        elements.push(element(word).unwrap_or_else(|| (next, word.clone())));
+    }
+    elements.sort_by_key(|(index, _)| *index);
+    elements.into_iter().map(|(_, word)| word).collect()
+}
+
+fn words_of(texts: &[&str]) -> Vec<Word> {
+    texts.iter().map(|text| as_word(text)).collect()
+}
+
+/// The fields of a line; the last of `most` takes the rest.
+fn fields<'a>(line: &'a str, separators: &str, most: usize) -> Vec<&'a str> {
+    let is_blank = |c: char| c.is_whitespace() && separators.contains(c);
+    let is_separator = |c: char| separators.contains(c);
+    let mut rest = line.trim_matches(is_blank);
+    let mut fields = Vec::new();
+    while !rest.is_empty() {
+        let end = if fields.len() + 1 >= most {
+            None
+        } else {
+            rest.find(is_separator)
+        };
+        let Some(end) = end else {
+            fields.push(rest);
+            break;
+        };
+        let (field, after) = rest.split_at(end);
+        fields.push(field);
+        let mut after = after.trim_start_matches(is_blank);
+        if let Some(first) = after.chars().next().filter(|c| is_separator(*c)) {
+            after = after.get(first.len_utf8()..).unwrap_or_default();
+        }
+        rest = after.trim_start_matches(is_blank);
+    }
+    fields
+}

@@ -1,0 +1,366 @@
+//! From commands as written to all commands: with known values, through wrappers, into inner scripts.
+
+use super::Context;
+use super::beginnings::Beginnings;
+use super::constants::{Constants, NamedText};
+use super::inner_scripts::SHELLS;
+use super::view::{Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span};
+use super::word::{Word, WordPart};
+use super::{deferred, handed_scripts, interpreters, started, wrappers};
+
+/// How deep inner scripts may nest (`bash -c 'bash -c …'`).
+const MOST_SCRIPTS: usize = 8;
+
+/// How many wrappers may follow each other (`sudo env nice …`).
+const MOST_WRAPPERS: usize = 24;
+
+/// How many words may be read again because they come after wrappers.
+const MOST_WRAPPED_WORDS: usize = 200_000;
+
+/// Most bytes of words in which variables were filled in.
+const MOST_FILLED_BYTES: usize = 8 << 20;
+
+/// Most inner scripts in one script.
+const MOST_INNER_SCRIPTS: usize = 20_000;
+
+/// Prefixes of the names of programs that start others, run scripts, or run where they are told to:
+/// most commands do nothing of that.
+static STARTING: Beginnings = wrappers::NAMES
+    .and(&SHELLS)
+    .and(&interpreters::NAMES)
+    .and(&started::NAMES)
+    .and(&handed_scripts::NAMES);
+
+/// The view in the making.
+pub(super) struct Lowering<'a> {
+    pub(super) text: &'a str,
+    pub(super) context: Context,
+    pub(super) constants: Constants,
+    pub(super) script: Script,
+    /// The commands that are still to be added.
+    pub(super) coming: std::vec::IntoIter<SimpleCommand>,
+    /// Bodies of functions that are defined further on.
+    functions: std::iter::Peekable<std::vec::IntoIter<FunctionBody>>,
+    scopes: Vec<u32>,
+    /// Words that were read again because they come after wrappers.
+    wrapped_words: usize,
+    /// Bytes of words in which variables were filled in.
+    filled_bytes: usize,
+    /// Scripts inside this one.
+    script_count: usize,
+    /// Where in the list the commands of inner scripts are; only the last command's matter.
+    inner_scripts: Vec<std::ops::Range<usize>>,
+}
+
+/// Who runs an inner script.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum InnerShell {
+    /// The same shell: what it changes stays (`eval`, `source`).
+    Same,
+    /// The same shell, with other positional parameters: the body of a function.
+    Function,
+    /// Another one.
+    Other,
+}
+
+/// An inner script.
+pub(super) struct InnerScript {
+    pub(super) text: String,
+    /// Where it is, and where in the text it begins if it appears there literally.
+    pub(super) span: Span,
+    pub(super) exact_start: Option<usize>,
+    pub(super) positional: Option<Vec<Word>>,
+    pub(super) construct: Construct,
+    pub(super) shell: InnerShell,
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        context: Context,
+        constants: Constants,
+        mut script: Script,
+    ) -> Self {
+        let commands = std::mem::take(&mut script.commands);
+        script.commands.reserve(commands.len());
+        Self {
+            text,
+            context,
+            constants,
+            coming: commands.into_iter(),
+            functions: std::mem::take(&mut script.function_bodies)
+                .into_iter()
+                .peekable(),
+            scopes: std::mem::take(&mut script.scopes),
+            script,
+            wrapped_words: 0,
+            filled_bytes: 0,
+            script_count: 0,
+            inner_scripts: Vec::new(),
+        }
+    }
+
+    /// The whole view, and what is known of variables behind it.
+    pub(super) fn finish(mut self) -> (Script, Constants) {
+        while let Some(command) = self.coming.next() {
+            self.add(command);
+        }
+        (self.script, self.constants)
+    }
+
+    /// Adds a command, and everything that it starts.
+    fn add(&mut self, mut command: SimpleCommand) {
+        self.define_functions(command.span.start);
+        let is_new = self.constants.enter(command.place.scope, &self.scopes);
+        self.constants.is_in_function = command.place.inside.contains(Construct::Function);
+        if is_new && self.constants.is_in_function {
+            self.constants.forget("@");
+        }
+        let filled = self.constants.fill(&mut command);
+        self.filled_bytes += filled.bytes;
+        if self.filled_bytes > MOST_FILLED_BYTES || self.script_count > MOST_INNER_SCRIPTS {
+            self.script.bound.get_or_insert(Bound::Size);
+            return;
+        }
+        let first = self.script.commands.len();
+        self.inner_scripts.clear();
+        self.script.commands.push(command);
+        for words in filled.others {
+            self.add_started(first, words, false);
+        }
+        let mut at = first;
+        while at < self.script.commands.len() {
+            // Commands of an inner script were already seen through when it was read.
+            if self.inner_scripts.iter().all(|range| !range.contains(&at)) {
+                self.see_through(at);
+            }
+            at += 1;
+        }
+        self.learn(first);
+        for command in self.script.commands.iter_mut().skip(first) {
+            give_up_on_deferred(command);
+        }
+    }
+
+    /// Functions whose bodies begin before this place can be called from here on.
+    fn define_functions(&mut self, place: usize) {
+        while let Some(body) = self.functions.next_if(|body| body.span.start <= place) {
+            let length = body.span.end.saturating_sub(body.span.start);
+            if length > handed_scripts::MOST_CALLED {
+                continue;
+            }
+            if let Some(text) = self.text.get(body.span.start..body.span.end) {
+                self.constants.define(NamedText::Function, &body.name, text);
+            }
+        }
+    }
+
+    /// Records what the command with this index changes.
+    fn learn(&mut self, at: usize) {
+        let Some(command) = self.script.commands.get(at) else {
+            return;
+        };
+        let writes = command
+            .redirects
+            .iter()
+            .any(|redirect| redirect.operator.writes());
+        let (reads, writes) = match command.name() {
+            Some("read" | "mapfile" | "readarray") => (true, writes),
+            Some("tee") => (true, true),
+            _ => (writes && command.place.stage > 0, writes),
+        };
+        let input = if reads { self.known_input(at) } else { None };
+        let input = input.as_ref().map(|(text, _)| text.as_str());
+        if let Some(command) = self.script.commands.get(at) {
+            self.constants.learn(command, input);
+            if writes {
+                self.constants.learn_written(command, input);
+            }
+        }
+    }
+
+    /// Adds a command that the one with this index starts.
+    pub(super) fn add_started(&mut self, by: usize, words: Vec<Word>, is_guess: bool) {
+        let Some(command) = self.script.commands.get(by) else {
+            return;
+        };
+        let start = words.first().map(|word| word.span.start);
+        let is_somewhere = |start: &usize| *start >= command.span.start;
+        let started = SimpleCommand {
+            span: Span {
+                start: start.filter(is_somewhere).unwrap_or(command.span.start),
+                end: command.span.end,
+            },
+            words,
+            assignments: Vec::new(),
+            redirects: Vec::new(),
+            place: command.place,
+            origin: CommandOrigin::StartedBy(by),
+            is_guess: is_guess || command.is_guess,
+        };
+        self.wrapped_words += started.words.len();
+        self.script.commands.push(started);
+    }
+
+    fn see_through(&mut self, at: usize) {
+        let Some(command) = self.script.commands.get(at) else {
+            return;
+        };
+        if self.wrappers_around(command) > MOST_WRAPPERS {
+            self.script.bound.get_or_insert(Bound::Depth);
+            return;
+        }
+        if self.wrapped_words > MOST_WRAPPED_WORDS {
+            self.script.bound.get_or_insert(Bound::Size);
+            return;
+        }
+        let is_idle = match command.words.first() {
+            None => command.assignments.is_empty(),
+            Some(first) if first.is_alternative => false,
+            Some(_) => command.name().is_some_and(|name| !STARTING.may_have(name)),
+        };
+        if is_idle && command.assignments.is_empty() && !self.constants.may_be_text(command) {
+            return;
+        }
+        self.add_all_started(at);
+        for inner in self.scripts_of(at) {
+            self.add_script(at, &inner);
+        }
+    }
+
+    fn wrappers_around(&self, command: &SimpleCommand) -> usize {
+        let mut count = 0;
+        let mut origin = command.origin;
+        while let CommandOrigin::StartedBy(by) = origin {
+            count += 1;
+            match self.script.commands.get(by) {
+                Some(wrapper) => origin = wrapper.origin,
+                None => break,
+            }
+        }
+        count
+    }
+
+    /// The written command that this one is part of.
+    pub(super) fn written(&self, at: usize) -> Option<&SimpleCommand> {
+        let mut command = self.script.commands.get(at)?;
+        while let CommandOrigin::StartedBy(by) = command.origin {
+            command = self.script.commands.get(by)?;
+        }
+        Some(command)
+    }
+
+    fn add_script(&mut self, by: usize, inner: &InnerScript) {
+        if self.context.depth >= MOST_SCRIPTS {
+            self.script.bound.get_or_insert(Bound::Depth);
+            return;
+        }
+        self.script_count += 1;
+        let nested = self.read_inner(by, inner);
+        let command = self.script.commands.get(by);
+        let place = command.map(|command| command.place);
+        let is_guess = command.is_some_and(|command| command.is_guess);
+        let first = self.script.commands.len();
+        for mut command in nested.commands {
+            match inner.exact_start {
+                Some(start) => command.shift(start),
+                None => command.move_to(inner.span),
+            }
+            command.origin = match command.origin {
+                CommandOrigin::Written => CommandOrigin::ScriptOf(by),
+                CommandOrigin::StartedBy(index) => CommandOrigin::StartedBy(first + index),
+                CommandOrigin::ScriptOf(index) => CommandOrigin::ScriptOf(first + index),
+            };
+            command.is_guess |= is_guess;
+            if let Some(place) = place {
+                let inside = place.inside.with(inner.construct);
+                command.place.inside = command.place.inside.union(inside);
+            }
+            self.script.commands.push(command);
+        }
+        self.inner_scripts.push(first..self.script.commands.len());
+        self.script.constructs = self
+            .script
+            .constructs
+            .union(nested.constructs)
+            .with(inner.construct);
+        self.script.functions.extend(nested.functions);
+        if let Some(bound) = nested.bound {
+            self.script.bound.get_or_insert(bound);
+        }
+    }
+
+    /// Reads an inner script with what is known where it runs.
+    fn read_inner(&mut self, by: usize, inner: &InnerScript) -> Script {
+        let own = self
+            .written(by)
+            .map(|command| command.assignments.clone())
+            .unwrap_or_default();
+        let is_same = inner.shell != InnerShell::Other;
+        let mut outer = None;
+        let mut constants = if is_same {
+            let mut constants = std::mem::take(&mut self.constants);
+            outer = Some(constants.begin_script());
+            constants
+        } else {
+            self.constants.hand_on(&own, inner.positional.as_deref())
+        };
+        let before = constants.known("@").cloned();
+        if inner.shell == InnerShell::Function
+            && let Some(positional) = &inner.positional
+        {
+            constants.set_positional(positional);
+            constants.calls.push(inner.text.as_str().into());
+        }
+        let context = Context {
+            // A function is as deep as where it is called: it was judged where it is defined.
+            depth: self.context.depth + usize::from(inner.shell != InnerShell::Function),
+            parser: self.context.parser,
+            constants,
+        };
+        let (nested, mut constants) = super::parse_within(&inner.text, context);
+        if inner.shell == InnerShell::Function {
+            constants.calls.pop();
+            match before {
+                Some(before) => constants.set("@".into(), before),
+                None => constants.forget("@"),
+            }
+        }
+        match outer {
+            Some(outer) => {
+                constants.end_script(outer);
+                self.constants = constants;
+            }
+            None => self.constants.spend_as(&constants),
+        }
+        nested
+    }
+}
+
+/// What could not be worked out is unknown.
+fn give_up_on_deferred(command: &mut SimpleCommand) {
+    let give_up = |word: &mut Word| {
+        for part in &mut word.parts {
+            if let WordPart::Variable { name, quoted, .. } = part
+                && deferred::is_deferred(name)
+            {
+                *part = WordPart::Unknown { quoted: *quoted };
+            }
+        }
+    };
+    command.words.iter_mut().for_each(give_up);
+    for redirect in &mut command.redirects {
+        give_up(&mut redirect.target);
+    }
+    for assignment in &mut command.assignments {
+        use super::view::Assigned;
+        match &mut assignment.value {
+            Assigned::Value(word) | Assigned::Appended(word) | Assigned::Element(_, word) => {
+                give_up(word);
+            }
+            Assigned::EachOf(words) | Assigned::List(words) | Assigned::AppendedList(words) => {
+                words.iter_mut().for_each(give_up);
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! `${…}` with something done to it, where the value is known: `${x:0:2}`, `${x%.*}`, `${!x}`, `${a[1]}`.
+
+use super::constants::{Constants, Known, MOST_POSSIBILITIES, text_word};
+use super::filling::Choice;
+use super::reader::ScriptReader;
+use super::word::{Word, WordPart};
+use super::{arithmetic, patterns};
+
+/// Variables that always hold an absolute path, whatever else they hold.
+const PATHS: [&str; 7] = ["HOME", "PWD", "OLDPWD", "PATH", "SHELL", "BASH", "TMPDIR"];
+
+/// How deep expansions may nest that are worked out.
+const MOST_DEPTH: usize = 6;
+
+/// Most characters of a value that patterns are tried on.
+const MOST_CHARACTERS: usize = 512;
+
+/// The inside of `${…}`, taken apart.
+struct Parameter<'a> {
+    is_indirect: bool,
+    is_length: bool,
+    name: &'a str,
+    index: Option<&'a str>,
+    operation: &'a str,
+}
+
+impl<'a> Parameter<'a> {
+    fn of(raw: &'a str) -> Option<Self> {
+        let is_indirect = raw.starts_with('!') && raw.len() > 1;
+        let is_length = raw.starts_with('#') && raw.len() > 1;
+        let rest = raw.get(usize::from(is_indirect || is_length)..)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+        if end == 0 && rest.starts_with(['@', '*']) {
+            end = 1;
+        }
+        let (name, mut operation) = rest.split_at(end);
+        let mut index = None;
+        if let Some(inner) = operation.strip_prefix('[') {
+            let (inside, after) = inner.split_once(']')?;
+            index = Some(inside);
+            operation = after;
+        }
+        (!name.is_empty()).then_some(Self {
+            is_indirect,
+            is_length,
+            name,
+            index,
+            operation,
+        })
+    }
+}
+
+impl Constants {
+    /// What an expansion gives that the scan could only keep.
+    pub(super) fn worked_out(&mut self, raw: &str, quoted: bool) -> Option<Choice> {
+        if raw.starts_with('<') || self.depth >= MOST_DEPTH || !self.may_work(raw.len()) {
+            return None;
+        }
+        self.depth += 1;
+        let choice = self.worked_out_here(raw, quoted);
+        self.depth -= 1;
+        choice
+    }
+
+    fn worked_out_here(&mut self, raw: &str, quoted: bool) -> Option<Choice> {
+        if let Some(expression) = raw.strip_prefix("((") {
+            let expression = expression.strip_suffix("))")?;
+            let value = arithmetic::value(expression, &|name| self.number(name))?;
+            return Some(Choice::OneOf(vec![text_word(&value.to_string())]));
+        }
+        if let Some(script) = raw.strip_prefix('(') {
+            let printed = self.printed_by(script.strip_suffix(')')?)?;
+            let word = super::printed::as_word(printed.trim_end_matches('\n'));
+            return Some(Choice::OneOf(vec![word]));
+        }
+        let parameter = Parameter::of(raw)?;
+        let base = self.base(&parameter, quoted)?;
+        if parameter.is_length {
+            return length(&base).map(|length| Choice::OneOf(vec![text_word(&length)]));
+        }
+        self.operated(&parameter, base)
+    }
+
+    /// A variable as a number; nothing is zero.
+    fn number(&self, name: &str) -> Option<i64> {
+        let text = self.only(name)?.known()?.trim();
+        if text.is_empty() {
+            Some(0)
+        } else {
+            text.parse().ok()
+        }
+    }
+
+    /// What the parameter is before anything is done to it; an empty list if it may be unset.
+    fn base(&mut self, parameter: &Parameter<'_>, quoted: bool) -> Option<Choice> {
+        let name = parameter.name;
+        if parameter.is_indirect {
+            let target = self.only(name)?.known()?.to_owned();
+            return self.value(&target, quoted, false);
+        }
+        let Some(index) = parameter.index else {
+            return match self.value(name, quoted, false) {
+                Some(choice) => Some(choice),
+                None if parameter.operation.is_empty() => None,
+                None => Some(Choice::OneOf(Vec::new())),
+            };
+        };
+        let words = match self.known(name)? {
+            Known::List(words) => words.clone(),
+            Known::OneOf(values) => values.clone(),
+        };
+        match index {
+            "@" => Some(Choice::List(words)),
+            "*" if quoted => Some(Choice::OneOf(vec![self.joined(&words)])),
+            "*" => Some(Choice::List(words)),
+            index => {
+                let index = self.number_of(index)?;
+                let count = words.len() as i64;
+                let index = if index < 0 { index + count } else { index };
+                let word = usize::try_from(index).ok().and_then(|at| words.get(at));
+                Some(Choice::OneOf(vec![word.cloned().unwrap_or_default()]))
+            }
+        }
+    }
+
+    /// The value after what is done to it.
+    fn operated(&mut self, parameter: &Parameter<'_>, base: Choice) -> Option<Choice> {
+        let operation = parameter.operation;
+        if operation.is_empty() {
+            return Some(base);
+        }
+        let (test, operand) = match operation.strip_prefix(':') {
+            Some(rest) if rest.starts_with(['-', '=', '+', '?']) => {
+                (rest.get(..1)?, rest.get(1..)?)
+            }
+            _ => (operation.get(..1)?, operation.get(1..).unwrap_or_default()),
+        };
+        match (test, base) {
+            ("-" | "=", Choice::OneOf(values)) if has_nothing(&values) => {
+                let word = self.operand(operand)?;
+                if test == "=" {
+                    self.assign(parameter.name, &word, false);
+                }
+                Some(Choice::OneOf(vec![word]))
+            }
+            ("-" | "=" | "?", base) => Some(base),
+            ("+", Choice::OneOf(values)) if has_nothing(&values) => {
+                // It may be set elsewhere: `${x:+rm}` is then the word.
+                let word = self.operand(operand)?;
+                let nothing = values.is_empty().then_some(word);
+                Some(Choice::OneOf(
+                    nothing.into_iter().chain([Word::default()]).collect(),
+                ))
+            }
+            ("+", _) => Some(Choice::OneOf(vec![self.operand(operand)?])),
+            (":", Choice::List(words)) => self.slice(&words, operand),
+            (":", Choice::OneOf(values)) if values.is_empty() => {
+                let is_first = matches!(operand, "0:1" | " 0:1" | "0: 1" | ":1");
+                let is_path = is_first && PATHS.contains(&parameter.name);
+                is_path.then(|| Choice::OneOf(vec![text_word("/")]))
+            }
+            (_, Choice::OneOf(values)) if values.is_empty() => None,
+            (_, base) => self.changed(operation, base),
+        }
+    }
+
+    /// `${a[@]:1:2}`, `${@:2}`
+    fn slice(&mut self, words: &[Word], operand: &str) -> Option<Choice> {
+        let (start, length) = self.range(operand, words.len())?;
+        let words = words.get(start..).unwrap_or_default();
+        let words = words.get(..length.min(words.len())).unwrap_or_default();
+        Some(Choice::List(words.to_vec()))
+    }
+
+    /// The value of an expression, with known values in it.
+    fn number_of(&mut self, expression: &str) -> Option<i64> {
+        let text = if expression.contains('$') {
+            self.operand(expression)?.known()?.to_owned()
+        } else {
+            expression.to_owned()
+        };
+        match text.trim() {
+            "" => Some(0),
+            text => arithmetic::value(text, &|name| self.number(name)),
+        }
+    }
+
+    /// Where `OFFSET:LENGTH` begins in so many items, and how many it takes.
+    fn range(&mut self, operand: &str, count: usize) -> Option<(usize, usize)> {
+        let (offset, length) = match operand.split_once(':') {
+            Some((offset, length)) => (offset, Some(length)),
+            None => (operand, None),
+        };
+        let count = count as i64;
+        let offset = self.number_of(offset)?;
+        let start = if offset < 0 { count + offset } else { offset }.clamp(0, count);
+        let length = match length {
+            None => count,
+            Some(length) => self.number_of(length)?,
+        };
+        let end = if length < 0 {
+            count + length
+        } else {
+            start + length
+        };
+        let end = end.clamp(start, count);
+        Some((start as usize, (end - start) as usize))
+    }
+
+    /// What is done to each value.
+    fn changed(&mut self, operation: &str, base: Choice) -> Option<Choice> {
+        let is_list = matches!(base, Choice::List(_));
+        let (Choice::OneOf(words) | Choice::List(words)) = base;
+        if words.len() > MOST_POSSIBILITIES {
+            return None;
+        }
+        let mut changed = Vec::with_capacity(words.len());
+        for word in &words {
+            let text = word.known().filter(|text| text.len() <= MOST_CHARACTERS)?;
+            changed.push(text_word(&self.changed_text(operation, text)?));
+        }
+        Some(if is_list {
+            Choice::List(changed)
+        } else {
+            Choice::OneOf(changed)
+        })
+    }
+
+    fn changed_text(&mut self, operation: &str, text: &str) -> Option<String> {
+        let characters: Vec<char> = text.chars().collect();
+        let strip = |operator: &str| operation.strip_prefix(operator);
+        if let Some(operand) = strip(":") {
+            let (start, length) = self.range(operand, characters.len())?;
+            return Some(characters.iter().skip(start).take(length).collect());
+        }
+        if let Some((operand, longest)) = strip("##")
+            .map(|it| (it, true))
+            .or(strip("#").map(|it| (it, false)))
+        {
+            let pattern = self.pattern(operand)?;
+            let end = patterns::prefix(&pattern, &characters, longest).unwrap_or(0);
+            return Some(characters.get(end..)?.iter().collect());
+        }
+        if let Some((operand, longest)) = strip("%%")
+            .map(|it| (it, true))
+            .or(strip("%").map(|it| (it, false)))
+        {
+            let pattern = self.pattern(operand)?;
+            let start = patterns::suffix(&pattern, &characters, longest);
+            return Some(
+                characters
+                    .get(..start.unwrap_or(characters.len()))?
+                    .iter()
+                    .collect(),
+            );
+        }
+        if let Some(operand) = strip("/") {
+            return self.replaced(operand, &characters);
+        }
+        Some(match operation {
+            "^^" | "@U" => text.to_uppercase(),
+            ",," | "@L" => text.to_lowercase(),
+            "^" | "@u" => first_changed(text, |first| first.to_uppercase().collect()),
+            "," => first_changed(text, |first| first.to_lowercase().collect()),
+            "@Q" | "@P" => text.to_owned(),
+            "@E" => super::escapes::unescaped(text),
+            _ => return None,
+        })
+    }
+
+    /// `${x/a/b}`, `${x//a/b}`, `${x/#a/b}`, `${x/%a/b}`
+    fn replaced(&mut self, operand: &str, characters: &[char]) -> Option<String> {
+        let (all, operand) = match operand.strip_prefix('/') {
+            Some(operand) => (true, operand),
+            None => (false, operand),
+        };
+        let split = patterns::unescaped_slash(operand);
+        let (pattern, by) = match split {
+            Some(at) => (operand.get(..at)?, operand.get(at + 1..)?),
+            None => (operand, ""),
+        };
+        let (anchor, pattern) = match pattern.chars().next() {
+            Some(anchor @ ('#' | '%')) if !all => (Some(anchor), pattern.get(1..)?),
+            _ => (None, pattern),
+        };
+        let pattern = self.pattern(pattern)?;
+        let by = self.operand(by)?.known()?.to_owned();
+        let at_end = patterns::suffix(&pattern, characters, true);
+        Some(match anchor {
+            Some('#') => match patterns::prefix(&pattern, characters, true) {
+                Some(end) => by
+                    .chars()
+                    .chain(characters.iter().skip(end).copied())
+                    .collect(),
+                None => characters.iter().collect(),
+            },
+            Some(_) => match at_end {
+                Some(start) => characters
+                    .iter()
+                    .take(start)
+                    .copied()
+                    .chain(by.chars())
+                    .collect(),
+                None => characters.iter().collect(),
+            },
+            None => patterns::replace(&pattern, characters, &by, all),
+        })
+    }
+
+    /// The word behind an operator, with known values in it.
+    fn operand(&mut self, text: &str) -> Option<Word> {
+        if text.is_empty() {
+            return Some(Word::default());
+        }
+        let mut reader = ScriptReader::new(text, 1);
+        let word = reader.read_operand();
+        let word = self.fill_value(word);
+        (!super::constants::is_unknown(&word)).then_some(word)
+    }
+
+    /// The pattern behind an operator.
+    fn pattern(&mut self, text: &str) -> Option<Vec<char>> {
+        let word = self.operand(text)?;
+        let mut pattern = Vec::new();
+        for part in &word.parts {
+            match part {
+                WordPart::Glob(glob) => pattern.extend(glob.chars()),
+                WordPart::Text(text) => {
+                    for character in text.chars() {
+                        if matches!(character, '*' | '?' | '[' | '\\') {
+                            pattern.push('\\');
+                        }
+                        pattern.push(character);
+                    }
+                }
+                WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. } => {
+                    return None;
+                }
+            }
+        }
+        (pattern.len() <= MOST_CHARACTERS).then_some(pattern)
+    }
+}
+
+fn has_nothing(values: &[Word]) -> bool {
+    values.is_empty() || values.iter().all(|word| word.parts.is_empty())
+}
+
+fn length(base: &Choice) -> Option<String> {
+    match base {
+        Choice::List(words) => Some(words.len().to_string()),
+        Choice::OneOf(values) => {
+            let [value] = values.as_slice() else {
+                return None;
+            };
+            Some(value.known()?.chars().count().to_string())
+        }
+    }
+}
+
+fn first_changed(text: &str, change: fn(char) -> String) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(change).unwrap_or_default();
+    first + characters.as_str()
+}

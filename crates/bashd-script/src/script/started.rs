@@ -1,0 +1,323 @@
+//! Commands that a command starts with its own words: behind a wrapper, in `find -exec`, in the
+//! directory that `cd` went to, under a name that is a pattern or unknown.
+
+use super::constants::Known;
+use super::lowering::Lowering;
+use super::view::{CommandOrigin, SimpleCommand, Span};
+use super::word::{Word, WordPart};
+use super::{containers, git_scripts, patterns, wrappers};
+
+/// Names of programs that this file asks for.
+pub(super) const NAMES: [&str; 15] = [
+    "find", "gfind", "fd", "fdfind", "rm", "grm", "chmod", "chown", "chgrp", "shred", "mv",
+    "rsync", "git", "docker", "podman",
+];
+
+/// Programs that change what relative paths name, in the directory where they run.
+const WITH_PATHS: [&str; 8] = [
+    "rm", "grm", "chmod", "chown", "chgrp", "shred", "find", "gfind",
+];
+
+/// Programs that a name with a pattern may mean (`/bin/r?`).
+const MATCHED: [&str; 30] = [
+    "rm",
+    "dd",
+    "git",
+    "chmod",
+    "chown",
+    "chgrp",
+    "mkfs",
+    "mkfs.ext4",
+    "mke2fs",
+    "wipefs",
+    "shred",
+    "find",
+    "bash",
+    "sh",
+    "dash",
+    "zsh",
+    "sudo",
+    "env",
+    "xargs",
+    "eval",
+    "python3",
+    "python",
+    "perl",
+    "kill",
+    "killall5",
+    "curl",
+    "wget",
+    "tee",
+    "mv",
+    "busybox",
+];
+
+/// Where programs are.
+const DIRECTORIES: [&str; 4] = ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"];
+
+impl Lowering<'_> {
+    /// Adds the commands that the one with this index starts with its own words.
+    pub(super) fn add_all_started(&mut self, at: usize) {
+        let Some(command) = self.script.commands.get(at) else {
+            return;
+        };
+        let mut started: Vec<Vec<Word>> = Vec::new();
+        let mut guessed: Vec<Vec<Word>> = Vec::new();
+        match command.name() {
+            Some("find" | "gfind") => started = wrappers::find_commands(command),
+            Some("fd" | "fdfind") => started.extend(wrappers::fd_command(command)),
+            Some("git") => started.extend(git_scripts::aliased(command)),
+            Some("hash" | "alias") => {}
+            None => {
+                started.extend(named_by_pattern(command));
+                guessed = guesses(command);
+            }
+            Some(_) => {}
+        }
+        started.extend(other_names(command));
+        if let Some(inner) = wrappers::wrapped(command).and_then(|wrapped| wrapped.command) {
+            let words = command.words.get(inner..).unwrap_or_default().to_vec();
+            started.extend(containers::on_host(command, inner));
+            match command.name() {
+                Some("xargs" | "gxargs") => {
+                    let command = command.clone();
+                    started.push(self.xargs_words(at, &command, inner, words));
+                }
+                _ => started.push(words),
+            }
+        }
+        if let Some(command) = self.script.commands.get(at) {
+            started.extend(self.in_directory(command));
+        }
+        for words in started.into_iter().filter(|words| !words.is_empty()) {
+            self.add_started(at, words, false);
+        }
+        for words in guessed {
+            self.add_started(at, words, true);
+        }
+    }
+
+    fn xargs_words(
+        &mut self,
+        at: usize,
+        command: &SimpleCommand,
+        inner: usize,
+        words: Vec<Word>,
+    ) -> Vec<Word> {
+        let input = self.file_of_xargs(command).or_else(|| self.known_input(at));
+        if is_whole_input(command)
+            && let Some((text, span)) = &input
+        {
+            let mut words = words;
+            words.push(Word {
+                span: *span,
+                ..super::printed::as_word(text.trim_end_matches(['\n', '\0']))
+            });
+            return words;
+        }
+        if let Some(placeholder) = wrappers::xargs_placeholder(command, inner) {
+            let known = input.as_ref().map(|(text, _)| text.trim_end_matches('\n'));
+            let words = words.iter();
+            return words
+                .map(|word| wrappers::with_placeholder(word, &placeholder, known))
+                .collect();
+        }
+        let mut words = words;
+        match input {
+            Some((text, span)) => {
+                let is_between =
+                    |c: char| c.is_whitespace() || c == '\0' || c == ',' && has_comma(command);
+                let given = text
+                    .split(is_between)
+                    .filter(|text| !text.is_empty())
+                    .take(64);
+                words.extend(given.map(|text| Word {
+                    span,
+                    ..super::printed::as_word(text.trim_matches(['\'', '"']))
+                }));
+            }
+            None => words.push(Word::unknown(command.span)),
+        }
+        words
+    }
+
+    /// `xargs -a FILE`
+    fn file_of_xargs(&mut self, command: &SimpleCommand) -> Option<(String, Span)> {
+        let at = command.words.iter().position(|word| word.is("-a"))?;
+        let file = command.words.get(at + 1)?;
+        Some((self.constants.file_text(file)?, file.span))
+    }
+
+    /// The same command with the paths that it means where `cd` went.
+    fn in_directory(&self, command: &SimpleCommand) -> Vec<Vec<Word>> {
+        let is_about = command
+            .name()
+            .is_some_and(|name| WITH_PATHS.contains(&name));
+        let Some(Known::OneOf(directories)) = self.constants.known("PWD").filter(|_| is_about)
+        else {
+            return Vec::new();
+        };
+        if is_in_directory(command) {
+            return Vec::new();
+        }
+        let is_relative = |word: &Word| {
+            let text = word.known_beginning();
+            let is_open = matches!(
+                word.parts.first(),
+                Some(WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. })
+                    | None
+            );
+            !text.starts_with('/') && !text.starts_with('-') && !is_open
+        };
+        let resolved = |directory: &Word| {
+            let is_home = directory.after_home().is_some();
+            let words = command.words.iter().enumerate().map(|(index, word)| {
+                if index == 0 || !is_relative(word) || is_home && !is_everything(word) {
+                    return word.clone();
+                }
+                let mut path = directory.clone();
+                path.span = word.span;
+                path.push(WordPart::Text("/".into()));
+                for part in &word.parts {
+                    path.push(part.clone());
+                }
+                path
+            });
+            words.collect::<Vec<Word>>()
+        };
+        let all = directories.iter().take(4).map(resolved);
+        all.filter(|words| *words != command.words).collect()
+    }
+}
+
+/// Whether a command was made by `in_directory`: its words are all there is to it, and it has the span
+/// of the written one.
+fn is_in_directory(command: &SimpleCommand) -> bool {
+    let first = command.words.first().map(|word| word.span);
+    matches!(command.origin, CommandOrigin::StartedBy(_))
+        && first.is_some_and(|first| first.start == command.span.start)
+        && command
+            .words
+            .iter()
+            .skip(1)
+            .any(|word| word.known_beginning().starts_with('/') && word.span != Span::default())
+}
+
+/// Whether a relative path means the whole directory, or the one around it.
+fn is_everything(word: &Word) -> bool {
+    let text = word.literal_or_glob().unwrap_or_default();
+    !text.is_empty() && text.chars().all(|c| "./*?".contains(c))
+}
+
+/// Whether `xargs` takes what it reads as one word, or one each line: `-0`, `-d '\n'`.
+fn is_whole_input(command: &SimpleCommand) -> bool {
+    let is_null = |word: &Word| matches!(word.known(), Some("-0" | "--null"));
+    command.words.iter().any(is_null)
+}
+
+fn has_comma(command: &SimpleCommand) -> bool {
+    let mut words = command.words.iter();
+    words.any(|word| matches!(word.known(), Some("-d," | ",")))
+}
+
+/// A name of several possibilities that stands in a list has become several words: each may be the name.
+fn other_names(command: &SimpleCommand) -> Vec<Vec<Word>> {
+    let Some(first) = command.words.first().filter(|first| first.is_alternative) else {
+        return Vec::new();
+    };
+    if matches!(command.origin, CommandOrigin::StartedBy(_)) {
+        return Vec::new();
+    }
+    let is_other = |word: &&Word| word.is_alternative && word.span == first.span;
+    let others = command
+        .arguments()
+        .iter()
+        .take(4)
+        .take_while(is_other)
+        .count();
+    let rest = |index: usize| command.words.get(index..).map(<[Word]>::to_vec);
+    (1..=others).filter_map(rest).collect()
+}
+
+/// `/bin/r? -rf /`: the programs that the pattern of the name matches.
+fn named_by_pattern(command: &SimpleCommand) -> Vec<Vec<Word>> {
+    let Some(first) = command.words.first().filter(|first| first.has_glob()) else {
+        return Vec::new();
+    };
+    let Some(pattern) = first
+        .literal_or_glob()
+        .filter(|pattern| pattern.contains('/'))
+    else {
+        return Vec::new();
+    };
+    let pattern: Vec<char> = pattern.chars().collect();
+    let is_matched = |name: &&&str| {
+        DIRECTORIES.iter().any(|directory| {
+            let path: Vec<char> = directory.chars().chain(name.chars()).collect();
+            patterns::matches(&pattern, &path)
+        })
+    };
+    let names = MATCHED.iter().filter(is_matched).take(4);
+    names.map(|name| renamed(command, name)).collect()
+}
+
+fn renamed(command: &SimpleCommand, name: &str) -> Vec<Word> {
+    let span = command.words.first().map(|word| word.span);
+    let mut words = vec![Word::of(name, span.unwrap_or_default())];
+    words.extend(command.arguments().iter().cloned());
+    words
+}
+
+/// What a command may be whose name is unknown, by the shape of its words.
+fn guesses(command: &SimpleCommand) -> Vec<Vec<Word>> {
+    let unknown = command
+        .words
+        .first()
+        .filter(|first| first.known().is_none());
+    let Some(first) = unknown else {
+        return Vec::new();
+    };
+    if let [WordPart::Variable { name, .. }] = &*first.parts
+        && matches!(name.as_str(), "SHELL" | "BASH" | "0")
+    {
+        return vec![renamed(command, "bash")];
+    }
+    let texts = first.parts.iter().filter_map(|part| match part {
+        WordPart::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let name: String = texts.collect();
+    if !name.is_empty() && !first.has_glob() {
+        return vec![renamed(command, &name)];
+    }
+    let arguments = command.arguments();
+    let has =
+        |test: &dyn Fn(&str) -> bool| arguments.iter().any(|word| test(word.known_beginning()));
+    let has_letter = |letters: &[char]| {
+        has(&|text| {
+            let cluster = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            cluster.is_some_and(|cluster| cluster.contains(letters) && cluster.len() <= 5)
+        })
+    };
+    let verb = arguments.first().and_then(Word::known).unwrap_or_default();
+    let mut names = Vec::new();
+    if has_letter(&['r', 'R']) || has(&|text| text.starts_with("--recursive")) {
+        names.extend(["rm", "chmod"]);
+    }
+    if has(&|text| text.starts_with("of=")) {
+        names.push("dd");
+    }
+    if has(&|text| text == "-c") {
+        names.push("bash");
+    }
+    if matches!(
+        verb,
+        "push" | "reset" | "clean" | "checkout" | "restore" | "stash"
+    ) {
+        names.push("git");
+    }
+    names
+        .into_iter()
+        .map(|name| renamed(command, name))
+        .collect()
+}

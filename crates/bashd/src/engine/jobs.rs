@@ -1,0 +1,94 @@
+//! The engine and jobs: the job tool's answers, what is told of ends, and whose sessions end.
+
+use super::{Engine, EngineCore, default_owner};
+use crate::call::Call;
+use crate::jobs::tool::JobToolCall;
+use crate::jobs::tool::result::JobResults;
+use crate::jobs::{Job, Jobs, Whose, tool};
+use crate::profile::Profile;
+use crate::profile::library::Library;
+use crate::profile::reply::{self, Ending};
+use crate::reply::Reply;
+use crate::request::Request;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+impl Engine {
+    /// Answers one call of the profile's job tool, for the owner that the call names.
+    pub async fn job(&self, call: impl Into<Call>) -> Reply {
+        let begun = Instant::now();
+        let call = call.into();
+        let profile = match self.0.profile(call.profile()) {
+            Ok(profile) => profile,
+            Err(missing) => {
+                return reply::reply(&Library::fallback(), &missing.into(), begun.elapsed());
+            }
+        };
+        let owner = call.owner().map_or_else(default_owner, str::to_owned);
+        let jobs = self.jobs();
+        let asked = JobToolCall {
+            results: self.results(&profile, &jobs),
+            config: &self.0.config,
+            owner: &owner,
+            longest: call.wait_max(),
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = tool::answer(asked, call.raw_text()) => answer,
+            () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
+        };
+        reply::of_job_tool(answer, begun.elapsed())
+    }
+
+    /// What a model of that profile is told, unasked, about its jobs that have ended.
+    pub async fn job_notice(&self, profile: &str, ended: &[Job]) -> String {
+        let found = self.0.profile(profile);
+        let profile = found.unwrap_or_else(|_| Library::fallback());
+        tool::notice::text(self.results(&profile, &self.jobs()), ended).await
+    }
+
+    /// What the call of a job that has ended would have answered under that profile, had it waited.
+    pub async fn job_reply(&self, profile: &str, job: &Job) -> Reply {
+        let found = self.0.profile(profile);
+        let profile = found.unwrap_or_else(|_| Library::fallback());
+        self.results(&profile, &self.jobs()).reply(job).await
+    }
+
+    fn results<'a>(&'a self, profile: &'a Profile, jobs: &'a Jobs) -> JobResults<'a> {
+        JobResults {
+            profile,
+            jobs,
+            artifacts: &self.0.artifacts,
+        }
+    }
+
+    /// The jobs of this engine's state directory, whoever started them.
+    pub fn jobs(&self) -> Jobs {
+        Jobs::new(&self.0.config)
+    }
+
+    /// Ends the sessions of an owner that makes no more calls: its client is gone. Its jobs go on.
+    pub fn forget_owner(&self, owner: &str) {
+        self.0.sessions.end_of(owner);
+    }
+}
+
+impl EngineCore {
+    /// Waits until a job that was just started is ready, if its call wants that.
+    pub(super) async fn when_ready(
+        &self,
+        mut ending: Ending,
+        request: &Request,
+        cancel: &CancellationToken,
+    ) -> Ending {
+        if let (Some(until), Ending::Backgrounded(call)) = (&request.until, &mut ending) {
+            let mut until = until.clone();
+            until.timeout = until.timeout.min(request.wait_max.unwrap_or(Duration::MAX));
+            let jobs = Jobs::new(&self.config);
+            if let Ok(job) = jobs.find(Whose::Everybody, &call.id) {
+                call.until = jobs.readiness(job, &until, cancel).await;
+            }
+        }
+        ending
+    }
+}

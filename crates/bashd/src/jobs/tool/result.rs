@@ -1,0 +1,74 @@
+//! What the call of a job that has ended would have answered, had it waited: the same text, and the
+//! same data.
+
+use crate::artifact::ArtifactStore;
+use crate::event::Stream;
+use crate::exec::Exit;
+use crate::jobs::output::OutputSource;
+use crate::jobs::{Job, Jobs};
+use crate::profile::Profile;
+use crate::profile::finished::{JobEnding, of_job};
+use crate::reply::Reply;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Where results are read from and stored.
+#[derive(Clone, Copy)]
+pub(crate) struct JobResults<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) jobs: &'a Jobs,
+    pub(crate) artifacts: &'a ArtifactStore,
+}
+
+impl JobResults<'_> {
+    /// The reply of a job that has ended; its details say which job it was.
+    pub(crate) async fn reply(&self, job: &Job) -> Reply {
+        let mut reply = match self.ended(job).await {
+            Ok(reply) => reply,
+            Err(text) => Reply {
+                text,
+                is_error: true,
+                ..Reply::default()
+            },
+        };
+        reply.job = Some(job.id.clone());
+        if let Some(details) = reply.result.get_mut("details") {
+            details["async"] = async_details(job);
+        }
+        reply
+    }
+
+    /// The text of that reply.
+    pub(super) async fn text(&self, job: &Job) -> String {
+        self.reply(job).await.text
+    }
+
+    async fn ended(&self, job: &Job) -> Result<Reply, String> {
+        let reading = OutputSource::open(self.jobs, job, Stream::Out).await;
+        let reading = reading.map_err(|error| error.to_string())?;
+        let view = reading.view(Stream::Out).ok_or_else(String::new)?;
+        let ending = JobEnding {
+            exit: exit(job),
+            ended_by: job.ended_by,
+            ran_for: Duration::from_millis(job.ran_ms()),
+            limit: job.limit,
+            call: &job.call,
+        };
+        let raw = reading.view(Stream::Out).ok_or_else(String::new)?;
+        let keep = || self.artifacts.keep_job(self.profile, job, raw.source());
+        of_job(self.profile, view, &ending, keep).map_err(|error| error.to_string())
+    }
+}
+
+/// Which job a call became, and how that stands.
+pub(crate) fn async_details(job: &Job) -> Value {
+    json!({ "state": job.outcome(), "jobId": job.alias, "type": "bash" })
+}
+
+fn exit(job: &Job) -> Exit {
+    match (job.exit_code, job.signal) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
+    }
+}

@@ -5,6 +5,9 @@ use super::paths::{Path, PathStart};
 use crate::script::{Construct, Joint, SimpleCommand};
 use std::rc::Rc;
 
+/// Most components of a directory that are followed.
+const MOST_COMPONENTS: usize = 32;
+
 /// The working directory while a script is read in the order of its text.
 ///
 /// `cd` in a subshell or substitution counts until the text leaves them. One that may not have worked
@@ -49,7 +52,12 @@ impl Directories {
                 start: PathStart::Home,
                 components: Vec::new(),
             },
-            (Some("cd" | "pushd"), Some(word)) if !word.is("-") => self.resolve(Path::of(word)),
+            (Some("cd" | "pushd"), Some(word)) if !word.is("-") => {
+                let mut path = self.resolve(Path::of(word));
+                // What is dangerous is near the top; without a bound, many `cd` would cost ever more.
+                path.components.truncate(MOST_COMPONENTS);
+                path
+            }
             _ => Path {
                 start: PathStart::Unknown,
                 components: Vec::new(),

@@ -354,7 +354,7 @@ impl Constants {
                 (WordPart::Text(text), Splice::Split) => {
                     splice_unquoted(row, text, self.separators());
                 }
-                (WordPart::Glob(text), Splice::Quoted) => {
+                (WordPart::Glob(text), Splice::Quoted) if !value.is_expanded => {
                     push_to_last(row, WordPart::Text(text.clone()));
                 }
                 (part, _) => push_to_last(row, part.clone()),

@@ -282,7 +282,7 @@ impl EngineCore {
             make_directories: &expanded.parents,
             ..self.setting(&entry.id, &judgement.form, &owner, judgement.shape)
         };
-        let state = self.session_state(profile, request, &accepted, setting, call);
+        let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
         let setting = Setting {
             state: state.as_ref().map(|borrowed| &borrowed.state),
@@ -326,7 +326,12 @@ impl EngineCore {
         request::refuse_switched_off(profile, &request, &self.config).map_err(Ending::Refused)?;
         let accepted = accepted.with_auto_background(profile, &request, &self.config);
         let command = rewrite::apply(&profile.rewrite, &request);
-        let expanded = urls::expand(&profile.rewrite.urls, request, command, &self.url_targets());
+        let artifacts = self.artifacts.seen_by(&owner_of(&request));
+        let targets = UrlTargets {
+            directories: &self.config.urls,
+            artifacts: Some(&artifacts),
+        };
+        let expanded = urls::expand(&profile.rewrite.urls, request, command, &targets);
         Ok((accepted, Box::new(expanded)))
     }
 
@@ -399,14 +404,15 @@ impl EngineCore {
         let kept = digest
             .as_ref()
             .and_then(|_| keep(ArtifactKind::BashOriginal));
-        let shown = if let Some(digest) = digest
+        let shown = if let Some((digest, raw)) = digest
             && let Some(kept) = kept.filter(|kept| kept.dropped == 0)
         {
-            let text = minimized::with_footer(digest.text, kept.id);
+            let (captured, window) = minimized::in_window(profile, run, (&digest, &raw), kept)?;
             ShownOutput {
-                captured: minimized::in_window(profile, run, &text, kept)?,
+                captured,
                 hidden: Hidden::default(),
                 minimized_by: Some(digest.filter),
+                digest: Some(window),
                 kept: Some(kept),
             }
         } else {
@@ -455,14 +461,6 @@ impl EngineCore {
         } else {
             name
         })
-    }
-
-    /// Where internal URLs lead.
-    fn url_targets(&self) -> UrlTargets<'_> {
-        UrlTargets {
-            directories: &self.config.urls,
-            artifacts: Some(&self.artifacts),
-        }
     }
 
     /// Refuses a call that wants a job when the limit is reached.

@@ -105,7 +105,7 @@ impl BashTool<'_> {
             () = self.load.closing.cancelled() => {}
         }
         if !context.ct.is_cancelled()
-            && let Some(ends) = UntoldEnds::of(self.server).await
+            && let Some(ends) = UntoldEnds::before_reply(self.server, &reply).await
         {
             reply.text = ends.before(&reply.text);
         }

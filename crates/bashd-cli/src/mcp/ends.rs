@@ -6,14 +6,16 @@
     reason = "clients of the handshake still read log messages"
 )]
 
-use super::log::LOGGER;
+use super::log::{ClientLogLevel, LOGGER};
 use crate::serve::ServerBase;
+use bashd::Reply;
 use bashd::jobs::Delivery;
 use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::Peer;
 use serde_json::json;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// What a reply begins with, because nobody was told of it.
 pub(super) struct UntoldEnds {
@@ -22,10 +24,12 @@ pub(super) struct UntoldEnds {
 }
 
 impl UntoldEnds {
-    /// What this client was not told of, if its profile has a tool for jobs.
-    pub(super) async fn of(server: &ServerBase) -> Option<Self> {
+    /// What this client was not told of before this reply, if its profile has a tool for jobs.
+    pub(super) async fn before_reply(server: &ServerBase, reply: &Reply) -> Option<Self> {
         server.profile.job_tool.as_ref()?;
-        let delivery = server.engine.jobs().ended(server.owner())?;
+        let jobs = server.engine.jobs();
+        // A reply that says that a job has started does not begin with its end.
+        let delivery = jobs.ended(server.owner(), reply.job.as_deref())?;
         let profile = &server.profile.name;
         let text = server.engine.job_notice(profile, delivery.ended()).await;
         Some(Self { text, delivery })
@@ -39,7 +43,7 @@ impl UntoldEnds {
 }
 
 /// Sends a log message about each end, until the client is gone.
-pub(super) async fn tell(server: ServerBase, peer: Peer<RoleServer>) {
+pub(super) async fn tell(server: ServerBase, log: Arc<ClientLogLevel>, peer: Peer<RoleServer>) {
     if server.profile.job_tool.is_none() {
         return;
     }
@@ -58,7 +62,7 @@ pub(super) async fn tell(server: ServerBase, peer: Peer<RoleServer>) {
             let message = LoggingMessageNotificationParam::new(LoggingLevel::Notice, data)
                 .with_logger(LOGGER);
             known.insert(job.id);
-            if peer.notify_logging_message(message).await.is_err() {
+            if log.wants_ends() && peer.notify_logging_message(message).await.is_err() {
                 return;
             }
         }

@@ -8,6 +8,7 @@
 use super::approval::Seal;
 use super::artifact;
 use super::bash::{self, BashTool};
+use super::ends;
 use super::instructions;
 use super::job;
 use super::load::Load;
@@ -108,7 +109,7 @@ pub(super) struct Handler {
     /// Who it is in requests that belong to no session.
     by_token: Option<Arc<ServedClient>>,
     load: Arc<Load>,
-    log: ClientLogLevel,
+    log: Arc<ClientLogLevel>,
     subscriptions: Subscriptions,
 }
 
@@ -124,7 +125,7 @@ impl Handler {
             by_token,
             shared,
             load,
-            log: ClientLogLevel::default(),
+            log: Arc::default(),
             subscriptions: Subscriptions::new(),
         }
     }
@@ -145,10 +146,12 @@ impl Handler {
     /// Works on stored output, in a thread that may wait for files.
     async fn in_store<T: Send + 'static>(
         &self,
+        context: &RequestContext<RoleServer>,
         work: impl FnOnce(&ArtifactStore) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let engine = self.shared.server.engine.clone();
-        let done = tokio::task::spawn_blocking(move || work(engine.artifacts())).await;
+        let server = self.server(context);
+        let store = server.engine.artifacts().seen_by(server.owner());
+        let done = tokio::task::spawn_blocking(move || work(&store)).await;
         done.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 }
@@ -200,13 +203,16 @@ impl ServerHandler for Handler {
             .as_ref()
             .is_some_and(|job| job.name == request.name)
         {
-            let answer = job::answer(self.server(&context), load, shared.form, request, context);
+            let server = self.server(&context);
+            let answer = job::answer(server, load, shared.form, request, context);
             return Ok(Box::pin(answer).await.into());
         }
         if request.name != shared.bash.name {
             let arguments = request.arguments.unwrap_or_default();
             let form = shared.form;
-            let answer = self.in_store(move |store| artifact::answer(store, form, arguments));
+            let answer = self.in_store(&context, move |store| {
+                artifact::answer(store, form, arguments)
+            });
             return Ok(answer.await?.into());
         }
         let calls = BashTool {
@@ -225,7 +231,9 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let is_first = cursor.is_none();
-        let listed = self.in_store(move |store| resources::list(store, cursor.as_deref()));
+        let listed = self.in_store(&context, move |store| {
+            resources::list(store, cursor.as_deref())
+        });
         let mut listed = listed.await??;
         if is_first {
             let jobs = job::list(self.server(&context));
@@ -250,7 +258,7 @@ impl ServerHandler for Handler {
         if let Some(read) = job::read(self.server(&context), &request.uri).await {
             return Ok(read?.into());
         }
-        let read = self.in_store(move |store| resources::read(store, &request.uri));
+        let read = self.in_store(&context, move |store| resources::read(store, &request.uri));
         Ok(read.await??.into())
     }
 
@@ -277,7 +285,9 @@ impl ServerHandler for Handler {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let server = self.own().clone();
+        let telling = ends::tell(server.clone(), Arc::clone(&self.log), context.peer.clone());
         self.subscriptions.begin(&self.shared, server, context.peer);
+        self.subscriptions.meanwhile(telling);
     }
 
     fn accepted_subscription_filter(

@@ -11,7 +11,6 @@ const ENDED: &str = "bashd runs shell commands and always returns: a command tha
 const CONTINUED: &str = "bashd runs shell commands and always returns: a command that exceeds its timeout continues as a job, and its output so far comes back.";
 
 const ALWAYS: &str = "
-- Give slow commands (builds, installs, test suites) a longer timeout, if the tool has one, instead of running them again.
 - If a command failed or was ended, the text says how.
 - A denied command did not run. The message names the rule and often says what to do instead; do not try the same command in another spelling.";
 

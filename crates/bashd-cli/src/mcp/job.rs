@@ -6,6 +6,7 @@ use super::load::Load;
 use super::progress::McpProgress;
 use super::resources;
 use super::result::{self, ResultForm};
+use crate::for_people;
 use crate::serve::ServerBase;
 use bashd::CancellationToken;
 use bashd::jobs::{Job, OutputQuery, Whose};
@@ -48,7 +49,9 @@ pub(super) async fn answer(
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> CallToolResult {
-    let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
+    let arguments = Value::Object(request.arguments.unwrap_or_default());
+    let names = names(&arguments);
+    let arguments = arguments.to_string();
     let stop = CancellationToken::new();
     let call = server.call(arguments).cancel_by(stop.clone());
     let mut work = Box::pin(server.engine.job(call));
@@ -60,16 +63,41 @@ pub(super) async fn answer(
             () = context.ct.cancelled(), if !stop.is_cancelled() => stop.cancel(),
             () = load.closing.cancelled(), if !stop.is_cancelled() => stop.cancel(),
             () = until(due) => if let Some(progress) = &mut progress {
-                let _ = context.peer.notify_progress(progress.tell()).await;
+                let told = progress.tell_that(states(server, &names));
+                let _ = context.peer.notify_progress(told).await;
             }
         }
     };
     if !context.ct.is_cancelled()
-        && let Some(ends) = UntoldEnds::of(server).await
+        && let Some(ends) = UntoldEnds::before_reply(server, &reply).await
     {
         reply.text = ends.before(&reply.text);
     }
     result::of_job(reply, form)
+}
+
+/// The jobs that a call names.
+fn names(arguments: &Value) -> Vec<String> {
+    let several = arguments["jobs"].as_array().into_iter().flatten();
+    let all = std::iter::once(&arguments["job"]).chain(several);
+    all.filter_map(|name| name.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// What the jobs of a call do now, a line each, and the last line that each wrote.
+fn states(server: &ServerBase, names: &[String]) -> String {
+    let jobs = server.engine.jobs();
+    let find = |name: &String| jobs.find(Whose::Owner(server.owner()), name).ok();
+    let lines = names.iter().filter_map(find).map(|job| {
+        let bytes = for_people::count(job.output_bytes, "byte");
+        let (state, age) = (job.state.name(), job.age_ms as f64 / 1000.0);
+        let line = format!("{}: {state} for {age:.1} s, {bytes} of output", job.alias);
+        match job.last_line.as_str() {
+            "" => line,
+            last => format!("{line}\n{last}"),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 async fn until(due: Option<std::time::Instant>) {

@@ -11,24 +11,37 @@ use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// The name under which we log.
 pub(super) const LOGGER: &str = "bashd";
 
 /// The lowest level that the client wants.
-pub(super) struct ClientLogLevel(AtomicU8);
+pub(super) struct ClientLogLevel {
+    least: AtomicU8,
+    is_set: AtomicBool,
+}
 
 impl Default for ClientLogLevel {
     fn default() -> Self {
-        Self(AtomicU8::new(LoggingLevel::Warning as u8))
+        Self {
+            least: AtomicU8::new(LoggingLevel::Warning as u8),
+            is_set: AtomicBool::new(false),
+        }
     }
 }
 
 impl ClientLogLevel {
     /// The client set its level.
     pub(super) fn set(&self, level: LoggingLevel) {
-        self.0.store(level as u8, Ordering::Relaxed);
+        self.least.store(level as u8, Ordering::Relaxed);
+        self.is_set.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client has not said that it does not want to hear of ends of jobs.
+    pub(super) fn wants_ends(&self) -> bool {
+        let least = self.least.load(Ordering::Relaxed);
+        !self.is_set.load(Ordering::Relaxed) || LoggingLevel::Notice as u8 >= least
     }
 
     /// Logs a finished call, and the engine's warnings.
@@ -80,7 +93,7 @@ impl ClientLogLevel {
         let least = if is_stateless(context) {
             context.meta.log_level().map(|level| level as u8)
         } else {
-            Some(self.0.load(Ordering::Relaxed))
+            Some(self.least.load(Ordering::Relaxed))
         };
         least.is_some_and(|least| level as u8 >= least)
     }

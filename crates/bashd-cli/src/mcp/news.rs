@@ -1,6 +1,5 @@
 //! Changes that happen by themselves, and notifications of them to clients that subscribed.
 
-use super::ends;
 use super::handler::McpServer;
 use super::job;
 use crate::serve::ServerBase;
@@ -98,8 +97,6 @@ impl Subscriptions {
         let mut changes = shared.news.0.subscribe();
         let (addresses, end) = (Arc::clone(&self.addresses), self.end.clone());
         let added = Arc::clone(&self.added);
-        let telling = ends::tell(server.clone(), peer.clone());
-        tokio::spawn(self.end.clone().run_until_cancelled_owned(telling));
         tokio::spawn(end.run_until_cancelled_owned(async move {
             let mut marks = Marks::default();
             loop {
@@ -119,6 +116,11 @@ impl Subscriptions {
                 }
             }
         }));
+    }
+
+    /// Does something for the client until this object is dropped.
+    pub(super) fn meanwhile(&self, work: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(self.end.clone().run_until_cancelled_owned(work));
     }
 
     /// Subscribes the client to an address; `false` if it has too many.

@@ -60,9 +60,8 @@ impl McpProgress {
         }
     }
 
-    /// The notification to send now. Its number grows each time: it is the seconds since the start.
+    /// The notification to send now.
     pub(super) fn tell(&mut self) -> ProgressNotificationParam {
-        self.told = Some(Instant::now());
         self.told_bytes = self.bytes;
         let elapsed = self.begun.elapsed().as_secs_f64();
         let bytes = for_people::count(self.bytes, "byte");
@@ -72,6 +71,13 @@ impl McpProgress {
             message.push('\n');
             message.push_str(line);
         }
+        self.tell_that(message)
+    }
+
+    /// The same about something else. Its number grows each time: it is the seconds since the start.
+    pub(super) fn tell_that(&mut self, message: String) -> ProgressNotificationParam {
+        self.told = Some(Instant::now());
+        let elapsed = self.begun.elapsed().as_secs_f64();
         ProgressNotificationParam::new(self.token.clone(), elapsed).with_message(message)
     }
 }

@@ -68,7 +68,7 @@ fn what_a_rule_denies_is_denied_with_its_reason() {
     assert_eq!(word, "ask");
     assert!(reason.starts_with("no_git_reset_hard: "), "{reason}");
     // What no shell reads as it is written is not passed on.
-    let (word, reason) = decision(&hook(&home, &[], &event("r\\u0000m -rf x"))).unwrap();
+    let (word, reason) = decision(&hook(&home, &[], &event("r\0m -rf x"))).unwrap();
     assert_eq!(word, "deny");
     assert!(reason.starts_with("script_readable: "), "{reason}");
     assert!(!home.workspace().join("X").exists());

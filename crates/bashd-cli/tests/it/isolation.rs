@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// What every server is started with.
 const OPTIONS: [&str; 4] = ["--profile", "pi", "--set", "async.enabled=true"];
 
+/// Who has stored what.
+type StoredByAll = Mutex<Vec<(usize, String)>>;
+
 /// Rounds of a soak run.
 const ROUNDS: usize = 200;
 
@@ -268,10 +271,15 @@ fn over_acp(home: &Home, directories: &[String]) -> (Served, Vec<Box<dyn Peer>>)
     (server, peers.collect())
 }
 
-/// One client's rounds: what it sees is its own.
-fn rounds(number: usize, directory: &str, mut peer: Box<dyn Peer>) {
+/// One client's rounds: what it sees is its own. What it has stored is put up for the others to try.
+fn rounds(
+    number: usize,
+    directory: &str,
+    mut peer: Box<dyn Peer>,
+    all: &StoredByAll,
+) -> Box<dyn Peer> {
     let canaries = Regex::new(r"canary-(\d+)-").unwrap();
-    let address = Regex::new(r"artifact://\d+").unwrap();
+    let addresses = Regex::new(r"artifact://\d+").unwrap();
     let is_own = |text: String| {
         let strange = canaries
             .captures_iter(&text)
@@ -288,12 +296,24 @@ fn rounds(number: usize, directory: &str, mut peer: Box<dyn Peer>) {
             "{number}: {seen}"
         );
         let seen = is_own(peer.run(json!({"command": format!("yes {own} | head -n 6000")})));
-        let stored = address
-            .find(&seen)
-            .unwrap_or_else(|| panic!("{seen}"))
-            .as_str();
+        let stored = addresses.find(&seen);
+        let stored = stored.unwrap_or_else(|| panic!("{seen}")).as_str();
         let whole = is_own(peer.run(json!({"command": format!("sort -u {stored}")})));
         assert!(whole.starts_with(&format!("{own}\n")), "{number}: {whole}");
+        // What others have stored is not there.
+        let strange = {
+            let mut all = all.lock().unwrap();
+            let strange = all
+                .iter()
+                .rev()
+                .find(|(whose, _)| *whose != number)
+                .cloned();
+            all.push((number, stored.to_owned()));
+            strange
+        };
+        if let Some((_, strange)) = strange {
+            is_own(peer.run(json!({"command": format!("sort -u {strange}")})));
+        }
         let command = format!("echo {own} $canary ${{PWD##*/}}");
         let listed = peer.job(json!({"list": true}));
         if listed.map(is_own).is_none() {
@@ -310,6 +330,8 @@ fn rounds(number: usize, directory: &str, mut peer: Box<dyn Peer>) {
         assert!(polled.contains(&expected), "{number}: {polled}");
         is_own(peer.job(json!({"list": true})).unwrap());
     }
+    // Its jobs would be earlier ones to the others if it went.
+    peer
 }
 
 #[test]
@@ -329,13 +351,13 @@ fn eight_clients_at_once_see_nothing_of_each_other() {
     peers.extend(more);
     let (acp_server, more) = over_acp(&home, &directories[6..]);
     peers.extend(more);
+    let all = Arc::new(StoredByAll::default());
     let work = peers.into_iter().enumerate().map(|(number, peer)| {
-        let directory = directories[number].clone();
-        std::thread::spawn(move || rounds(number, &directory, peer))
+        let (directory, all) = (directories[number].clone(), Arc::clone(&all));
+        std::thread::spawn(move || rounds(number, &directory, peer, &all))
     });
-    for worker in work.collect::<Vec<_>>() {
-        worker.join().unwrap();
-    }
+    let workers = work.collect::<Vec<_>>().into_iter();
+    let peers: Vec<_> = workers.map(|worker| worker.join().unwrap()).collect();
     // A person sees the jobs of all six that have any.
     let all = crate::shown(&home, &["jobs", "--all", "--json"]);
     let owners: BTreeSet<String> = (all.out().lines())
@@ -348,5 +370,6 @@ fn eight_clients_at_once_see_nothing_of_each_other() {
         "{}",
         table.out()
     );
+    drop(peers);
     drop((socket_server, stdio_servers, acp_server, http_server));
 }

@@ -123,14 +123,15 @@ fn abort_bash_ends_all_of_them() {
 fn what_does_not_run_is_a_failure_with_its_reason() {
     let home = Home::new();
     let mut client = Client::start(&home, &[]);
-    let answer = client.ask(&json!({"id": "1", "type": "bash", "command": "touch X; git push -f"}));
+    let answer = client
+        .ask(&json!({"id": "1", "type": "bash", "command": "touch X; mkfs.ext4 /dev/bashd-none"}));
     assert_eq!(answer["success"], false);
-    assert_eq!(answer["denied"]["rule"], "no_force_push");
+    assert_eq!(answer["denied"]["rule"], "no_mkfs");
     assert!(
         answer["error"]
             .as_str()
             .unwrap()
-            .contains("--force-with-lease")
+            .contains("Use an image file")
     );
     let answer = client.ask(&json!({"id": "2", "type": "bash", "command": "  "}));
     assert_eq!(
@@ -138,12 +139,12 @@ fn what_does_not_run_is_a_failure_with_its_reason() {
         (&json!(false), true)
     );
     let answer = client
-        .ask(&json!({"id": "3", "type": "call", "arguments": {"command": "touch X; git push -f"}}));
+        .ask(&json!({"id": "3", "type": "call", "arguments": {"command": "touch X; mkfs.ext4 /dev/bashd-none"}}));
     assert_eq!(
         answer["success"], true,
         "the call was made, and has a reply"
     );
-    assert_eq!(answer["data"]["denied"]["rule"], "no_force_push");
+    assert_eq!(answer["data"]["denied"]["rule"], "no_mkfs");
     assert!(!home.workspace().join("X").exists());
     client.close();
 }

@@ -25,6 +25,7 @@ fn the_text_is_the_reply_and_the_status_the_commands() {
 
     [Exit code: 3][no newline]
     --- stderr
+    bashd: the profile voice has no rules of its own, so that nothing is denied; guard.rules = "default" in config.toml switches bashd's on (said once)
     --- status
     exit 3
     "#);
@@ -152,8 +153,8 @@ fn records_of_calls_that_never_ran_say_where_they_were_to_run() {
     let home = Home::new();
     let here = home.workspace().display().to_string();
     for (arguments, cwd) in [
-        (&["git add -A"][..], &*here),
-        (&["--cwd", "/", "git add -A"], "/"),
+        (&["mkfs.ext4 /dev/bashd-none"][..], &*here),
+        (&["--cwd", "/", "mkfs.ext4 /dev/bashd-none"], "/"),
         (&["--cwd", "/nonexistent", "true"], "/nonexistent"),
         (&["--set", "shell=/nonexistent", "true"], &here),
         (&["--profile", "nonsense", "true"], &here),
@@ -161,7 +162,10 @@ fn records_of_calls_that_never_ran_say_where_they_were_to_run() {
         (&["--input", "nonsense"], &here),
         (&["--cwd", "/", "--input", "{\"nonsense\":1}"], "/"),
         (
-            &["--input", "{\"command\":\"git add -A\",\"cwd\":\"/\"}"],
+            &[
+                "--input",
+                "{\"command\":\"mkfs.ext4 /dev/bashd-none\",\"cwd\":\"/\"}",
+            ],
             "/",
         ),
     ] {

@@ -12,6 +12,7 @@ use crate::spool::{SpoolSegment, write_private};
 use rustix::fs::FlockOperation;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Settles a run that has no keeper any more. Does nothing if it has one, if somebody else settles
@@ -62,20 +63,65 @@ pub fn settle(path: &Path) -> io::Result<bool> {
 /// The status of a run of which nobody knows how it ended; also completes its output.
 fn lost_status(path: &Path, spec: &Spec) -> io::Result<JobStatus> {
     let lost = Lost::of(spec);
-    let streams = streams(path, spec);
-    append_end_line(path, spec, lost)?;
+    let line = spec.end_lines.as_ref();
+    let line = line.map_or_else(String::new, |lines| {
+        end_line::lost_line(lines, lost.reason())
+    });
+    let names: &[&str] = match spec.streams {
+        Streams::Merged => &[directory::OUTPUT],
+        Streams::Apart => &[directory::OUTPUT, directory::STDERR],
+    };
+    let streams = names
+        .iter()
+        .map(|name| completed(&path.join(name), &line, spec.head_bytes));
     Ok(JobStatus {
         version: directory::VERSION,
         exit: Exit::Unknown,
         ended_by: None,
         ended_ms: directory::now_ms(),
         ran_for_us: directory::since_ms(spec.started_ms).as_micros() as u64,
-        streams,
+        streams: streams.collect::<io::Result<_>>()?,
         terminal: spec.terminal,
         left_behind: Vec::new(),
         out_of_memory: false,
         lost: Some(lost),
     })
+}
+
+/// Appends the end line to an output file, unless somebody got as far as that before, and says what
+/// the command wrote. How many lines, and what was beyond the file, nobody knows any more.
+fn completed(path: &Path, line: &str, head_bytes: u64) -> io::Result<StoredStream> {
+    let mut file = match fs::OpenOptions::new().read(true).append(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StoredStream::default()),
+        Err(error) => return Err(error),
+    };
+    let size = file.metadata()?.len();
+    let before = size.saturating_sub(line.len() as u64);
+    let mut end = vec![0; (size - before) as usize];
+    file.read_exact_at(&mut end, before)?;
+    let is_there = end == line.as_bytes();
+    if !is_there {
+        file.write_all(line.as_bytes())?;
+    }
+    let bytes = if is_there { before } else { size }.min(head_bytes);
+    Ok(StoredStream {
+        bytes,
+        lines: 0,
+        dropped: 0,
+        segments: vec![SpoolSegment {
+            from: 0,
+            upto: bytes,
+            at: 0,
+        }],
+    })
+}
+
+/// Settles every run of this directory that has no keeper any more.
+pub fn settle_all(runs: &Path) {
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        let _ = settle(&entry.path());
+    }
 }
 
 /// Settles the runs of a keeper that was killed, among all of this directory.
@@ -102,40 +148,22 @@ fn needs_settling(path: &Path) -> bool {
         || path.join(directory::SPEC).exists() && !path.join(directory::STATUS).exists()
 }
 
-/// What its files have. How many lines, and what was beyond them, nobody knows any more.
-fn streams(path: &Path, spec: &Spec) -> Vec<StoredStream> {
-    let names: &[&str] = match spec.streams {
-        Streams::Merged => &[directory::OUTPUT],
-        Streams::Apart => &[directory::OUTPUT, directory::STDERR],
-    };
-    let stream = |name: &&str| {
-        let size = fs::metadata(path.join(name)).map_or(0, |metadata| metadata.len());
-        let bytes = size.min(spec.head_bytes);
-        StoredStream {
-            bytes,
-            lines: 0,
-            dropped: 0,
-            segments: vec![SpoolSegment {
-                from: 0,
-                upto: bytes,
-                at: 0,
-            }],
-        }
-    };
-    names.iter().map(stream).collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn append_end_line(path: &Path, spec: &Spec, lost: Lost) -> io::Result<()> {
-    let Some(lines) = &spec.end_lines else {
-        return Ok(());
-    };
-    let line = end_line::lost_line(lines, lost.reason());
-    for name in [directory::OUTPUT, directory::STDERR] {
-        match fs::OpenOptions::new().append(true).open(path.join(name)) {
-            Ok(mut file) => file.write_all(line.as_bytes())?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+    #[test]
+    fn an_output_is_completed_once_however_often_it_is_tried() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("output");
+        fs::write(&path, "begun\n").unwrap();
+        for _ in 0..3 {
+            let stream = completed(&path, "\n[lost]\n", 100).unwrap();
+            assert_eq!((stream.bytes, stream.kept()), (6, 6));
+            assert_eq!(fs::read_to_string(&path).unwrap(), "begun\n\n[lost]\n");
         }
+        assert_eq!(completed(&path, "", 4).unwrap().bytes, 4);
+        let missing = completed(&place.path().join("stderr"), "x", 4).unwrap();
+        assert_eq!(missing, StoredStream::default());
     }
-    Ok(())
 }

@@ -139,6 +139,8 @@ impl Roster {
             let sessions: HashSet<i32> = ours
                 .iter()
                 .filter_map(|pid| Some(all.get(pid)?.session))
+                // 0 is every session whose leader this namespace does not see.
+                .filter(|session| *session > 0)
                 .collect();
             let before = ours.len();
             let joined = alive()

@@ -108,6 +108,10 @@ impl ForkServer {
             };
             let _ = protocol::send(control, &welcome, &[]);
             self.hello = frame.body().ok();
+            if let Some(hello) = &self.hello {
+                // What was killed with an earlier fork server.
+                abandoned::settle_all(&directory::live(&hello.storage.runs));
+            }
         } else if frame.is::<ForkMessage>() {
             let is_calm = frame.body().is_ok_and(|fork: ForkMessage| fork.is_calm);
             let moment = if is_calm { Moment::Calm } else { Moment::Busy };

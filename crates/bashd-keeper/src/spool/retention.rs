@@ -5,6 +5,7 @@
 //! exit, when nobody waits for it, and at most once an hour unless much was stored.
 
 use super::storage::{is_locked, sweep_abandoned, write_private};
+use crate::job::abandoned;
 use crate::seen_clock::SeenClock;
 use std::fs;
 use std::io;
@@ -43,6 +44,8 @@ pub fn sweep_if_due(runs: &Path, retention: Retention) -> io::Result<()> {
         return Ok(());
     }
     write_private(&stamp, &[])?;
+    // Before anything is removed by which it could be found.
+    abandoned::settle_all(runs);
     sweep_abandoned(runs)?;
     sweep(runs, retention)
 }

@@ -12,6 +12,8 @@ mod verdict;
 
 use bashd_minimize::{FilterSettings, Subject, minimize};
 use bashd_testkit::sources;
+use facts::fact_in;
+use plain::PlainText;
 use recordings::{Half, Recording, recordings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -57,6 +59,41 @@ fn the_corpus_from_outside_is_large_and_of_both_halves() {
         let characters = one.raw.chars().take(1000).count();
         assert_eq!(characters, 1000, "{tool}/{name} is never minimized");
     }
+}
+
+/// A table of zeros says something only if the judge would have seen what is not zero.
+#[test]
+fn the_judge_sees_each_dropped_and_each_changed_line() {
+    let (mut dropped, mut changed) = (0, 0);
+    for one in recordings().iter().filter(|one| one.raw.len() < 12_000) {
+        let plain = PlainText::of(&one.raw);
+        let name = format!("{}/{}", one.tool, one.name);
+        let step = plain.lines.len() / 3 + 1;
+        for at in (0..plain.lines.len()).step_by(step) {
+            let Some(line) = plain.lines.get(at).filter(|line| plain.times(line) == 1) else {
+                continue;
+            };
+            let mut others = plain.lines.clone();
+            others.remove(at);
+            let without = others.join("\n");
+            if fact_in(line).is_some() && !without.contains(line.trim()) {
+                let verdict = judge(&one.raw, &without);
+                assert_eq!(&verdict.lost, std::slice::from_ref(line), "{name}");
+                dropped += 1;
+            }
+            let other = line.replace(|c: char| c.is_ascii_digit(), "8");
+            if plain.times(&other) == 0 && !line.trim().is_empty() {
+                others.insert(at, other);
+                let verdict = judge(&one.raw, &others.join("\n"));
+                assert!(!verdict.falsehoods.is_empty(), "{name}: {line}");
+                changed += 1;
+            }
+        }
+    }
+    assert!(
+        dropped > 50 && changed > 50,
+        "{dropped} dropped, {changed} changed"
+    );
 }
 
 /// What is saved, lost and false of some recordings.

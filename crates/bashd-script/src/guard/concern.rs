@@ -87,18 +87,18 @@ impl Concern {
     }
 
     /// How the names begin of the commands that it is about; none for what it finds by redirects.
-    const fn names(&self) -> Names {
+    const fn names(&self) -> ConcernNames {
         match self {
-            Self::Programs { names, .. } => Names::Listed(names),
-            Self::Git { .. } => Names::Listed(git::NAMES),
-            Self::Tools(rows) => Names::OfRows(rows),
-            Self::Written(_) => Names::Listed(&[]),
+            Self::Programs { names, .. } => ConcernNames::Listed(names),
+            Self::Git { .. } => ConcernNames::Listed(git::NAMES),
+            Self::Tools(rows) => ConcernNames::OfRows(rows),
+            Self::Written(_) => ConcernNames::Listed(&[]),
         }
     }
 }
 
 /// The names of the commands that a concern is about.
-enum Names {
+enum ConcernNames {
     Listed(&'static [&'static str]),
     OfRows(&'static [ToolRow]),
 }
@@ -139,8 +139,10 @@ impl NameIndex {
             let bit = bit_of(rule);
             for concern in concerns {
                 match concern.names() {
-                    Names::Listed(names) => names.iter().for_each(|name| index.add(name, bit)),
-                    Names::OfRows(rows) => {
+                    ConcernNames::Listed(names) => {
+                        names.iter().for_each(|name| index.add(name, bit))
+                    }
+                    ConcernNames::OfRows(rows) => {
                         let names = rows.iter().flat_map(|row| row.programs);
                         names.for_each(|name| index.add(name, bit));
                     }
@@ -228,12 +230,12 @@ const fn names_of(rules: &[Rule], others: Beginnings) -> Beginnings {
             let mut concerns = concerns;
             while let [concern, others @ ..] = concerns {
                 match concern.names() {
-                    Names::Listed(names) => {
+                    ConcernNames::Listed(names) => {
                         // Fails the build: the filter would pass over what it can't tell by two letters.
                         assert!(all_begin(names), "a name needs two letters before its star");
                         names_of_all = names_of_all.and(names);
                     }
-                    Names::OfRows(rows) => {
+                    ConcernNames::OfRows(rows) => {
                         let mut rows = rows;
                         while let [row, more @ ..] = rows {
                             names_of_all = names_of_all.and(row.programs);
@@ -279,8 +281,10 @@ mod tests {
 
     fn names(concern: &Concern) -> Vec<&'static str> {
         match concern.names() {
-            Names::Listed(names) => names.to_vec(),
-            Names::OfRows(rows) => rows.iter().flat_map(|row| row.programs).copied().collect(),
+            ConcernNames::Listed(names) => names.to_vec(),
+            ConcernNames::OfRows(rows) => {
+                rows.iter().flat_map(|row| row.programs).copied().collect()
+            }
         }
     }
 

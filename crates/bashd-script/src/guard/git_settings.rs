@@ -130,10 +130,10 @@ impl<'a> Settings<'a> {
         let commands = self.script.commands.iter().take(MOST_SETTINGS);
         let all = commands.flat_map(|command| &command.assignments);
         let assigned = own.chain(all).find(|assignment| assignment.name == name);
-        let value = match &assigned?.value {
-            Assigned::Value(word) => word.known()?.to_owned(),
-            _ => return None,
+        let Assigned::Value(word) = &assigned?.value else {
+            return None;
         };
+        let value = word.known()?.to_owned();
         Some((key.to_owned(), value))
     }
 }

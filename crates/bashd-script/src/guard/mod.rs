@@ -12,6 +12,7 @@ mod gate;
 mod git;
 mod git_settings;
 pub mod interceptor;
+mod listed;
 mod no_blind_git_add;
 mod no_broken_access;
 mod no_cloud_loss;
@@ -329,7 +330,11 @@ impl Rule {
         let mut count = 0;
         for suspect in suspects.iter().filter(|suspect| suspect.rules & bit != 0) {
             let decisions = concerns.iter().map(|about| about.judge(suspect, ancestors));
-            let decision = decisions.max().unwrap_or(Decision::Allow);
+            let mut decision = decisions.max().unwrap_or(Decision::Allow);
+            if suspect.command.is_guess {
+                // What an unknown name may stand for is not known to be it.
+                decision = decision.min(Decision::Ask);
+            }
             if decision > worst || decision > Decision::Allow && count < MOST_OBJECTIONS {
                 found.push(self.objection(decision, suspect.command.span));
                 worst = worst.max(decision);

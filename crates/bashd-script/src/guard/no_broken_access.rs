@@ -4,9 +4,10 @@ use super::concern::ProgramCall;
 use super::no_dangerous_rm::resolved;
 use super::options::operands;
 use super::paths::PathStart;
+use super::pipelines::{feeds, near};
 use super::tool_rows::{ToolRow, asks};
 use super::{Concern, Decision, Rule, RuleJudge};
-use crate::script::Word;
+use crate::script::{Script, SimpleCommand, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_broken_access",
@@ -14,65 +15,68 @@ pub(super) const RULE: Rule = Rule {
     message: "this takes accounts, protection, scheduled work or system packages away",
     instead: "List what is there first, and let a person do it",
     example: "crontab -r",
-    judge: RuleJudge::Each(&[
-        Concern::Tools(ROWS),
-        Concern::Programs {
-            names: &["chmod", "gchmod"],
-            judge: sets_owner,
-        },
-        Concern::Programs {
-            names: &[
-                "apt", "apt-get", "aptitude", "dpkg", "yum", "dnf", "rpm", "zypper", "pacman",
-                "apk", "brew",
-            ],
-            judge: removes_packages,
-        },
-        Concern::Programs {
-            names: &["crontab"],
-            judge: |call| {
-                let empties = call.words.iter().any(|word| word.is("/dev/null"));
-                let empty_input = call
-                    .command
-                    .redirects
-                    .iter()
-                    .any(|redirect| redirect.target.is("/dev/null"))
-                    && !call.words.iter().any(|word| word.is("-l"));
-                Decision::ask_if(empties || empty_input)
+    judge: RuleJudge::Both(
+        &[
+            Concern::Tools(ROWS),
+            Concern::Programs {
+                names: &["chmod", "gchmod"],
+                judge: sets_owner,
             },
-        },
-        Concern::Programs {
-            names: &["rm", "shred", "unlink", "truncate", "ln"],
-            judge: |call| {
-                let hides = operands(call.words).any(|word| {
-                    let path = resolved(call, word);
-                    let last = path.components.last().map(String::as_str);
-                    path.start == PathStart::Home
-                        && path.components.len() == 1
-                        && matches!(last, Some(".bash_history" | ".zsh_history" | ".history"))
-                        || path.start == PathStart::Root
-                            && path
-                                .components
-                                .starts_with(&["var".to_owned(), "log".to_owned()])
-                            && matches!(
-                                last,
-                                Some(
-                                    "auth.log"
-                                        | "secure"
-                                        | "wtmp"
-                                        | "btmp"
-                                        | "lastlog"
-                                        | "audit.log"
-                                        | "syslog"
-                                        | "messages"
-                                        | "audit"
-                                        | "utmp"
+            Concern::Programs {
+                names: &[
+                    "apt", "apt-get", "aptitude", "dpkg", "yum", "dnf", "rpm", "zypper", "pacman",
+                    "apk", "brew",
+                ],
+                judge: removes_packages,
+            },
+            Concern::Programs {
+                names: &["crontab"],
+                judge: |call| {
+                    let empties = call.words.iter().any(|word| word.is("/dev/null"));
+                    let empty_input = call
+                        .command
+                        .redirects
+                        .iter()
+                        .any(|redirect| redirect.target.is("/dev/null"))
+                        && !call.words.iter().any(|word| word.is("-l"));
+                    Decision::ask_if(empties || empty_input)
+                },
+            },
+            Concern::Programs {
+                names: &["rm", "shred", "unlink", "truncate", "ln"],
+                judge: |call| {
+                    let hides = operands(call.words).any(|word| {
+                        let path = resolved(call, word);
+                        let last = path.components.last().map(String::as_str);
+                        path.start == PathStart::Home
+                            && path.components.len() == 1
+                            && matches!(last, Some(".bash_history" | ".zsh_history" | ".history"))
+                            || path.start == PathStart::Root
+                                && path
+                                    .components
+                                    .starts_with(&["var".to_owned(), "log".to_owned()])
+                                && matches!(
+                                    last,
+                                    Some(
+                                        "auth.log"
+                                            | "secure"
+                                            | "wtmp"
+                                            | "btmp"
+                                            | "lastlog"
+                                            | "audit.log"
+                                            | "syslog"
+                                            | "messages"
+                                            | "audit"
+                                            | "utmp"
+                                    )
                                 )
-                            )
-                });
-                Decision::ask_if(hides)
+                    });
+                    Decision::ask_if(hides)
+                },
             },
-        },
-    ]),
+        ],
+        replaces_crontab,
+    ),
 };
 
 const ROWS: &[ToolRow] = &[
@@ -88,6 +92,7 @@ const ROWS: &[ToolRow] = &[
     asks(&["crontab"], "")
         .with(&["-r", "-ri", "-ir"])
         .without(&["-i"]),
+    asks(&["chattr"], "-i"),
     asks(&["atrm"], ""),
     asks(&["setenforce"], "0|permissive"),
     asks(&["aa-teardown", "aa-disable"], ""),
@@ -249,4 +254,33 @@ fn removes_packages(call: &ProgramCall<'_>) -> Decision {
     let is_all = matches!(call.command.name(), Some("brew"))
         && call.words.iter().skip(1).any(|word| word.known().is_none());
     Decision::ask_if(removes && !only_shows && (essential || forced || is_all))
+}
+
+/// `echo … | crontab -`: what was there is gone, unless it is listed again.
+fn replaces_crontab(script: &Script) -> Option<(Decision, Span)> {
+    let mut commands = script.commands.iter().enumerate();
+    let found = commands.find(|(at, command)| {
+        let reads = || {
+            let mut words = command.arguments().iter();
+            words.any(|word| word.is("-")) || command.arguments().is_empty()
+        };
+        let is_typed = || {
+            use crate::script::RedirectOperator::{HereDoc, HereString};
+            let mut redirects = command.redirects.iter();
+            redirects.any(|redirect| matches!(redirect.operator, HereDoc | HereString))
+        };
+        let lists = |other: &SimpleCommand| {
+            matches!(other.name(), Some("crontab"))
+                && other.arguments().iter().any(|word| word.is("-l"))
+        };
+        let is_printed = |other: &SimpleCommand| {
+            feeds(other, command) && matches!(other.name(), Some("echo" | "printf"))
+        };
+        let near = near(script, *at);
+        matches!(command.name(), Some("crontab"))
+            && reads()
+            && (is_typed() || near.iter().any(is_printed))
+            && !near.iter().any(lists)
+    });
+    found.map(|(_, command)| (Decision::Ask, command.span))
 }

@@ -56,6 +56,7 @@ const ROWS: &[ToolRow] = &[
         "eks|ecs|ecr|lambda|kms|route53|efs|elb|elbv2|sqs|sns|logs|backup|glacier|redshift|elasticache|secretsmanager|organizations|cloudtrail|guardduty delete-*|schedule-key-deletion|batch-delete-image|deregister-*|stop-logging|leave-organization|close-account",
     ),
     asks(&["gcloud"], "delete|destroy"),
+    asks(&["gcloud"], "storage rm").with(&["-r", "-R", "--recursive"]),
     asks(&["gsutil"], "rb"),
     asks(&["gsutil"], "rm").with(&["-r", "-R"]),
     asks(&["gsutil"], "rsync").with(&["-d"]),

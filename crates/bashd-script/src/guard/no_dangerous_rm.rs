@@ -15,29 +15,56 @@ pub(super) const RULE: Rule = Rule {
     message: "this would delete a part of the system, a home, a repository or everything here",
     instead: "Name the one file or directory that is meant, below the project or the home",
     example: "rm -rf ~",
-    judge: RuleJudge::Each(&[
-        Concern::Programs {
-            names: NAMES,
-            judge: of_rm,
-        },
-        Concern::Programs {
-            names: &[
-                "unlink",
-                "srm",
-                "wipe",
-                "gio",
-                "trash",
-                "trash-put",
-                "rimraf",
-                "del-cli",
-            ],
-            judge: |call| {
-                let paths = operands(call.words).map(|word| resolved(call, word));
-                let worst = paths.map(|path| trees::of_file(&path).max(trees::of_removal(&path)));
-                worst.max().unwrap_or(Decision::Allow)
+    judge: RuleJudge::Both(
+        &[
+            Concern::Programs {
+                names: NAMES,
+                judge: of_rm,
             },
-        },
-    ]),
+            Concern::Programs {
+                names: &[
+                    "unlink",
+                    "srm",
+                    "wipe",
+                    "gio",
+                    "trash",
+                    "trash-put",
+                    "rimraf",
+                    "del-cli",
+                ],
+                judge: |call| {
+                    let paths = operands(call.words).map(|word| resolved(call, word));
+                    let worst =
+                        paths.map(|path| trees::of_file(&path).max(trees::of_removal(&path)));
+                    worst.max().unwrap_or(Decision::Allow)
+                },
+            },
+            Concern::Programs {
+                names: &["powershell", "pwsh", "cmd", "cmd.exe", "powershell.exe"],
+                judge: |call| {
+                    let has =
+                        |parts: &[&str]| super::no_pipe_to_shell::code_has(call.command, parts);
+                    let removes = has(&[
+                        "Remove-Item",
+                        "rd /s",
+                        "del /f",
+                        "rmdir /s",
+                        "Format-Volume",
+                        "format c:",
+                        "Clear-Disk",
+                    ]);
+                    let words = call.words.iter().filter_map(Word::known);
+                    let text: Vec<&str> = words.collect();
+                    let text = text.join(" ");
+                    let by_words = ["rd /s", "del /f", "rmdir /s", "format c:"]
+                        .iter()
+                        .any(|part| text.contains(part));
+                    Decision::ask_if(removes || by_words)
+                },
+            },
+        ],
+        super::listed::removed,
+    ),
 };
 
 /// The document's words and denials.

@@ -76,7 +76,7 @@ fn deletes(words: &[Word]) -> bool {
 }
 
 /// Whether a test narrows down what is found: a name, a time, a size.
-fn selects(words: &[Word]) -> bool {
+pub(super) fn selects(words: &[Word]) -> bool {
     let known = words.iter().filter_map(Word::known);
     let mut tests = known.filter(|text| text.starts_with('-') && text.len() > 2);
     let first_action = |text: &&str| !matches!(*text, "-exec" | "-execdir" | "-ok" | "-okdir");

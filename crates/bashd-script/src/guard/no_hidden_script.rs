@@ -4,7 +4,7 @@ use super::options::{has_short, is_long, operands};
 use super::paths::Path;
 use super::pipelines::{feeds, has_unknown, holds, is_substituted, may_run, near, runs_input};
 use super::{Decision, Rule, RuleJudge, trees};
-use crate::script::{CommandOrigin, Construct, Script, SimpleCommand, Span, Word, WordPart};
+use crate::script::{CommandOrigin, Script, SimpleCommand, Span, Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_hidden_script",
@@ -56,11 +56,9 @@ fn hides(near: &[SimpleCommand], command: &SimpleCommand) -> bool {
         has_unknown(word) && near.any(|inner| of(inner) && holds(word, inner))
     };
     let name_is_hidden = command.words.first().is_some_and(|word| {
-        word.known().is_none()
-            && is_inside(word, |inner| {
-                let is_inside = inner.place.inside.contains(Construct::Substitution);
-                is_inside && (decodes(inner) || is_changer(inner) || prints_text(inner))
-            })
+        // A name that is worked out is known, but nobody decodes one without a reason.
+        let is_decoded = is_inside(word, |inner| decodes(inner) || is_changer(inner));
+        is_decoded || word.known().is_none() && is_inside(word, prints_text)
     });
     let is_target = || {
         is_removal(command)

@@ -12,36 +12,39 @@ pub(super) const RULE: Rule = Rule {
     message: "this would end every process of the user, the system's own, or those that bashd runs under",
     instead: "Name the one process that is meant, by its id",
     example: "kill -9 -1",
-    judge: RuleJudge::Each(&[
-        Concern::Programs {
-            names: &["kill"],
-            judge: kill,
-        },
-        Concern::Programs {
-            names: &["pkill", "killall", "skill", "slay", "fkill"],
-            judge: by_name,
-        },
-        Concern::Programs {
-            names: &["killall5"],
-            judge: |call| Decision::deny_if(!call.words.iter().any(|word| word.is("-l"))),
-        },
-        Concern::Programs {
-            names: &["loginctl"],
-            judge: |call| {
-                let ends = [
-                    "terminate-user",
-                    "kill-user",
-                    "terminate-session",
-                    "kill-session",
-                ];
-                Decision::ask_if(
-                    call.words
-                        .iter()
-                        .any(|word| ends.iter().any(|end| word.is(end))),
-                )
+    judge: RuleJudge::Both(
+        &[
+            Concern::Programs {
+                names: &["kill"],
+                judge: kill,
             },
-        },
-    ]),
+            Concern::Programs {
+                names: &["pkill", "killall", "skill", "slay", "fkill"],
+                judge: by_name,
+            },
+            Concern::Programs {
+                names: &["killall5"],
+                judge: |call| Decision::deny_if(!call.words.iter().any(|word| word.is("-l"))),
+            },
+            Concern::Programs {
+                names: &["loginctl"],
+                judge: |call| {
+                    let ends = [
+                        "terminate-user",
+                        "kill-user",
+                        "terminate-session",
+                        "kill-session",
+                    ];
+                    Decision::ask_if(
+                        call.words
+                            .iter()
+                            .any(|word| ends.iter().any(|end| word.is(end))),
+                    )
+                },
+            },
+        ],
+        super::listed::killed,
+    ),
 };
 
 /// Programs without which nobody can log in or work.

@@ -74,6 +74,8 @@ const ROWS: &[ToolRow] = &[
     )
     .denies(),
     asks(&["diskutil"], "apfs deleteContainer|deleteVolume").denies(),
+    asks(&["btrfs"], "device remove|delete"),
+    asks(&["losetup"], "").with(&["-D", "--detach-all"]),
     asks(&["tmutil"], "delete*"),
     asks(&["grub-install", "grub2-install"], ""),
     asks(&["efibootmgr"], "").with(&["-B", "--delete-bootnum"]),

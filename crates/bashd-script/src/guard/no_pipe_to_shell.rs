@@ -13,9 +13,9 @@ pub(super) const RULE: Rule = Rule {
     judge: RuleJudge::Whole(judge),
 };
 
-const FETCHING: [&str; 15] = [
+const FETCHING: [&str; 17] = [
     "curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "GET", "curlie", "xh", "links",
-    "w3m", "wget2", "axel", "ftp",
+    "w3m", "wget2", "axel", "ftp", "iwr", "irm",
 ];
 
 fn judge(script: &Script) -> Option<(Decision, Span)> {
@@ -37,7 +37,82 @@ fn judge(script: &Script) -> Option<(Decision, Span)> {
         };
         near(script, *at).iter().filter(fetches).any(is_fed)
     });
-    runs.map(|(_, command)| (Decision::Ask, command.span))
+    let runs = runs.map(|(_, command)| (Decision::Ask, command.span));
+    runs.or_else(|| saved_and_run(script))
+}
+
+/// Most files of downloads that are followed.
+const MOST_FILES: usize = 16;
+
+/// `curl -o x URL && bash x`: nobody has read it between the two.
+fn saved_and_run(script: &Script) -> Option<(Decision, Span)> {
+    let mut saved: Vec<&str> = Vec::new();
+    for command in &script.commands {
+        let words = command.arguments();
+        if matches!(command.name(), Some("curl" | "wget" | "fetch" | "wget2"))
+            && saved.len() < MOST_FILES
+        {
+            saved.extend(saved_by(command));
+        } else if !saved.is_empty() {
+            let path = command
+                .words
+                .first()
+                .and_then(Word::known)
+                .unwrap_or_default();
+            let runs = |file: &str| same_file(file, path) && path.contains('/');
+            let first = words
+                .iter()
+                .find(|word| !word.known_beginning().starts_with('-'));
+            let first = first.and_then(Word::known).unwrap_or_default();
+            let is_script = command.name().is_some_and(|name| {
+                super::pipelines::is_interpreter(name) || matches!(name, "source" | ".")
+            });
+            let reads = |file: &str| is_script && same_file(file, first);
+            if saved.iter().any(|file| runs(file) || reads(file)) {
+                return Some((Decision::Ask, command.span));
+            }
+        }
+    }
+    None
+}
+
+/// The files that a download is saved in.
+fn saved_by(command: &SimpleCommand) -> Vec<&str> {
+    let words = command.arguments();
+    let mut files: Vec<&str> = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let text = word.known_beginning();
+        let is_cluster =
+            text.starts_with('-') && !text.starts_with("--") && text.ends_with(['o', 'O']);
+        let is_long = matches!(text, "--output" | "--output-document");
+        let own_name = matches!(command.name(), Some("curl")) && text.ends_with('O');
+        if (is_cluster || is_long) && !own_name {
+            files.extend(words.get(index + 1).and_then(Word::known));
+        } else if own_name
+            || matches!(command.name(), Some("wget" | "wget2")) && text.contains("://")
+        {
+            let address = if own_name {
+                words
+                    .iter()
+                    .filter_map(Word::known)
+                    .find(|text| text.contains("://"))
+            } else {
+                Some(text)
+            };
+            files.extend(address.and_then(|address| address.rsplit('/').next()));
+        }
+    }
+    let targets = command
+        .redirects
+        .iter()
+        .filter(|redirect| redirect.operator.writes());
+    files.extend(targets.filter_map(|redirect| redirect.target.known()));
+    files.retain(|file| !file.is_empty() && !file.starts_with("/dev/") && *file != "-");
+    files
+}
+
+fn same_file(one: &str, other: &str) -> bool {
+    one.trim_start_matches("./") == other.trim_start_matches("./")
 }
 
 /// `python3 -c "… urlopen(…) …"`

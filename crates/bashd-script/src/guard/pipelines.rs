@@ -8,7 +8,7 @@ pub(super) const SHELLS: [&str; 10] = [
 ];
 
 /// Programs that run a script in another language.
-pub(super) const INTERPRETERS: [&str; 12] = [
+pub(super) const INTERPRETERS: [&str; 14] = [
     "python",
     "python3",
     "python2",
@@ -21,6 +21,8 @@ pub(super) const INTERPRETERS: [&str; 12] = [
     "lua",
     "pwsh",
     "osascript",
+    "powershell",
+    "iex",
 ];
 
 /// How far apart in the text commands may stand that feed each other.
@@ -94,10 +96,10 @@ pub(super) fn may_be_fed(command: &SimpleCommand) -> bool {
     command.place.reads_pipe || words.any(has_unknown)
 }
 
-/// Whether only running can tell a part of a word.
+/// Whether a substitution prints a part of a word, be it worked out from the text or not.
 pub(super) fn has_unknown(word: &Word) -> bool {
     let is_unknown = |part: &WordPart| matches!(part, WordPart::Unknown { .. });
-    word.parts.iter().any(is_unknown)
+    word.is_worked_out || word.parts.iter().any(is_unknown)
 }
 
 /// Whether a command runs what another one, inside its words, prints: `bash <(curl …)`,
@@ -112,7 +114,7 @@ pub(super) fn is_substituted(inner: &SimpleCommand, runner: &SimpleCommand) -> b
 
 /// `bash < <(curl …)`, `bash <<< "$(curl …)"`
 fn is_input(inner: &SimpleCommand, runner: &SimpleCommand) -> bool {
-    let is_runner = |name: &str| is_interpreter(name);
+    let is_runner = |name: &str| is_interpreter(name) || matches!(name, "source" | ".");
     let in_target = |word: &Word| holds(word, inner);
     runner.name().is_some_and(is_runner)
         && inner.place.inside.contains(Construct::Substitution)

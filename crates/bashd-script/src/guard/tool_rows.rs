@@ -72,6 +72,7 @@ const ONLY_SHOWS: &[&str] = &[
     "--what-if",
     "--whatif",
     "--simulate",
+    "-help",
     "help",
 ];
 

@@ -232,6 +232,7 @@ fn finish(parts: Few<WordPart>, span: Span) -> Word {
             span,
             is_expanded: false,
             is_worked_out: false,
+            is_alternative: false,
         };
     }
     let mut word = Word {
@@ -239,6 +240,7 @@ fn finish(parts: Few<WordPart>, span: Span) -> Word {
         span,
         is_expanded: false,
         is_worked_out: false,
+        is_alternative: false,
     };
     let closes = |part: &WordPart| matches!(part, WordPart::Text(text) if text.contains(']'));
     let last_close = parts.iter().rposition(closes);

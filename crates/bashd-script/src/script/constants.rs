@@ -57,8 +57,10 @@ pub(super) struct Constants {
     log: Vec<(ScriptText, Option<Known>)>,
     /// Whether a script around this one needs the log.
     is_logged: bool,
-    /// The functions that are being called.
-    pub(super) calls: Vec<ScriptText>,
+    /// The bodies of the functions that are being called.
+    pub(super) calls: Vec<Rc<str>>,
+    /// Whether this is the body of a function, whose positional parameters are its caller's.
+    pub(super) is_in_function: bool,
     /// How many expansions are being worked out inside each other.
     pub(super) depth: usize,
     /// Bytes of scripts that were gone through once more.
@@ -123,8 +125,8 @@ impl Constants {
         self.work <= MOST_WORK
     }
 
-    /// Moves to a scope, and forgets what those that end have changed.
-    pub(super) fn enter(&mut self, scope: u32, around: &[u32]) {
+    /// Moves to a scope, and forgets what those that end have changed; returns whether it is a new one.
+    pub(super) fn enter(&mut self, scope: u32, around: &[u32]) -> bool {
         while let Some((open, start)) = self.scopes.last().copied() {
             if is_inside(scope, open, around) {
                 break;
@@ -132,9 +134,11 @@ impl Constants {
             self.undo(start);
             self.scopes.pop();
         }
-        if scope != 0 && self.scopes.last().is_none_or(|(open, _)| *open != scope) {
+        let is_new = scope != 0 && self.scopes.last().is_none_or(|(open, _)| *open != scope);
+        if is_new {
             self.scopes.push((scope, self.log.len()));
         }
+        is_new
     }
 
     /// Begins a script that the same shell runs: it has scopes of its own.
@@ -262,6 +266,15 @@ impl Constants {
             return None;
         }
         self.texts.get(&(kind, name.into())).cloned()
+    }
+
+    /// The names of the functions that can be called.
+    pub(super) fn functions(&self) -> Vec<String> {
+        let names = self
+            .texts
+            .keys()
+            .filter(|(kind, _)| *kind == NamedText::Function);
+        names.map(|(_, name)| name.to_string()).collect()
     }
 
     /// Whether the command may call a text that is known by its name.

@@ -32,7 +32,7 @@ pub(super) fn substitution(
     sign: u8,
     script: &str,
     commands: &[SimpleCommand],
-    (functions, quoting): (&[String], Quoting),
+    (functions, quoting): ([&[String]; 2], Quoting),
 ) -> WordPart {
     let quoted = quoting.is_quoted();
     if sign == b'$'
@@ -42,7 +42,10 @@ pub(super) fn substitution(
     }
     let may_print = |command: &SimpleCommand| {
         command.name().is_none_or(|name| {
-            PRINTING.contains(&name) || functions.iter().any(|function| function == name)
+            PRINTING.contains(&name)
+                || functions
+                    .iter()
+                    .any(|names| names.iter().any(|function| function == name))
         })
     };
     if script.len() > MOST_BYTES || sign == b'>' || !commands.iter().all(may_print) {

@@ -214,7 +214,7 @@ impl ScriptReader<'_> {
             _ => inner.to_owned(),
         };
         let script = format!("({script})");
-        let known = (self.functions.as_slice(), quoting);
+        let known = ([self.functions.as_slice(), &self.outer_functions], quoting);
         match deferred::substitution(b'$', &script, commands, known) {
             WordPart::Text(text) => pieces.text(&text),
             part => pieces.part(part),

@@ -64,6 +64,14 @@ impl Constants {
         }
         for assignment in &mut command.assignments {
             match &mut assignment.value {
+                Assigned::Value(word) if self.can_fill(word) => {
+                    let values = self.rows(word, Splice::AsIs).concat();
+                    filled.bytes += values.iter().map(Word::size).sum::<usize>();
+                    assignment.value = match <[Word; 1]>::try_from(values) {
+                        Ok([value]) => Assigned::Value(value),
+                        Err(values) => Assigned::EachOf(values),
+                    };
+                }
                 Assigned::Value(word) | Assigned::Appended(word) | Assigned::Element(_, word) => {
                     self.fill_one(word, Splice::AsIs);
                     filled.bytes += word.size();
@@ -93,27 +101,42 @@ impl Constants {
         if !self.can_fill(&word) {
             return vec![word];
         }
-        marked(self.rows(&word, Splice::Split).concat())
+        marked(self.rows(&word, Splice::Split))
     }
 
-    /// The possible words of a command: several rows if its name has several values.
+    /// The possible words of a command: several rows if its name has several values. Behind them, if
+    /// others of its words have several, the rows with one value each, unless they are many.
     fn fill_words(&mut self, words: Vec<Word>) -> Vec<Vec<Word>> {
         let mut rows: Vec<Vec<Word>> = vec![Vec::new()];
+        let mut exact: Vec<Vec<Word>> = vec![Vec::new()];
+        let mut is_uncertain = false;
         for word in words {
             let is_name = matches!(rows.as_slice(), [row] if row.is_empty());
             if !self.can_fill(&word) {
-                for row in &mut rows {
+                for row in rows.iter_mut().chain(&mut exact) {
                     row.push(word.clone());
                 }
-            } else if is_name {
-                rows = self.rows(&word, Splice::Split);
+                continue;
+            }
+            let choices = self.rows(&word, Splice::Split);
+            if exact.len() * choices.len() <= MOST_NAMES {
+                exact = multiplied_rows(&exact, &choices);
+            } else {
+                exact.clear();
+            }
+            if is_name {
+                rows = choices;
                 rows.truncate(MOST_NAMES);
             } else {
-                let more = self.fill_word(word);
+                is_uncertain |= choices.len() > 1;
+                let more = marked(choices);
                 for row in &mut rows {
                     row.extend(more.iter().cloned());
                 }
             }
+        }
+        if is_uncertain {
+            rows.append(&mut exact);
         }
         rows
     }
@@ -136,7 +159,9 @@ impl Constants {
 
     /// Whether it has a value though nothing assigns one: `IFS`, and positional parameters.
     fn is_special(&self, name: &str, word: &Word) -> bool {
-        name == "IFS" || is_positional(name) && (self.known("@").is_some() || word.parts.len() > 1)
+        let is_given = self.known("@").is_some();
+        let is_part = word.parts.len() > 1 && !self.is_in_function;
+        name == "IFS" || is_positional(name) && (is_given || is_part)
     }
 
     /// A word that stays one: filled in only if the value is the only one.
@@ -230,6 +255,9 @@ impl Constants {
                 push_to_last(row, WordPart::Text(" ".into()));
             }
             self.splice(row, word, splice);
+            if let Some(last) = row.last_mut() {
+                last.is_alternative |= word.is_alternative;
+            }
         }
     }
 
@@ -281,7 +309,8 @@ impl Constants {
     fn positional(&self, name: &str, quoted: bool, is_part: bool) -> Option<Choice> {
         let Some(Known::List(words)) = self.known("@") else {
             let is_count = matches!(name, "#" | "0");
-            return (is_part && !is_count).then(|| Choice::OneOf(vec![Word::default()]));
+            let is_nothing = is_part && !is_count && !self.is_in_function;
+            return is_nothing.then(|| Choice::OneOf(vec![Word::default()]));
         };
         match name {
             "@" => Some(Choice::List(words.clone())),
@@ -333,11 +362,24 @@ impl Constants {
     }
 }
 
-/// Says of several words that they were one.
-fn marked(mut words: Vec<Word>) -> Vec<Word> {
+/// Each row with each of the others behind it.
+fn multiplied_rows(rows: &[Vec<Word>], others: &[Vec<Word>]) -> Vec<Vec<Word>> {
+    let pairs = rows
+        .iter()
+        .flat_map(|row| others.iter().map(move |other| (row, other)));
+    pairs
+        .map(|(row, other)| [row.as_slice(), other].concat())
+        .collect()
+}
+
+/// The words of all possibilities, each saying that they were one.
+fn marked(rows: Vec<Vec<Word>>) -> Vec<Word> {
+    let is_alternative = rows.len() > 1;
+    let mut words = rows.concat();
     let several = words.len() > 1;
     for word in &mut words {
         word.is_expanded |= several;
+        word.is_alternative |= is_alternative;
     }
     words
 }

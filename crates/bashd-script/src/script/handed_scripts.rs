@@ -39,6 +39,15 @@ pub(super) const NAMES: [&str; 24] = [
     "sftp",
 ];
 
+/// How deep aliases may stand in each other: two may name each other for ever.
+const MOST_ALIASES: usize = 3;
+
+/// How many functions may call each other and be gone through.
+const MOST_CALLS: usize = 8;
+
+/// How often one function may be called inside itself.
+const MOST_SAME_CALLS: usize = 3;
+
 /// Most bytes of a function that is gone through where it is called.
 pub(super) const MOST_CALLED: usize = 4096;
 
@@ -167,7 +176,9 @@ impl Lowering<'_> {
         let first = command.words.first()?.known()?.to_owned();
         let span = command.span;
         if let Some(body) = self.constants.text(NamedText::Function, &first) {
-            let is_called = self.constants.calls.iter().any(|call| *call == first);
+            let calls = &self.constants.calls;
+            let same = calls.iter().filter(|call| **call == body).count();
+            let is_called = calls.len() >= MOST_CALLS || same >= MOST_SAME_CALLS;
             // Without a variable in it, it does what it does where it is defined.
             if is_called || !body.contains('$') || !self.constants.may_work(body.len()) {
                 return None;
@@ -180,9 +191,9 @@ impl Lowering<'_> {
             });
         }
         if let Some(value) = self.constants.text(NamedText::Alias, &first) {
-            let is_called = self.constants.calls.iter().any(|call| *call == first);
             let rest: Vec<String> = command.arguments().iter().map(printed_text).collect();
-            if is_called || value.split_whitespace().next() == Some(name) {
+            let is_deep = self.context.depth >= MOST_ALIASES;
+            if is_deep || value.split_whitespace().next() == Some(name) {
                 return None;
             }
             return Some(InnerScript {

@@ -111,7 +111,11 @@ impl<'a> Lowering<'a> {
     /// Adds a command, and everything that it starts.
     fn add(&mut self, mut command: SimpleCommand) {
         self.define_functions(command.span.start);
-        self.constants.enter(command.place.scope, &self.scopes);
+        let is_new = self.constants.enter(command.place.scope, &self.scopes);
+        self.constants.is_in_function = command.place.inside.contains(Construct::Function);
+        if is_new && self.constants.is_in_function {
+            self.constants.forget("@");
+        }
         let filled = self.constants.fill(&mut command);
         self.filled_bytes += filled.bytes;
         if self.filled_bytes > MOST_FILLED_BYTES || self.script_count > MOST_INNER_SCRIPTS {
@@ -212,6 +216,7 @@ impl<'a> Lowering<'a> {
         }
         let is_idle = match command.words.first() {
             None => command.assignments.is_empty(),
+            Some(first) if first.is_alternative => false,
             Some(_) => command.name().is_some_and(|name| !STARTING.may_have(name)),
         };
         if is_idle && command.assignments.is_empty() && !self.constants.may_be_text(command) {
@@ -247,10 +252,7 @@ impl<'a> Lowering<'a> {
 
     fn add_script(&mut self, by: usize, inner: &InnerScript) {
         if self.context.depth >= MOST_SCRIPTS {
-            // A function was judged where it is defined; other scripts were not judged at all.
-            if inner.shell != InnerShell::Function {
-                self.script.bound.get_or_insert(Bound::Depth);
-            }
+            self.script.bound.get_or_insert(Bound::Depth);
             return;
         }
         self.script_count += 1;
@@ -308,11 +310,11 @@ impl<'a> Lowering<'a> {
             && let Some(positional) = &inner.positional
         {
             constants.set_positional(positional);
-            let name = positional.first().and_then(Word::known).unwrap_or_default();
-            constants.calls.push(name.into());
+            constants.calls.push(inner.text.as_str().into());
         }
         let context = Context {
-            depth: self.context.depth + 1,
+            // A function is as deep as where it is called: it was judged where it is defined.
+            depth: self.context.depth + usize::from(inner.shell != InnerShell::Function),
             parser: self.context.parser,
             constants,
         };

@@ -95,6 +95,7 @@ fn parse_within(text: &str, mut context: Context) -> (Script, Constants) {
         return (Script::beyond(Bound::Size), context.constants);
     }
     let mut scan = ScriptReader::new(text, context.depth);
+    scan.outer_functions = context.constants.functions();
     scan.read_all();
     // The outermost text was looked at already.
     let parser = context.parser && (context.depth == 0 || parser_limits::allow(text));

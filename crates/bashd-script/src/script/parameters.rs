@@ -115,7 +115,7 @@ impl Constants {
             "*" if quoted => Some(Choice::OneOf(vec![self.joined(&words)])),
             "*" => Some(Choice::List(words)),
             index => {
-                let index = arithmetic::value(index, &|name| self.number(name))?;
+                let index = self.number_of(index)?;
                 let count = words.len() as i64;
                 let index = if index < 0 { index + count } else { index };
                 let word = usize::try_from(index).ok().and_then(|at| words.get(at));
@@ -166,29 +166,38 @@ impl Constants {
     }
 
     /// `${a[@]:1:2}`, `${@:2}`
-    fn slice(&self, words: &[Word], operand: &str) -> Option<Choice> {
+    fn slice(&mut self, words: &[Word], operand: &str) -> Option<Choice> {
         let (start, length) = self.range(operand, words.len())?;
         let words = words.get(start..).unwrap_or_default();
         let words = words.get(..length.min(words.len())).unwrap_or_default();
         Some(Choice::List(words.to_vec()))
     }
 
+    /// The value of an expression, with known values in it.
+    fn number_of(&mut self, expression: &str) -> Option<i64> {
+        let text = if expression.contains('$') {
+            self.operand(expression)?.known()?.to_owned()
+        } else {
+            expression.to_owned()
+        };
+        match text.trim() {
+            "" => Some(0),
+            text => arithmetic::value(text, &|name| self.number(name)),
+        }
+    }
+
     /// Where `OFFSET:LENGTH` begins in so many items, and how many it takes.
-    fn range(&self, operand: &str, count: usize) -> Option<(usize, usize)> {
+    fn range(&mut self, operand: &str, count: usize) -> Option<(usize, usize)> {
         let (offset, length) = match operand.split_once(':') {
             Some((offset, length)) => (offset, Some(length)),
             None => (operand, None),
         };
-        let number = |text: &str| match text.trim() {
-            "" => Some(0),
-            text => arithmetic::value(text, &|name| self.number(name)),
-        };
         let count = count as i64;
-        let offset = number(offset)?;
+        let offset = self.number_of(offset)?;
         let start = if offset < 0 { count + offset } else { offset }.clamp(0, count);
         let length = match length {
             None => count,
-            Some(length) => number(length)?,
+            Some(length) => self.number_of(length)?,
         };
         let end = if length < 0 {
             count + length

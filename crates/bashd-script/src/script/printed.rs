@@ -12,6 +12,7 @@ use super::reader::ScriptReader;
 use super::view::{Construct, Joint, Readings, RedirectOperator, SimpleCommand, Span};
 use super::word::Word;
 use super::word_reader::{HOLE, Pieces, text_with_holes};
+use std::rc::Rc;
 
 /// Most bytes of a text that is worked out.
 const MOST_BYTES: usize = 16 << 10;
@@ -45,6 +46,7 @@ impl Constants {
 
     fn printed_here(&mut self, script: &str) -> Option<String> {
         let mut reader = ScriptReader::new(script, 1);
+        reader.outer_functions = self.functions();
         reader.read_all();
         let read = reader.finish(Readings::ScanOnly);
         if read.bound.is_some() {
@@ -82,8 +84,10 @@ impl Constants {
             }
             let mut command = (*command).clone();
             let filled = self.fill(&mut command);
-            if !filled.others.is_empty() {
-                return None;
+            // Of several possibilities the last that is known: it was assigned last.
+            let is_known = |words: &&Vec<Word>| !words.iter().any(super::constants::is_unknown);
+            if let Some(words) = filled.others.iter().rfind(is_known) {
+                command.words.clone_from(words);
             }
             let output = self.output_of(&command, input.take())?;
             self.learn(&command, None);
@@ -213,7 +217,7 @@ impl Constants {
         if self.calls.len() >= MOST_CALLS || !self.may_work(body.len()) {
             return None;
         }
-        self.calls.push(name.into());
+        self.calls.push(Rc::clone(&body));
         let outer = self.begin_trial();
         self.set_positional(&[&[Word::of(name, Span::default())], words].concat());
         let printed = self.printed_here(&body);

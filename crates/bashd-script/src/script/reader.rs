@@ -47,6 +47,8 @@ pub(super) struct ScriptReader<'a> {
     pub(super) place: CommandPlace,
     pub(super) commands: Vec<SimpleCommand>,
     pub(super) functions: Vec<String>,
+    /// Names of functions that are defined outside the text.
+    pub(super) outer_functions: Vec<String>,
     pub(super) constructs: Constructs,
     pub(super) frames: Vec<CompoundFrame>,
     pub(super) pending: Vec<PendingHereDoc>,
@@ -119,6 +121,7 @@ impl<'a> ScriptReader<'a> {
             },
             commands: Vec::with_capacity(text.len() / BYTES_PER_COMMAND + 1),
             functions: Vec::new(),
+            outer_functions: Vec::new(),
             constructs: Constructs::default(),
             frames: Vec::new(),
             pending: Vec::new(),

@@ -104,6 +104,13 @@ impl Script {
         }
     }
 
+    /// Whether nothing in it was left unread. The bounds of the parser are no property of a command: what
+    /// it is not asked about, and our own scan finds nothing wrong with, is read whole.
+    pub(crate) fn is_read_whole(&self, text: &str) -> bool {
+        let by_scan = || self.is_sound && !parser_limits::allow(text);
+        self.bound.is_none() && (self.readings != Readings::ScanOnly || by_scan())
+    }
+
     /// Whether bash will certainly accept it: the parser says so, or our own check, for texts that
     /// the parser is not asked about. If the parser was asked and did not agree, nothing overrules
     /// it.

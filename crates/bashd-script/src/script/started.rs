@@ -74,6 +74,7 @@ impl Lowering<'_> {
             }
             Some(_) => {}
         }
+        started.extend(other_names(command));
         if let Some(inner) = wrappers::wrapped(command).and_then(|wrapped| wrapped.command) {
             let words = command.words.get(inner..).unwrap_or_default().to_vec();
             started.extend(containers::on_host(command, inner));
@@ -217,6 +218,25 @@ fn is_whole_input(command: &SimpleCommand) -> bool {
 fn has_comma(command: &SimpleCommand) -> bool {
     let mut words = command.words.iter();
     words.any(|word| matches!(word.known(), Some("-d," | ",")))
+}
+
+/// A name of several possibilities that stands in a list has become several words: each may be the name.
+fn other_names(command: &SimpleCommand) -> Vec<Vec<Word>> {
+    let Some(first) = command.words.first().filter(|first| first.is_alternative) else {
+        return Vec::new();
+    };
+    if matches!(command.origin, CommandOrigin::StartedBy(_)) {
+        return Vec::new();
+    }
+    let is_other = |word: &&Word| word.is_alternative && word.span == first.span;
+    let others = command
+        .arguments()
+        .iter()
+        .take(4)
+        .take_while(is_other)
+        .count();
+    let rest = |index: usize| command.words.get(index..).map(<[Word]>::to_vec);
+    (1..=others).filter_map(rest).collect()
 }
 
 /// `/bin/r? -rf /`: the programs that the pattern of the name matches.

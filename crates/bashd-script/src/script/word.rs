@@ -20,6 +20,8 @@ pub struct Word {
     /// Whether a substitution printed a part of it that was worked out from the text:
     /// `$(echo cm0= | base64 -d)`.
     pub is_worked_out: bool,
+    /// Whether it is one of several possibilities of one word.
+    pub(super) is_alternative: bool,
 }
 
 /// A part of a word.
@@ -63,6 +65,7 @@ impl Word {
             span,
             is_expanded: false,
             is_worked_out: false,
+            is_alternative: false,
         }
     }
 
@@ -73,6 +76,7 @@ impl Word {
             span,
             is_expanded: false,
             is_worked_out: false,
+            is_alternative: false,
         }
     }
 

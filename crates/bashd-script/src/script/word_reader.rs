@@ -358,7 +358,12 @@ impl<'a> ScriptReader<'a> {
         self.skip_closing_parenthesis();
         let script = self.since(start);
         let commands = self.commands.get(before..).unwrap_or_default();
-        let part = deferred::substitution(sign, script, commands, (&self.functions, quoting));
+        let part = deferred::substitution(
+            sign,
+            script,
+            commands,
+            ([&self.functions, &self.outer_functions], quoting),
+        );
         match part {
             WordPart::Text(text) => pieces.text(&text),
             part => pieces.part(part),

@@ -158,7 +158,7 @@ fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Opt
                 found.scripts.extend(script);
                 at += length;
             } else {
-                at += option_length(wrapper, begins_with)?;
+                at += option_length(wrapper, begins_with, word.parts.len() == 1)?;
             }
         } else if is_assignment(begins_with) || word.is("-") && is_env {
             at += 1;
@@ -223,11 +223,11 @@ pub(super) fn rest_of(word: &Word, bytes: usize) -> Option<Word> {
 }
 
 /// How many words an option takes; `None` if no command is run with it.
-fn option_length(wrapper: &Wrapper, option: &str) -> Option<usize> {
+fn option_length(wrapper: &Wrapper, option: &str, is_whole: bool) -> Option<usize> {
     if let Some(long) = option.strip_prefix("--") {
         let takes_value = |known: &&str| long.len() > 1 && known.starts_with(long);
         let takes_value = wrapper.long_values.iter().any(takes_value);
-        return Some(if takes_value { 2 } else { 1 });
+        return Some(if takes_value && is_whole { 2 } else { 1 });
     }
     let letters = option.strip_prefix('-').unwrap_or(option);
     // The rest of the cluster is the value, if there is a rest.
@@ -242,7 +242,7 @@ fn option_length(wrapper: &Wrapper, option: &str) -> Option<usize> {
         return None;
     }
     let is_last = position.is_some_and(|position| position + 1 == letters.chars().count());
-    Some(if is_last { 2 } else { 1 })
+    Some(if is_last && is_whole { 2 } else { 1 })
 }
 
 /// Whether a word is `NAME=…`, as `env` and `sudo` take them before the command.

@@ -1,6 +1,8 @@
 //! What a script runs, seen through its disguises: `tests/cases/reading/`, a line a script with its class.
 
-use bashd_script::guard::{Guard, RULES, Verdict};
+use bashd_script::guard::safe_mode::SafeMode;
+use bashd_script::guard::{Gate, Guard, RULES, Verdict};
+use bashd_script::rewrite::Command;
 use bashd_script::script::Script;
 use std::collections::BTreeMap;
 
@@ -93,4 +95,35 @@ fn ordinary_scripts_by_the_same_means_are_let_alone() {
         rows(text).len(),
         told(&wrong)
     );
+}
+
+#[test]
+fn bounds_of_the_parser_make_no_command_invalid_in_strict_safe_mode() {
+    let gate = Gate {
+        safe_mode: SafeMode::Strict,
+        ..Gate::default()
+    };
+    let verdict = |text: &str| gate.judge(&Command::as_given(text)).verdict;
+    let long = "a".repeat(6000);
+    let many = "ls; ".repeat(300);
+    for text in [
+        "grep -E 'a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p|q|r|s|t' f".to_owned(),
+        format!("grep '{}' f", "(".repeat(40)),
+        format!("grep \"{}\" f", "{[".repeat(20)),
+        format!("grep -E 'alias|shopt|{}' f", "x|".repeat(30)),
+        format!("grep {long} f | wc -l"),
+        format!("{many}ls"),
+        format!("grep '{}' f", "<>&;!".repeat(100)),
+    ] {
+        assert_eq!(verdict(&text), Verdict::Allow, "{text}");
+    }
+    for text in [
+        format!("grep '{}f", "(".repeat(40)),
+        format!("grep {long} f |"),
+        format!("{many}ls; touch x"),
+        format!("grep {long} f > x"),
+        format!("{many}$(ls)"),
+    ] {
+        assert_ne!(verdict(&text), Verdict::Allow, "{text}");
+    }
 }

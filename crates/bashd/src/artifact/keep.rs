@@ -9,7 +9,7 @@ use crate::output::{Source, StreamPiece};
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::profile::rules::ArtifactsWhen;
-use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, SpoolSegment, link_descriptor};
+use bashd_keeper::spool::{self, Ring, STEP, SpoolReader, link_descriptor};
 use rustix::fs::{Mode, OFlags};
 use std::fs;
 use std::io;
@@ -28,6 +28,8 @@ pub(crate) struct Output<'a> {
     /// Who may still write to the spool.
     pub(crate) writers: Writers,
     pub(crate) kind: ArtifactKind,
+    /// Whose call it was.
+    pub(crate) owner: &'a str,
 }
 
 /// Who may still write to a spool whose run was reported.
@@ -74,6 +76,7 @@ impl ArtifactStore {
             separator: &profile.output.separator,
             writers: run.writers,
             kind,
+            owner: &plan.job.spec.owner,
         };
         self.keep(&plan.directory, &profile.name, &output).ok()
     }
@@ -110,6 +113,7 @@ impl ArtifactStore {
         let run = name.to_string_lossy().into_owned();
         let mut record = ArtifactRecord::new(run, profile, source.len(), source.lines());
         record.kind = output.kind;
+        record.owner = Some(output.owner.to_owned());
         let can_adopt = output.err.is_none()
             && (output.writers == Writers::Gone || output.out.places().ring.is_none());
         if !can_adopt || adopt(directory, output.out, &mut record).is_err() {
@@ -151,18 +155,9 @@ impl ArtifactStore {
         }
         let mut record =
             ArtifactRecord::new(job.id.clone(), &profile.name, output.len(), output.lines());
-        match job.stored.as_slice() {
-            // The job's own file has all of it, so nothing is copied.
-            [stream] if stream.dropped == 0 => {
-                let part = |segment: &SpoolSegment| ArtifactPart {
-                    from: segment.from,
-                    bytes: segment.upto - segment.from,
-                    place: ArtifactFile::Job,
-                    at: segment.at,
-                };
-                record.parts = stream.segments.iter().map(part).collect();
-            }
-            _ => copy(&job.directory, output, &mut record).ok()?,
+        record.owner = Some(job.owner.clone());
+        if adopt_file(job, &mut record).is_err() {
+            copy(&job.directory, output, &mut record).ok()?;
         }
         let published = self.publish(&job.directory, &mut record);
         published.ok().map(|()| KeptArtifact::of(&record))
@@ -199,6 +194,26 @@ pub(super) fn clear(directory: &Path) {
     }
     let _ = fs::remove_file(directory.join(NAME));
     let _ = fs::remove_dir(directory);
+}
+
+/// Names the file of a job that has ended, if it is the output and nothing else.
+fn adopt_file(job: &Job, record: &mut ArtifactRecord) -> io::Result<()> {
+    let length = fs::metadata(&job.output_file)?.len();
+    let is_whole = matches!(job.stored.as_slice(), [stream] if stream.bytes == length);
+    if !is_whole || record.bytes != length {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    fs::hard_link(
+        &job.output_file,
+        job.directory.join(ArtifactFile::Head.file()),
+    )?;
+    record.parts.push(ArtifactPart {
+        from: 0,
+        bytes: length,
+        place: ArtifactFile::Head,
+        at: 0,
+    });
+    Ok(())
 }
 
 /// Names the spool's own files.

@@ -38,6 +38,7 @@ pub use reads::Read;
 pub use select::{Item, Range, Selection};
 
 use crate::config::Config;
+use crate::jobs::clients;
 use bashd_keeper::spool::{self, Retention};
 use record::ArtifactRecord;
 use std::fs;
@@ -57,6 +58,8 @@ pub struct ArtifactStore {
     reads: Option<PathBuf>,
     /// Whether the process exits right after it keeps something.
     is_for_one_call: bool,
+    /// Who looks; `None` for who sees everything.
+    viewer: Option<String>,
 }
 
 /// Why an output is stored.
@@ -114,6 +117,30 @@ impl ArtifactStore {
             retention: config.retention,
             reads: config.ledger.enabled.then(|| config.ledger_dir()),
             is_for_one_call: false,
+            viewer: None,
+        }
+    }
+
+    /// The same store as this owner sees it: without what other clients that are there have stored.
+    #[must_use]
+    pub fn seen_by(&self, owner: &str) -> Self {
+        Self {
+            viewer: Some(owner.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// Fails as if there were none, if it is another client's.
+    fn look(&self, id: u64) -> io::Result<()> {
+        let Some(viewer) = &self.viewer else {
+            return Ok(());
+        };
+        let owner = ArtifactRecord::load(&self.link(id)).map_err(|error| missing(id, error))?;
+        match owner.owner {
+            Some(owner) if owner != *viewer && clients::is_there(&self.runs, &owner) => {
+                Err(missing(id, io::ErrorKind::NotFound.into()))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -147,7 +174,7 @@ impl ArtifactStore {
         let mut ids: Vec<u64> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter(|id| self.link(*id).join(record::NAME).exists())
+            .filter(|id| self.link(*id).join(record::NAME).exists() && self.look(*id).is_ok())
             .collect();
         ids.sort_unstable();
         Ok(ids)
@@ -155,12 +182,14 @@ impl ArtifactStore {
 
     /// Opens an artifact; one that is open is never swept.
     pub fn open(&self, id: u64) -> io::Result<Artifact> {
+        self.look(id)?;
         Artifact::open(&self.link(id)).map_err(|error| missing(id, error))
     }
 
     /// The path of a plain file with everything that is kept of an artifact, in order, with a line
     /// where something is missing. Using it makes the artifact young again.
     pub fn path(&self, id: u64) -> io::Result<PathBuf> {
+        self.look(id)?;
         order::plain_file(&self.link(id)).map_err(|error| missing(id, error))
     }
 

@@ -23,12 +23,10 @@ pub(super) enum ArtifactFile {
     Tail,
     /// What only memory held.
     Rest,
-    /// The output of a job, which is the job's own file.
-    Job,
 }
 
 impl ArtifactFile {
-    /// Every place that is the artifact's own.
+    /// Every place.
     pub(super) const ALL: [Self; 3] = [Self::Head, Self::Tail, Self::Rest];
 
     /// The name of its file.
@@ -37,7 +35,6 @@ impl ArtifactFile {
             Self::Head => "artifact",
             Self::Tail => "artifact.tail",
             Self::Rest => "artifact.rest",
-            Self::Job => bashd_keeper::job::directory::OUTPUT,
         }
     }
 }
@@ -71,6 +68,9 @@ pub(super) struct ArtifactRecord {
     #[serde(default)]
     pub(super) kind: ArtifactKind,
     pub(super) created_ms: u64,
+    /// Whose call it was; missing in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<String>,
     /// Bytes of the stream, kept or not.
     pub(super) bytes: u64,
     /// Newlines of the stream, kept or not.
@@ -92,6 +92,7 @@ impl ArtifactRecord {
             profile: profile.to_owned(),
             kind: ArtifactKind::default(),
             created_ms: now.unwrap_or_default().as_millis() as u64,
+            owner: None,
             bytes,
             lines,
             parts: Vec::new(),

@@ -40,6 +40,7 @@ fn spool(place: &Place, quota: Quota, bytes: &[u8]) -> (SpoolWriter, SpoolReader
 
 fn keep(place: &Place, name: &str, out: &SpoolReader, writers: Writers) -> KeptArtifact {
     let output = Output {
+        owner: "tests",
         out,
         err: None,
         separator: "",
@@ -305,6 +306,7 @@ fn a_failure_leaves_nothing_behind() {
     // No counter can be created where a file is.
     fs::write(&place.store.links, "").unwrap();
     let output = Output {
+        owner: "tests",
         out: &reader,
         err: None,
         separator: "",
@@ -351,6 +353,7 @@ fn both_streams_one_after_the_other() {
     let (_out_writer, out) = spool(&place, SMALL, b"o1\no2\n");
     let (_err_writer, err) = spool(&place, SMALL, b"e1\n");
     let output = Output {
+        owner: "tests",
         out: &out,
         err: Some(&err),
         separator: "\n",

@@ -9,14 +9,19 @@ use crate::output::{Source, StreamPiece};
 use crate::plan::{self, SessionState, Setting};
 use crate::profile::Profile;
 use crate::profile::rules::RewriteRules;
-use crate::request::{Accepted, Request};
+use crate::request::{Accepted, By, Request};
 use crate::rewrite;
 use bashd_keeper::spool::{prepare_runs_directory, write_private};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a job waits for a call of its session before it begins without what the session has, and
+/// how often it looks.
+const WAITING: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How long a shell may take to tell its state.
 const TELLING: Duration = Duration::from_secs(5);
@@ -39,8 +44,7 @@ impl EngineCore {
     pub(super) async fn session_state(
         &self,
         profile: &Arc<Profile>,
-        request: &Request,
-        accepted: &Accepted,
+        (request, accepted): (&Request, &Accepted),
         setting: Setting<'_>,
         call: &Call,
     ) -> Option<BorrowedState> {
@@ -50,7 +54,7 @@ impl EngineCore {
         let is_as_written = matches!(setting.form, RunForm::AsWritten);
         // Words before every command may be a program, which knows nothing of a shell's state.
         let has_prefix = self.config.prefix.is_some();
-        if request.pty || has_prefix || !is_as_written || !self.sessions.knows(owner, name) {
+        if request.pty || has_prefix || !is_as_written || !self.is_free_soon(owner, name).await {
             return None;
         }
         let directory = self.config.shells_dir();
@@ -68,6 +72,8 @@ impl EngineCore {
         let text = plan::telling_state(&borrowed.state.script);
         let mut asking = Request::new(text).profile(&profile.name);
         asking.session.clone_from(&request.session);
+        // It does not wait for a call that began meanwhile.
+        asking.by = By::Program;
         asking.owner.clone_from(&request.owner);
         // As it is written here.
         let command = rewrite::apply(&RewriteRules::default(), &asking);
@@ -88,6 +94,20 @@ impl EngineCore {
         });
         borrowed.state.directory = PathBuf::from(OsString::from_vec(directory.collect()));
         (is_sessions && borrowed.state.directory.is_dir()).then_some(borrowed)
+    }
+}
+
+impl EngineCore {
+    /// Whether there is a session of this name that no call uses, now or in a moment.
+    async fn is_free_soon(&self, owner: &str, name: &str) -> bool {
+        let until = Instant::now() + WAITING;
+        while let Some(is_busy) = self.sessions.is_busy(owner, name) {
+            if !is_busy || Instant::now() > until {
+                return !is_busy;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        false
     }
 }
 

@@ -145,6 +145,11 @@ fn directory(runs: &Path) -> PathBuf {
     runs.with_file_name(CLIENTS)
 }
 
+/// Whether an owner is a client that is there.
+pub(crate) fn is_there(runs: &Path, owner: &str) -> bool {
+    home(runs, owner).is_some()
+}
+
 /// The part of an owner's name that says which front end it came by.
 pub(super) fn front_end(owner: &str) -> Option<&str> {
     owner.split_once(':').map(|(front_end, _)| front_end)

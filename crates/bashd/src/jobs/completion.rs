@@ -49,10 +49,11 @@ impl Jobs {
         told.map(|untold| untold.job).collect()
     }
 
-    /// The owner's ended jobs that nobody has been told about, for callers that may fail to pass them
-    /// on; `None` if there are none.
-    pub fn ended(&self, owner: &str) -> Option<Delivery> {
-        let untold = self.untold(owner);
+    /// The owner's ended jobs that nobody has been told about, but for the one that this reply is about,
+    /// for callers that may fail to pass them on; `None` if there are none.
+    pub fn ended(&self, owner: &str, but_for: Option<&str>) -> Option<Delivery> {
+        let mut untold = self.untold(owner);
+        untold.retain(|untold| Some(untold.job.id.as_str()) != but_for);
         (!untold.is_empty()).then(|| Delivery::new(self, untold, &Arc::default()))
     }
 

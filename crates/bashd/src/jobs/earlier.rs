@@ -80,6 +80,6 @@ impl JobsInSight<'_> {
         let mut there = self.there.borrow_mut();
         *there
             .entry(owner.to_owned())
-            .or_insert_with(|| clients::home(self.runs, owner).is_some())
+            .or_insert_with(|| clients::is_there(self.runs, owner))
     }
 }

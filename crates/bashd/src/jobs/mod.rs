@@ -8,7 +8,7 @@
 //! and disconnects again.
 
 pub(crate) mod claim;
-mod clients;
+pub(crate) mod clients;
 mod completion;
 mod control;
 mod earlier;

@@ -59,6 +59,10 @@ impl JobState {
 /// A job as its directory shows it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own, with a yes or a no"
+)]
 pub struct Job {
     /// Its id, unique in the state directory.
     pub id: String,

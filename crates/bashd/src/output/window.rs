@@ -217,6 +217,53 @@ impl Windowed {
         !self.is_whole || self.ends.iter().any(|part| part.cut_lines > 0)
     }
 
+    /// The number, from 0, of the first line that is shown of the end, if the end is shown apart.
+    pub(crate) fn first_of_tail(&self) -> Option<u64> {
+        let [_, tail] = &self.ends;
+        (!self.is_whole && tail.lines > 0).then(|| self.all_lines.saturating_sub(tail.lines))
+    }
+
+    /// How many lines are shown of the start.
+    pub(crate) fn lines_of_head(&self) -> u64 {
+        let [head, _] = &self.ends;
+        if self.is_whole {
+            self.all_lines
+        } else {
+            head.lines
+        }
+    }
+
+    /// Has the end begin with a whole line, where it holds one: `source` is the text that was cut.
+    pub(crate) fn begin_at_a_line(&mut self, source: &str) {
+        let [_, tail] = &mut self.ends;
+        let start = source.len().saturating_sub(tail.span as usize);
+        let is_whole = start == 0 || source.as_bytes().get(start - 1) == Some(&b'\n');
+        if self.is_whole || is_whole || tail.lines < 2 {
+            return;
+        }
+        if let Some(end) = tail.text.find('\n') {
+            tail.text.drain(..=end);
+            let removed = end as u64 + 1;
+            tail.raw = tail.raw.saturating_sub(removed);
+            tail.span = tail.span.saturating_sub(removed);
+            tail.lines -= 1;
+            tail.newlines = tail.newlines.saturating_sub(1);
+            self.omitted.bytes += removed;
+            self.omitted.lines += 1;
+        }
+    }
+
+    /// Repeats these lines before the end: it can't be read without them.
+    pub(crate) fn head_the_end(&mut self, lines: &str) {
+        let [_, tail] = &mut self.ends;
+        tail.text.insert_str(0, lines);
+    }
+
+    /// Counts what is left out in another text than the one that was cut.
+    pub(crate) fn count_omitted(&mut self, omitted: Omitted) {
+        self.omitted = omitted;
+    }
+
     /// Puts it into the window's words. `kept` is where the whole output is stored.
     pub(crate) fn arrange(self, window: &Window, kept: Option<KeptArtifact>) -> Capture {
         let [head, tail] = &self.ends;

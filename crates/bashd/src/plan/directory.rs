@@ -1,7 +1,6 @@
 //! The working directory of a run: as given, from a leading `cd`, or the engine's own.
 
 use super::OpenDirectory;
-use crate::config::Surroundings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
 use crate::profile::parameters::CwdSpelling;
@@ -19,15 +18,15 @@ pub(super) struct Wanted {
     pub(super) by_shell: bool,
 }
 
-/// What the request, the command or the surroundings say, in this order.
+/// What the request, the command or the surroundings say, in this order: relative to the engine's own
+/// directory, or, where nothing is said, the one of a session that is taken over.
 pub(super) fn wanted(
     profile: &Profile,
     request: &Request,
     lifted: Option<&LeadingCd>,
-    surroundings: &Surroundings,
+    (here, otherwise): (&Path, &Path),
     home: Option<&Path>,
 ) -> Wanted {
-    let here = &surroundings.cwd;
     match (&request.cwd, lifted) {
         (Some(cwd), _) => match profile.input.cwd {
             CwdSpelling::Path => Wanted {
@@ -41,7 +40,7 @@ pub(super) fn wanted(
             by_shell: true,
         },
         (None, None) => Wanted {
-            path: here.clone(),
+            path: otherwise.to_owned(),
             by_shell: false,
         },
     }

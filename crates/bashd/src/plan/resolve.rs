@@ -78,10 +78,8 @@ pub(crate) fn draft(
     let cd = cd_of_the_shell(profile, config, request, command);
     let home = environment::home(request, surroundings);
     let lifted = command.leading_cd.as_ref().filter(|_| cd.is_empty());
-    let mut wanted = directory::wanted(profile, request, lifted, surroundings, home);
-    if let (Some(state), None, None) = (setting.state, &request.cwd, lifted) {
-        wanted.path.clone_from(&state.directory);
-    }
+    let here = (setting.state).map_or(&surroundings.cwd, |state| &state.directory);
+    let wanted = directory::wanted(profile, request, lifted, (&surroundings.cwd, here), home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
     let mut env = environment::of(setting.inheritance, wish.origin(), request, id);
@@ -97,12 +95,7 @@ pub(crate) fn draft(
     }
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
-    let script = match setting.state {
-        Some(state) => {
-            script.map(|script| session::beginning_with(state, wish, &script, &cwd.path))
-        }
-        None => script,
-    };
+    let script = script.map(|script| session::with_state(wish, script, &cwd.path));
     if profile.environment.shell_variable && script.is_some() {
         environment::tell_shell(&mut env, request, &shell);
     }
@@ -135,10 +128,7 @@ pub(crate) fn draft(
         vessel: vessel.unwrap_or(Vessel::OwnShell),
         exclusive_in: session::exclusive_in(wish, accepted),
         restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
-        program: match setting.state {
-            Some(_) => None,
-            None => one_program::of(setting, command, script.as_deref()),
-        },
+        program: one_program::of(setting, command, script.as_deref()),
         shell,
         script,
         rc_script: None,

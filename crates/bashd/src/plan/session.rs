@@ -1,6 +1,6 @@
 //! Whether a call runs in a session's shell; whose shell that is, and the text that it evaluates.
 
-use super::resolve::{PlanInput, SessionState, Setting};
+use super::resolve::{PlanInput, Setting};
 use super::{OpenDirectory, Shell, StdinSource, Variables, environment, quote};
 use crate::guard::safe_mode::RunForm;
 use crate::request::Accepted;
@@ -41,6 +41,10 @@ fn directory_after(explicit: Option<&Path>) -> DirectoryAfter {
 
 /// A call's session.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that was decided, and they do not exclude each other"
+)]
 pub struct SessionPlan {
     /// Calls with the same key share a shell.
     pub key: SessionKey,
@@ -268,13 +272,12 @@ pub(crate) fn telling_state(into: &Path) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The script of a job that begins as a session is. Its own variables come after the session's.
-pub(super) fn beginning_with(
-    state: &SessionState,
-    wish: PlanInput<'_>,
-    script: &str,
-    cwd: &Path,
-) -> String {
+/// The script of a job that begins as a session is, if it is one. Its own variables come after the
+/// session's.
+pub(super) fn with_state(wish: PlanInput<'_>, script: String, cwd: &Path) -> String {
+    let Some(state) = wish.setting.state else {
+        return script;
+    };
     let own = own_variables(wish);
     let explicit = Some(cwd).filter(|cwd| *cwd != state.directory);
     let file = state.script.as_os_str().as_bytes();
@@ -283,7 +286,7 @@ pub(super) fn beginning_with(
     text.extend(br" </dev/null >/dev/null 2>&1; \builtin command -p rm -f -- ");
     quote(&mut text, file);
     text.extend(b"; ");
-    let evaluated = evaluated(script, &own, explicit);
+    let evaluated = evaluated(&script, &own, explicit);
     // In one piece: what the state has set up counts for how the rest is read.
     text.extend(br"\builtin eval ");
     quote(&mut text, &evaluated);

@@ -211,6 +211,13 @@ fn check_truncation(texts: &TruncationTexts) -> Result<(), String> {
         &texts.stored_incomplete,
         &["address"],
     )?;
+    let numbers = ["first", "last", "total", "raw_total"];
+    placeholders("reply.truncation.minimized", &texts.minimized, &numbers)?;
+    placeholders(
+        "reply.truncation.minimized_only",
+        &texts.minimized_only,
+        &numbers,
+    )?;
     placeholders(
         "reply.truncation.stored_partly",
         &texts.stored_partly,

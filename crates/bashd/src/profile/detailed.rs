@@ -14,6 +14,7 @@
 //! ```
 
 use super::Profile;
+use super::digest_lines::DigestWindow;
 use super::reply::Finished;
 use super::shape::{self, Shaped};
 use super::texts::TruncationTexts;
@@ -102,6 +103,8 @@ struct OutputCut<'a> {
     by_window: Option<(u64, u64)>,
     total_lines: u64,
     shown: Ranges,
+    /// The digest that is shown in place of the output, and which lines of it are.
+    of_digest: Option<(DigestWindow, Ranges)>,
     window: &'a Window,
     line_bytes: Option<usize>,
     artifact: Option<KeptArtifact>,
@@ -132,6 +135,25 @@ impl Ranges {
     }
 }
 
+impl Ranges {
+    /// The same lines as numbers of the raw output.
+    fn in_raw(self, (head, tail): ((u64, u64), (u64, u64))) -> Self {
+        match self {
+            Self::Head(..) => Self::Head(head.0, head.1),
+            Self::Tail(..) => Self::Tail(tail.0, tail.1),
+            Self::Middle(..) => Self::Middle(head, tail),
+        }
+    }
+
+    /// First and last line of all that is shown.
+    fn outer(self) -> (u64, u64) {
+        match self {
+            Self::Head(first, last) | Self::Tail(first, last) => (first, last),
+            Self::Middle((first, _), (_, last)) => (first, last),
+        }
+    }
+}
+
 impl<'a> OutputCut<'a> {
     fn of(profile: &'a Profile, finished: &Finished) -> Self {
         let captures = match &finished.captured {
@@ -153,8 +175,17 @@ impl<'a> OutputCut<'a> {
             hidden.before.lines + hidden.after.lines,
         );
         let total_lines = extent.lines + by_limits.1 + hidden.unended;
+        let shown = Ranges::of(&extent, hidden.before.lines, total_lines);
+        let digest = finished.digest.clone();
+        let total_lines = digest
+            .as_ref()
+            .map_or(total_lines, |digest| digest.raw_lines);
         Self {
-            shown: Ranges::of(&extent, hidden.before.lines, total_lines),
+            shown: match digest.as_ref().and_then(|digest| digest.shown) {
+                Some(raw) => shown.in_raw(raw),
+                None => shown,
+            },
+            of_digest: digest.map(|digest| (digest, shown)),
             extent,
             bytes: captures.iter().map(|capture| capture.bytes).sum(),
             omitted,
@@ -170,6 +201,14 @@ impl<'a> OutputCut<'a> {
                 let is_loss = |notice: &Notice| matches!(notice.kind, NoticeKind::OutputLost(_));
                 finished.terminal.is_some() && finished.notices.iter().any(is_loss)
             },
+        }
+    }
+
+    /// Lines of the text that the numbers of lines count.
+    fn numbered_lines(&self) -> u64 {
+        match &self.of_digest {
+            Some((digest, _)) if digest.shown.is_none() => digest.lines,
+            _ => self.total_lines,
         }
     }
 
@@ -224,17 +263,42 @@ impl<'a> OutputCut<'a> {
                 ("last", &last.to_string()),
                 ("begin", &begin.to_string()),
                 ("head", &head.to_string()),
-                ("total", &self.total_lines.to_string()),
+                ("total", &self.numbered_lines().to_string()),
                 ("shown", &self.shown_lines().to_string()),
                 ("omitted_lines", &middle_lines(middle)),
                 ("omitted_size", &window::decimal_size(bytes)),
             ],
         );
-        if matches!(self.shown, Ranges::Middle(..)) || self.by_window.is_none() {
-            return sentence;
-        }
-        let limit = window::decimal_size(self.window.max as u64);
-        sentence + &fill(&texts.by_bytes, &[("limit", &limit)])
+        let by_bytes = if matches!(self.shown, Ranges::Middle(..)) || self.by_window.is_none() {
+            String::new()
+        } else {
+            let limit = window::decimal_size(self.window.max as u64);
+            fill(&texts.by_bytes, &[("limit", &limit)])
+        };
+        sentence + &by_bytes + &self.digest_words(texts)
+    }
+
+    /// What the numbers are in the digest that is shown, or that they are those of the digest.
+    fn digest_words(&self, texts: &TruncationTexts) -> String {
+        let Some((digest, shown)) = &self.of_digest else {
+            return String::new();
+        };
+        let (first, last) = shown.outer();
+        let is_the_same = (*shown, digest.lines) == (self.shown, self.total_lines);
+        let template = match digest.shown {
+            Some(_) if is_the_same => return String::new(),
+            Some(_) => &texts.minimized,
+            None => &texts.minimized_only,
+        };
+        fill(
+            template,
+            &[
+                ("first", &first.to_string()),
+                ("last", &last.to_string()),
+                ("total", &digest.lines.to_string()),
+                ("raw_total", &digest.raw_lines.to_string()),
+            ],
+        )
     }
 
     /// `meta.truncation`, where something was left out.
@@ -271,6 +335,16 @@ impl<'a> OutputCut<'a> {
                 insert("elidedBytes", json!(bytes));
                 insert("elidedLines", json!(lines));
             }
+        }
+        if let Some((digest, shown)) = &self.of_digest {
+            let (first, last) = shown.outer();
+            let minimized = json!({
+                "totalLines": digest.lines,
+                "totalBytes": digest.bytes,
+                "shownRange": range(first, last),
+                "numbersAreIts": digest.shown.is_none(),
+            });
+            fields.insert("minimized".to_owned(), minimized);
         }
         self.insert_artifact(&mut fields);
         Some(fields.into())

@@ -1,6 +1,7 @@
 //! From a run to what its reply is made of: notices, counts, and what got lost. Pure, but for reading.
 
 use super::Profile;
+use super::digest_lines::DigestWindow;
 use super::reply::{self, BackgroundedCall, Ending, Finished};
 use super::rules::StartFailure;
 use super::views::Views;
@@ -29,6 +30,8 @@ pub(crate) struct ShownOutput {
     pub(crate) hidden: Hidden,
     /// The filter that shortened it, if one did.
     pub(crate) minimized_by: Option<String>,
+    /// What of its digest is shown.
+    pub(crate) digest: Option<DigestWindow>,
     /// The whole output, if it was stored.
     pub(crate) kept: Option<KeptArtifact>,
 }
@@ -50,6 +53,7 @@ pub(crate) fn finished(
         captured: shown.captured,
         hidden: shown.hidden,
         minimized_by: shown.minimized_by,
+        digest: shown.digest,
         written: WrittenCounts::of(&run.out, err.map(|spool| spool as &dyn Source)),
         dropped_bytes: run.out.dropped() + err.map_or(0, SpoolReader::dropped),
         artifact: shown.kept,
@@ -202,6 +206,7 @@ fn of_output(
         captured: shown.captured,
         hidden: shown.hidden,
         minimized_by: None,
+        digest: None,
         written,
         dropped_bytes: 0,
         artifact: shown.kept,

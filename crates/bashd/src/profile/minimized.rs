@@ -8,22 +8,28 @@ use crate::exec::{Exit, Run};
 use crate::minimize::{self, Digest, FilterSettings, Subject};
 use crate::output::in_memory::InMemory;
 use crate::output::view::View;
-use crate::output::{Captured, Source};
+use crate::output::window::{self, Window};
+use crate::output::{Capture, Captured, Source};
 use crate::plan::Plan;
+use crate::profile::digest_lines::DigestLines;
+pub(crate) use crate::profile::digest_lines::DigestWindow;
 use std::fmt::Write as _;
 use std::io;
 
 /// Bytes of the longest footer.
 const LONGEST_FOOTER: usize = 64;
 
-/// The digest of a run's output; nothing where the raw output is to be shown.
+/// How often a window is cut again to make room for headings.
+const MOST_TRIES: usize = 4;
+
+/// The digest of a run's output, and the text that it was made of; nothing where that is to be shown.
 pub(crate) fn digest(
     profile: &Profile,
     plan: &Plan,
     run: &Run,
     out: &View<'_>,
     settings: Option<&FilterSettings>,
-) -> io::Result<Option<Digest>> {
+) -> io::Result<Option<(Digest, String)>> {
     let (Some(settings), Some(script)) = (settings, plan.script.as_deref()) else {
         return Ok(None);
     };
@@ -49,22 +55,58 @@ pub(crate) fn digest(
         text: &raw,
     };
     let digest = minimize::minimize(subject, settings).ok();
-    Ok(digest.filter(|digest| digest.text.len() + LONGEST_FOOTER < raw.len()))
+    let digest = digest.filter(|digest| digest.text.len() + LONGEST_FOOTER < raw.len());
+    Ok(digest.map(|digest| (digest, raw)))
 }
 
 /// A digest within the profile's window, counted as the output that it stands for.
 pub(crate) fn in_window(
     profile: &Profile,
     run: &Run,
-    text: &str,
+    (digest, raw): (&Digest, &str),
     kept: KeptArtifact,
-) -> io::Result<Captured> {
-    let cut = profile.output.cut(&InMemory(text), None)?;
-    let mut captured = cut.arrange(Some(kept));
-    if let Captured::One(shown) = &mut captured {
-        (shown.bytes, shown.lines) = (run.out.len(), run.out.lines());
+) -> io::Result<(Captured, DigestWindow)> {
+    let (mut shown, window) = shown(profile, digest, raw, kept)?;
+    (shown.bytes, shown.lines) = (run.out.len(), run.out.lines());
+    Ok((Captured::One(shown), window))
+}
+
+/// What the profile shows of a digest.
+pub(crate) fn shown(
+    profile: &Profile,
+    digest: &Digest,
+    raw: &str,
+    kept: KeptArtifact,
+) -> io::Result<(Capture, DigestWindow)> {
+    let text = with_footer(digest.text.clone(), kept.id);
+    let lines = DigestLines::of(digest, &text, raw);
+    let mut window = profile.output.window.clone();
+    let cut = |window: &Window| {
+        let cut = window::cut_text(&InMemory(&text), window, profile.output.form());
+        cut.map(|mut cut| {
+            cut.begin_at_a_line(&text);
+            cut
+        })
+    };
+    let mut windowed = cut(&window)?;
+    // The headings need room, and with less room others may be needed.
+    for _ in 0..MOST_TRIES {
+        let headings = lines.headings_above(windowed.first_of_tail());
+        let room = profile.output.window.tail.saturating_sub(headings.len());
+        if window.tail <= room {
+            windowed.head_the_end(&headings);
+            break;
+        }
+        window.tail = room;
+        windowed = cut(&window)?;
     }
-    Ok(captured)
+    let ranges = lines.ranges(&windowed);
+    if let Some(omitted) = lines.omitted(&windowed, &ranges) {
+        windowed.count_omitted(omitted);
+    } else if !window.artifact.is_empty() {
+        window.artifact.insert_str(0, " of the minimized text");
+    }
+    Ok((windowed.arrange(&window, Some(kept)), ranges))
 }
 
 /// A digest, and where its raw output is: on the line that says what was done.

@@ -7,6 +7,7 @@
 pub mod arguments;
 mod check;
 mod detailed;
+pub(crate) mod digest_lines;
 pub(crate) mod finished;
 pub mod library;
 pub(crate) mod minimized;

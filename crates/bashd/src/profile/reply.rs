@@ -4,6 +4,7 @@
 //! in `shape.rs`.
 
 use super::Profile;
+use super::digest_lines::DigestWindow;
 use super::shape::{self, Shaped};
 use crate::artifact::{self, KeptArtifact};
 use crate::error::Error;
@@ -101,6 +102,8 @@ pub struct Finished {
     pub dropped_bytes: u64,
     /// The filter that shortened the output, if one did.
     pub(crate) minimized_by: Option<String>,
+    /// What of its digest is shown.
+    pub(crate) digest: Option<DigestWindow>,
     /// The whole output, if it was stored.
     pub(crate) artifact: Option<KeptArtifact>,
     /// Things to tell about the request or the run.

@@ -127,6 +127,13 @@ pub struct TruncationTexts {
     pub stored: String,
     /// Some of it is: `{address}`, `{dropped}`.
     pub stored_partly: String,
+    /// What follows if a digest is shown whose lines have other numbers than the raw output's:
+    /// `{first}`, `{last}`, `{total}`, `{raw_total}`.
+    #[serde(default)]
+    pub minimized: String,
+    /// What follows if the numbers are the digest's, since no others are known: the same.
+    #[serde(default)]
+    pub minimized_only: String,
     /// Likewise if a client's terminal dropped some before it was seen: `{address}`.
     #[serde(default)]
     pub stored_incomplete: String,

@@ -87,6 +87,7 @@ impl CutViews<'_> {
             captured,
             hidden: out.and(err),
             minimized_by: None,
+            digest: None,
             kept,
         }
     }

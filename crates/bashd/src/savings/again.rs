@@ -8,7 +8,7 @@ use crate::output::in_memory::InMemory;
 use crate::output::{Captured, text};
 use crate::profile::Profile;
 use crate::profile::library::Library;
-use crate::profile::minimized::with_footer;
+use crate::profile::minimized;
 use std::ops::ControlFlow;
 
 /// What is needed to recreate the texts.
@@ -41,8 +41,8 @@ impl<'a> Reconstruction<'a> {
 
     /// The texts; `None` if the raw output is gone, or if the shown text differs from what would be
     /// shown today.
-    pub(super) fn texts(&self, record: &Record, minimized: &MinimizedOutput) -> Option<Texts> {
-        let id = minimized.artifact?;
+    pub(super) fn texts(&self, record: &Record, recorded: &MinimizedOutput) -> Option<Texts> {
+        let id = recorded.artifact?;
         let profile = self.library.get(&record.profile).ok()?;
         let raw = self.raw(id)?;
         let subject = Subject {
@@ -51,8 +51,10 @@ impl<'a> Reconstruction<'a> {
             text: &raw,
         };
         let digest = minimize::minimize(subject, self.settings.as_ref()?).ok()?;
-        let shown = in_window(&profile, &with_footer(digest.text, id), id)?;
-        let is_the_same = shown.len() as u64 == minimized.shown_bytes;
+        let kept = KeptArtifact { id, dropped: 0 };
+        let (shown, _) = minimized::shown(&profile, &digest, &raw, kept).ok()?;
+        let shown = shown.text;
+        let is_the_same = shown.len() as u64 == recorded.shown_bytes;
         Some(Texts {
             without: in_window(&profile, &raw, id)?,
             shown,

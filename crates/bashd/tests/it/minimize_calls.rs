@@ -110,3 +110,78 @@ async fn settings_switch_it_off_whole_or_for_a_program() {
         assert_eq!((reply.output, reply.artifact), (raw(), None));
     }
 }
+
+#[tokio::test]
+async fn a_window_over_a_digest_has_headings_and_the_raw_outputs_numbers() {
+    let home = Home::new();
+    let directory = home.workspace().join("some/long/directory/of/sources");
+    fs::create_dir_all(&directory).expect("a directory");
+    for number in 0..30 {
+        let line = |at| {
+            format!(
+                "needle {at} {}\n",
+                (number * 7919 + at * 104_729) % 1_000_003
+            )
+        };
+        let text: String = (0..200).map(line).collect();
+        fs::write(directory.join(format!("file_{number:02}.rs")), text).expect("a file");
+    }
+    let command = "grep -rn needle some | sort -t: -k1,1 -k2,2n | cat";
+    for profile in ["pi", "default"] {
+        let contract = Contract::new(&home, profile);
+        let reply = contract.engine.run(contract.request(command)).await;
+        let id = reply.artifact.clone().expect("an artifact");
+        let number = id.rsplit('/').next().and_then(|id| id.parse().ok());
+        let path = contract.engine.artifacts().path(number.expect("a number"));
+        let raw = fs::read_to_string(path.expect("the artifact")).expect("its file");
+        let raw: Vec<&str> = raw.lines().collect();
+        assert_eq!(raw.len(), 6000);
+        assert!(reply.output.contains("[minimized: "), "{}", reply.text);
+        // The end can be read by itself: rebuilt, its lines are those of the raw output.
+        let end = match profile {
+            "pi" => reply.output.as_str(),
+            _ => {
+                let cut = reply.output.find("[bashd: ").expect("a notice");
+                let rest = &reply.output[cut..];
+                &rest[rest.find('\n').expect("its end") + 1..]
+            }
+        };
+        let rebuilt = bashd::minimize::rebuild(end);
+        let rebuilt: Vec<&str> = rebuilt.iter().map(String::as_str).collect();
+        let shown: Vec<_> = rebuilt
+            .iter()
+            .filter(|line| line.contains("needle"))
+            .collect();
+        let first = raw.len() - shown.len();
+        for (at, line) in shown.iter().enumerate() {
+            assert_eq!(**line, raw[first + at], "{profile}, line {at}");
+        }
+        if profile == "pi" {
+            let truncation = &reply.result["details"]["meta"]["truncation"];
+            assert_eq!(truncation["totalLines"], 6000, "{truncation}");
+            assert_eq!(truncation["shownRange"]["start"], first as u64 + 1);
+            assert_eq!(truncation["shownRange"]["end"], 6000);
+            assert_eq!(reply.result["summary"]["totalLines"], 6000);
+            let said = format!(
+                "[Showing lines {}-6000 of 6000 (50.0KB limit), minimized to lines ",
+                first + 1
+            );
+            assert!(
+                reply.text.contains(&said),
+                "{}",
+                &reply.text[reply.text.len() - 300..]
+            );
+            assert!(reply.output.len() <= 51_200);
+        } else {
+            let left_out = reply.omitted_lines;
+            let head = first as u64 - left_out;
+            assert!(
+                reply
+                    .output
+                    .contains(&format!("({left_out} lines) left out here; "))
+            );
+            let last_of_head = raw[head as usize - 1].rsplit(' ').next();
+            assert!(reply.output.contains(last_of_head.expect("a word")));
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! `./test --with agents` installs them. Without them these tests say so, and show nothing.
 
 use super::peers::{in_home, output};
-use bashd_testkit::{Home, loudly};
+use bashd_testkit::{Home, loudly, repeat};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -43,11 +43,18 @@ fn cases() -> Vec<Value> {
 
 /// What the model of an agent was sent back, with a placeholder for every time.
 fn texts_of(agent: &str) -> Option<Vec<String>> {
+    let texts = sent_back(agent, &cases())?;
+    Some(texts.iter().map(|text| without_times(text)).collect())
+}
+
+/// What the model of an agent was sent back for each call.
+fn sent_back(agent: &str, given: &[Value]) -> Option<Vec<String>> {
     let packages = packages()?;
     let home = Home::new().keeping_in_state(&["runs", "artifacts"]);
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
+    let count = given.len();
     let steps = home.workspace().join("steps.json");
-    std::fs::write(&steps, Value::from(cases()).to_string()).unwrap();
+    std::fs::write(&steps, Value::from(given.to_vec()).to_string()).unwrap();
     // Agents leave files where they like.
     let scratch = home.workspace().join("tmp");
     std::fs::create_dir_all(&scratch).unwrap();
@@ -64,8 +71,8 @@ fn texts_of(agent: &str) -> Option<Vec<String>> {
     let texts = results
         .iter()
         .map(|result| result["text"].as_str().unwrap());
-    let texts: Vec<String> = texts.map(without_times).collect();
-    assert_eq!(texts.len(), cases().len(), "{agent}: {seen}");
+    let texts: Vec<String> = texts.map(str::to_owned).collect();
+    assert_eq!(texts.len(), count, "{agent}: {seen}");
     Some(texts)
 }
 
@@ -146,4 +153,93 @@ fn gemini_reads_the_text_in_its_wrapping_and_an_error_once() {
         "a\n[timed out after 2 s and was ended]",
     );
     assert_reads("gemini", [failed, denied, timed_out, started, waited]);
+}
+
+/// Thirty commands of an ordinary session. None of them has what an agent's own tool refuses.
+const SESSION: [&str; 30] = [
+    "ls -la",
+    "git init -q . && git add steps.json && git -c user.email=a@b -c user.name=c commit -qm first && echo committed",
+    "git status",
+    "git log --stat",
+    "printf 'one\\ntwo\\nthree hello\\n' > a.txt",
+    "cat a.txt",
+    "seq 1 400",
+    "seq 1 30000",
+    "false",
+    "ls nonexistent",
+    "grep -rn hello a.txt",
+    "python3 -c 'print(1/0)'",
+    "python3 -c 'print(\"x \" * 2000)'",
+    "pwd",
+    "whoami",
+    "date +%Y",
+    "wc -l a.txt",
+    "cat /etc/passwd",
+    "find /etc -maxdepth 1 -name '*.conf'",
+    "du -sh a.txt",
+    "echo out; echo err >&2; exit 3",
+    "true",
+    "diff a.txt steps.json",
+    "head -n 40 /etc/group",
+    "tar --help | head -60",
+    "git diff HEAD",
+    "git show --stat HEAD",
+    "nosuchcommand",
+    "cat nonexistent",
+    "echo done",
+];
+
+/// The agents, their own shell tools, and what these call the command.
+const OWN: [(&str, &str, &str, &str); 4] = [
+    ("claude-code", "Claude Code", "own:Bash", "command"),
+    ("codex", "Codex", "own:exec_command", "cmd"),
+    ("opencode", "opencode", "own:bash", "command"),
+    ("gemini", "Gemini CLI", "own:run_shell_command", "command"),
+];
+
+/// Counts what a model reads of the same session by bashd and by the agent's own tool; with `BASHD_BLESS=1` the
+/// table of `docs/agents.md` is written.
+#[test]
+fn tokens_of_a_session_beside_the_agents_own_tool() {
+    let blesses = std::env::var_os("BASHD_BLESS").is_some();
+    if packages().is_none() {
+        return;
+    }
+    if !blesses && !repeat::is_soak() {
+        loudly("the tokens of a session in each agent are only counted by ./soak --with agents");
+        return;
+    }
+    let tokenizer = tiktoken_rs::o200k_base().unwrap();
+    let count = |texts: &[String]| -> usize {
+        let tokens = texts
+            .iter()
+            .map(|text| tokenizer.encode_ordinary(text).len());
+        tokens.sum()
+    };
+    let mut table =
+        "| agent | by bashd | by its own tool | bashd / own |\n|---|---|---|---|\n".to_owned();
+    for (agent, name, tool, key) in OWN {
+        let ours =
+            SESSION.map(|command| json!({"tool": "bash", "arguments": {"command": command}}));
+        let theirs = SESSION.map(|command| {
+            let mut arguments = json!({ key: command });
+            if agent == "opencode" {
+                arguments["description"] = "runs it".into();
+            }
+            json!({"tool": tool, "arguments": arguments})
+        });
+        let ours = count(&sent_back(agent, &ours).unwrap());
+        let theirs = count(&sent_back(agent, &theirs).unwrap());
+        let ratio = ours as f64 / theirs as f64;
+        table.push_str(&format!("| {name} | {ours} | {theirs} | {ratio:.2} |\n"));
+    }
+    eprintln!("{table}");
+    if blesses {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md");
+        let text = std::fs::read_to_string(&page).unwrap();
+        let (before, rest) = text.split_once("<!-- tokens -->\n").unwrap();
+        let (_, after) = rest.split_once("<!-- end of tokens -->").unwrap();
+        let text = format!("{before}<!-- tokens -->\n{table}<!-- end of tokens -->{after}");
+        std::fs::write(page, text).unwrap();
+    }
 }

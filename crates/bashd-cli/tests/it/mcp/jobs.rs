@@ -112,14 +112,49 @@ fn without_a_word_a_call_returns_after_the_servers_longest_wait() {
 }
 
 #[test]
+fn a_wait_keeps_to_the_servers_longest_wait_and_names_the_next_step() {
+    let home = home();
+    let mut client = Client::connect(&home, &["--wait-max", "1"]);
+    let id = start(&mut client, "sleep 300");
+    let begun = std::time::Instant::now();
+    let waited = job(
+        &mut client,
+        &json!({"action": "wait", "job": id, "timeout": 600}),
+    );
+    assert!(begun.elapsed() < std::time::Duration::from_secs(100));
+    let text = waited["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("bg_1: condition not met yet: running for "),
+        "{text}"
+    );
+    assert!(text.ends_with(" s; next: job wait bg_1"), "{text}");
+    job(&mut client, &json!({"action": "kill", "job": id}));
+    // An end that was told is not listed again.
+    let listed = job(&mut client, &json!({"action": "list"}));
+    assert_eq!(
+        listed["content"][0]["text"],
+        "No job is running, and the end of each of 1 was told."
+    );
+}
+
+#[test]
 fn cancelling_a_wait_leaves_the_job_alone() {
     let home = home();
     let mut client = Client::connect(&home, &[]);
-    let id = start(&mut client, "sleep 300");
+    let id = start(&mut client, "echo begun; sleep 300");
+    job(
+        &mut client,
+        &json!({"action": "wait", "job": id, "regex": "begun"}),
+    );
     let arguments = json!({"action": "wait", "job": id, "timeout": 60});
     let params = json!({"name": "job", "arguments": arguments, "_meta": {"progressToken": 1}});
     let request = client.request("tools/call", &params);
-    client.wait_for(|message| message["method"] == "notifications/progress");
+    let told = client.wait_for(|message| message["method"] == "notifications/progress");
+    let told = told["params"]["message"].as_str().unwrap();
+    assert!(
+        told.starts_with("bg_1: running for ") && told.ends_with(" s, 6 bytes of output\nbegun"),
+        "{told}"
+    );
     client.say(&json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request},
     }));

@@ -46,6 +46,8 @@ pub(super) enum Long {
     Only(&'static [&'static [&'static str]]),
     /// All but these and their abbreviations.
     AllBut(&'static [&'static str]),
+    /// All but these, whatever their capitals: of programs that know no abbreviations.
+    Except(&'static [&'static str]),
 }
 
 /// What operands may be.
@@ -131,6 +133,14 @@ impl Options {
         match self.long {
             Long::AllBut(refused) => {
                 if refused.iter().any(|refused| refused.starts_with(name)) {
+                    return Err(not_allowed());
+                }
+            }
+            Long::Except(refused) => {
+                if refused
+                    .iter()
+                    .any(|refused| refused.eq_ignore_ascii_case(name))
+                {
                     return Err(not_allowed());
                 }
             }

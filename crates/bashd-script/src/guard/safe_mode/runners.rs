@@ -122,7 +122,7 @@ const SCRIPT: Options = Options {
         refused: "rc",
         valued: "tgf",
     },
-    long: Long::AllBut(&[
+    long: Long::Except(&[
         "require",
         "config",
         "outputFile",

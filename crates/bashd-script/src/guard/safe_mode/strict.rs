@@ -4,8 +4,8 @@ use super::super::Objection;
 use super::policy::{self, PolicyDenial};
 use super::{Step, StepRedirect, StepWord, invalid_syntax, refusal};
 use crate::script::{
-    CommandOrigin, Construct, Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,
-    Word, WordPart,
+    CommandOrigin, Construct, Redirect, RedirectOperator, Script, SimpleCommand, Span, Word,
+    WordPart,
 };
 
 /// What each construct is called in a refusal.
@@ -55,7 +55,7 @@ pub(super) fn check(text: &str, script: &Script) -> Result<Vec<Step>, Objection>
     {
         return Err(refusal(&format!("it has {name}"), SIMPLE, None));
     }
-    if script.readings == Readings::ScanOnly {
+    if !script.is_read_whole(text) {
         return Err(invalid_syntax("it could not be parsed completely"));
     }
     let steps = script.commands.iter().map(|command| step(command, text));

@@ -219,10 +219,15 @@ impl Sessions {
         Ok(Arc::clone(seat))
     }
 
-    /// Whether there is, or was, a session of this name.
-    pub(crate) fn knows(&self, owner: &str, name: &str) -> bool {
-        let is_it = |key: &SessionKey| (&*key.owner, &*key.name) == (owner, name);
-        self.seats().keys().any(is_it)
+    /// Whether there is, or was, a session of this name, and if so whether a call uses it.
+    pub(crate) fn is_busy(&self, owner: &str, name: &str) -> Option<bool> {
+        let seats = self.seats();
+        let mut named = seats
+            .iter()
+            .filter(|(key, _)| (&*key.owner, &*key.name) == (owner, name))
+            .peekable();
+        named.peek()?;
+        Some(named.any(|(_, seat)| seat.live.try_lock().is_err()))
     }
 
     /// Ends the sessions of an owner that is gone. One that a call still uses is left to its idle

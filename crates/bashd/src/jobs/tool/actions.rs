@@ -16,14 +16,14 @@ const BYTES_AFTER_WAIT: u64 = 4096;
 
 /// Answers one call.
 pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
-    let jobs = call.results.jobs;
+    let (jobs, longest) = (call.results.jobs, call.longest);
     let mut arguments = match JobArguments::parse(input) {
         Ok(arguments) => arguments,
         Err(problem) => return JobAnswer::error(problem),
     };
-    arguments.bound(call.longest);
+    arguments.bound(longest);
     if arguments.action == Action::List {
-        return list(call);
+        return list(jobs, call.list());
     }
     let found: Result<Vec<Job>> = arguments
         .names()
@@ -70,9 +70,7 @@ async fn perform(
 }
 
 /// What runs, and what ended unseen; whoever reads of an end has seen it.
-fn list(call: JobToolCall<'_>) -> JobAnswer {
-    let jobs = call.results.jobs;
-    let mut listed = call.list();
+fn list(jobs: &Jobs, mut listed: Vec<Job>) -> JobAnswer {
     let all = listed.len();
     listed.retain(|job| job.state.is_alive() || !jobs.is_acknowledged(job));
     let seen = all - listed.len();

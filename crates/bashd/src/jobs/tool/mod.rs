@@ -85,7 +85,7 @@ pub(crate) struct JobToolCall<'a> {
     pub(crate) config: &'a Config,
     /// Whose jobs are meant; others do not exist, but for earlier ones.
     pub(crate) owner: &'a str,
-    /// The longest that the call may wait.
+    /// How long the answer may take at most.
     pub(crate) longest: Option<Duration>,
 }
 

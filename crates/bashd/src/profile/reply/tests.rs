@@ -45,6 +45,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         written: WrittenCounts::of(&out, err),
         dropped_bytes: 0,
         minimized_by: None,
+        digest: None,
         artifact: None,
         notices: Vec::new(),
         left_behind: Vec::new(),

@@ -102,7 +102,7 @@ impl OutputRules {
         })
     }
 
-    fn form(&self) -> TextReader {
+    pub(crate) fn form(&self) -> TextReader {
         match self.text {
             TextForm::Decoded => TextReader::Decoded,
             TextForm::Rendered => TextReader::Rendered(self.line_bytes),

@@ -14,9 +14,9 @@ async fn a_restart_ends_the_old_shell_and_the_command_runs_in_a_new_one() {
     let reset = reply.session_reset.as_deref();
     assert_eq!(reset, Some("it was restarted as asked"), "{reply:?}");
     let cwd = home.workspace().display().to_string();
-    let (new, rest) = reply.output.trim().split_once(' ').unwrap();
+    let (new, left) = reply.output.trim().split_once(' ').unwrap();
     assert_ne!(new, old.trim());
-    assert_eq!(rest, format!("[] {cwd}"));
+    assert_eq!(left, format!("[] {cwd}"));
     assert_eq!(session.output("echo $$").await.trim(), new);
 }
 

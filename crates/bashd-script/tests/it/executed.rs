@@ -1,0 +1,557 @@
+//! What a script really runs against the verdict: random scripts under real bash, with stubs in place of
+//! the programs that could do harm.
+//!
+//! Each script hides one command by several means. It runs in a scratch directory with a `PATH` that has
+//! nothing but stubs and a few harmless programs; a stub writes down its name and words. Where a stub was
+//! called in a way that a rule denies, the verdict on the script must not be `allow`. Where none was, the
+//! script was harmless, and refusals are counted.
+
+use crate::guard_properties::Random;
+use bashd_script::guard::{Guard, RULES, Verdict};
+use bashd_script::script::Script;
+use bashd_testkit::repeat::is_soak;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Scripts in a soak run.
+const SCRIPTS: usize = 100_000;
+
+/// Scripts that one bash runs, one after the other: starting it takes longer than a script.
+const AT_ONCE: usize = 50;
+
+/// Programs that a stub stands for.
+const STUBS: [&str; 8] = [
+    "rm",
+    "git",
+    "dd",
+    "mkfs.ext4",
+    "chmod",
+    "chown",
+    "shred",
+    "sudo",
+];
+
+/// Harmless programs that scripts may use.
+const TOOLS: [&str; 22] = [
+    "cat", "base64", "rev", "tr", "sed", "cut", "head", "tail", "env", "xargs", "nice", "timeout",
+    "tee", "nohup", "sh", "bash", "printf", "echo", "find", "dirname", "perl", "awk",
+];
+
+/// Rules that are about how something is run, whatever that is.
+const HIDING: [&str; 2] = ["no_hidden_script", "no_pipe_to_shell"];
+
+/// Commands that a rule denies, and harmless ones of the same shape.
+const BAD: [&[&str]; 6] = [
+    &["rm", "-rf", "/"],
+    &["rm", "-r", "-f", "/home/../"],
+    &["git", "push", "--force", "origin"],
+    &["dd", "if=x", "of=/dev/sda"],
+    &["mkfs.ext4", "/dev/sda1"],
+    &["chmod", "-R", "777", "/"],
+];
+const GOOD: [&[&str]; 6] = [
+    &["rm", "-rf", "build"],
+    &["rm", "-f", "a.txt"],
+    &["git", "push", "origin", "main"],
+    &["dd", "if=x", "of=y.img", "count=1"],
+    &["git", "status"],
+    &["chmod", "-R", "755", "build"],
+];
+
+/// A word as some spelling that the shell reads the same, and what was used.
+fn spelled(
+    random: &mut Random,
+    word: &str,
+    used: &mut Vec<&'static str>,
+    before: &mut String,
+) -> String {
+    let name = format!("v{}", random.next(1000));
+    let characters = word.chars().count();
+    let cut = random.next(characters.max(1));
+    let (first, second): (String, String) = (
+        word.chars().take(cut).collect(),
+        word.chars().skip(cut).collect(),
+    );
+    let how = random.next(43);
+    if let Some((means, spelling)) = rarely_spelled(random, word, how, before) {
+        used.push(means);
+        return spelling;
+    }
+    let (means, spelling) = match how {
+        0..=5 | 22.. => return word.to_owned(),
+        21 => ("fallback", format!("${{{name}:-{word}}}")),
+        6 => ("quotes", format!("'{first}'\"{second}\"")),
+        7 => ("quotes", word.chars().map(|c| format!("\\{c}")).collect()),
+        8 => {
+            let coded: String = word.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+            ("ansi", format!("$'{coded}'"))
+        }
+        9 => {
+            before.push_str(&format!("{name}={word}; "));
+            ("variable", format!("${name}"))
+        }
+        10 => {
+            before.push_str(&format!("{name}={first}; {name}+={second}; "));
+            ("append", format!("\"${name}\""))
+        }
+        11 => {
+            before.push_str(&format!("{name}=xx{word}; "));
+            ("prefix", format!("${{{name}#xx}}"))
+        }
+        12 => {
+            before.push_str(&format!("{name}={word}.y; "));
+            ("suffix", format!("${{{name}%.*}}"))
+        }
+        13 => {
+            before.push_str(&format!("{name}=zz{word}yy; "));
+            ("substring", format!("${{{name}:2:{characters}}}"))
+        }
+        14 => {
+            before.push_str(&format!("{name}=({first}x {word} {second}y); "));
+            ("array", format!("${{{name}[1]}}"))
+        }
+        15 => {
+            before.push_str(&format!("printf -v {name} '%s%s' '{first}' '{second}'; "));
+            ("printf -v", format!("${name}"))
+        }
+        16 => ("echo", format!("$(echo {word})")),
+        17 => {
+            let reversed: String = word.chars().rev().collect();
+            ("rev", format!("$(echo '{reversed}' | rev)"))
+        }
+        18 => ("base64", format!("$(echo {} | base64 -d)", base64(word))),
+        19 => {
+            before.push_str(&format!("read -r {name} <<< '{word}'; "));
+            ("read", format!("${name}"))
+        }
+        _ => {
+            before.push_str(&format!("{name}a={word}; {name}={name}a; "));
+            ("indirect", format!("${{!{name}}}"))
+        }
+    };
+    used.push(means);
+    spelling
+}
+
+/// Means that are rarer.
+fn rarely_spelled(
+    random: &mut Random,
+    word: &str,
+    how: usize,
+    before: &mut String,
+) -> Option<(&'static str, String)> {
+    let name = format!("w{}", random.next(1000));
+    let characters = word.chars().count();
+    let cut = random.next(characters.max(1));
+    let (first, second): (String, String) = (
+        word.chars().take(cut).collect(),
+        word.chars().skip(cut).collect(),
+    );
+    let coded: String = word.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+    let turned = |c: char| match c {
+        'a'..='m' => char::from(c as u8 + 13),
+        'n'..='z' => char::from(c as u8 - 13),
+        other => other,
+    };
+    let rotated: String = word.chars().map(turned).collect();
+    let upper = word.to_uppercase();
+    let (means, set, spelling) = match how {
+        22 => ("backticks", String::new(), format!("`echo {word}`")),
+        23 if upper.to_lowercase() == word => (
+            "case",
+            format!("{name}={upper}; "),
+            format!("${{{name},,}}"),
+        ),
+        24 => (
+            "replace",
+            format!("{name}={first}QQ{second}; "),
+            format!("${{{name}/QQ/}}"),
+        ),
+        25 => (
+            "tr",
+            String::new(),
+            format!("$(echo {rotated} | tr 'a-z' 'n-za-m')"),
+        ),
+        26 => ("printf", String::new(), format!("$(printf '{coded}')")),
+        27 => (
+            "arithmetic",
+            format!("{name}=zz{word}; "),
+            format!("${{{name}:$((3-1))}}"),
+        ),
+        28 => ("nested", String::new(), format!("$(echo $(echo {word}))")),
+        29 => (
+            "printing function",
+            format!("{name}() {{ echo {word}; }}; "),
+            format!("$({name})"),
+        ),
+        30 => (
+            "last element",
+            format!("{name}=(x {word}); "),
+            format!("${{{name}[-1]}}"),
+        ),
+        31 => (
+            "declare",
+            format!("declare {name}={word}; "),
+            format!("${name}"),
+        ),
+        32 => (
+            "loop",
+            format!("for {name} in {word}; do :; done; "),
+            format!("${name}"),
+        ),
+        33 => (
+            "branch",
+            format!("case x in x) {name}={word};; esac; "),
+            format!("${name}"),
+        ),
+        34 => {
+            let set = format!("if false; then {name}=true; else {name}={word}; fi; ");
+            ("branch", set, format!("${name}"))
+        }
+        35 => (
+            "default",
+            format!(": ${{{name}:={word}}}; "),
+            format!("${name}"),
+        ),
+        36 => (
+            "subshell",
+            format!("{name}={word}; ({name}=true); "),
+            format!("${name}"),
+        ),
+        37 => {
+            let set = format!("{name}={word}; {name}g() {{ local {name}=true; }}; {name}g; ");
+            ("local", set, format!("${name}"))
+        }
+        38 => ("eval", format!("eval {name}={word}; "), format!("${name}")),
+        39 => (
+            "read -a",
+            format!("read -ra {name} <<< 'x {word}'; "),
+            format!("${{{name}[1]}}"),
+        ),
+        40 => (
+            "mapfile",
+            format!("mapfile -t {name} <<< '{word}'; "),
+            format!("${{{name}[0]}}"),
+        ),
+        41 => (
+            "element",
+            format!("{name}[0]={first}; {name}[1]={second}; "),
+            format!("${{{name}[0]}}${{{name}[1]}}"),
+        ),
+        42 => (
+            "cut",
+            String::new(),
+            format!("$(echo 'x,{word}' | cut -d, -f2)"),
+        ),
+        _ => return None,
+    };
+    before.push_str(&set);
+    Some((means, spelling))
+}
+
+/// A text as base64.
+fn base64(text: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut coded = String::new();
+    for chunk in text.as_bytes().chunks(3) {
+        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for digit in 0..4 {
+            let index = (bits >> (18 - 6 * digit)) as usize & 63;
+            let is_padding = digit > chunk.len();
+            coded.push(if is_padding {
+                '='
+            } else {
+                char::from(DIGITS[index])
+            });
+        }
+    }
+    coded
+}
+
+/// What stands around a command.
+struct Around {
+    name: &'static str,
+    /// `%` is the text, `%q` the text in single quotes, `%b` the text as base64, `%l` the text if it
+    /// can stand in a literal of another language.
+    template: &'static str,
+    /// Whether it can only take the words of one command.
+    takes_words: bool,
+}
+
+const fn text(name: &'static str, template: &'static str) -> Around {
+    Around {
+        name,
+        template,
+        takes_words: false,
+    }
+}
+
+const fn words(name: &'static str, template: &'static str) -> Around {
+    Around {
+        name,
+        template,
+        takes_words: true,
+    }
+}
+
+const AROUND: [Around; 56] = [
+    text("list", "true && %"),
+    text("list", "false || { %\n}"),
+    text("subshell", "(%\n)"),
+    text("condition", "if true; then %\nfi"),
+    text("case", "case x in x) %\n;; esac"),
+    text("loop", "for i in 1; do %\ndone"),
+    text("while", "while true; do %\nbreak; done"),
+    text("function", "f() { %\n}; f"),
+    text("substitution", "x=$(%\n)"),
+    text("negation", "! { %\n}"),
+    words("function with words", "f() { \"$@\"; }; f %"),
+    words(
+        "function with words",
+        "f() { local c=$1; shift; $c \"$@\"; }; f %",
+    ),
+    words("set --", "set -- %; \"$@\""),
+    words("set and shift", "set -- x %; shift; \"$@\""),
+    words("array", "a=(%); \"${a[@]}\""),
+    words("array slice", "a=(x %); \"${a[@]:1}\""),
+    words("env", "env A=b %"),
+    words("nice", "nice -n 5 timeout 9 %"),
+    words("command", "command %"),
+    words("for", "for w in \"$(echo %)\"; do $w; done"),
+    text("eval", "eval %q"),
+    text("bash -c", "bash -c %q"),
+    text("bash -c with words", "bash -c 'eval \"$1\"' _ %q"),
+    text("bash <<<", "bash <<< %q"),
+    text("echo | bash", "echo %q | bash"),
+    text("printf | bash", "printf '%s\\n' %q | bash"),
+    text("cat | bash", "cat <<< %q | bash"),
+    text("base64 | bash", "echo %b | base64 -d | bash"),
+    text("eval base64", "eval \"$(echo %b | base64 -d)\""),
+    text("bash <(…)", "bash <(echo %q)"),
+    text("source <(…)", "source <(echo %q)"),
+    text("file", "echo %q > x.sh; bash x.sh"),
+    text("sourced file", "echo %q > x.sh; . ./x.sh"),
+    text("tee", "tee x.sh <<< %q > /dev/null; bash x.sh"),
+    text("trap", "(trap %q EXIT)"),
+    text("variable", "c=%q; eval \"$c\""),
+    text("while read", "while read -r l; do eval \"$l\"; done <<< %q"),
+    text("xargs", "printf '%s' %q | xargs -0 bash -c"),
+    text("bash -s", "bash -s <<< %q"),
+    text("exec", "(exec bash -c %q)"),
+    text("coproc", "coproc { %\n}; wait"),
+    text("group", "{ echo %q; } | bash"),
+    text("background", "{ %\n} & wait"),
+    text("pipe", "true | { %\n}"),
+    text("function eval", "f() { eval \"$1\"; }; f %q"),
+    text(
+        "two functions",
+        "g() { eval \"$*\"; }; f() { g \"$@\"; }; f %q",
+    ),
+    text("set eval", "set -- %q; eval \"$1\""),
+    text("array eval", "a=(%q); eval \"${a[0]}\""),
+    text("export", "export C=%q; bash -c 'eval \"$C\"'"),
+    text("environment", "C=%q bash -c 'eval \"$C\"'"),
+    text("find -exec", "find . -maxdepth 0 -exec bash -c %q \\;"),
+    words("find -exec", "find . -maxdepth 0 -exec % \\;"),
+    words("xargs -I", "echo x | xargs -I{} %"),
+    words("variable", "c=\"%\"; $c"),
+    text("awk", "awk 'BEGIN{system(\"%l\")}'"),
+    text("perl", "perl -e 'system(\"%l\")'"),
+];
+
+/// A script that runs a command by several means.
+struct Hidden {
+    text: String,
+    means: Vec<&'static str>,
+}
+
+fn hide(random: &mut Random, command: &[&str]) -> Hidden {
+    let mut means = Vec::new();
+    let mut before = String::new();
+    let mut spellings = Vec::new();
+    for word in command {
+        spellings.push(spelled(random, word, &mut means, &mut before));
+    }
+    let mut script = spellings.join(" ");
+    let mut is_words = true;
+    for _ in 0..random.next(4) {
+        let around = &AROUND[random.next(AROUND.len())];
+        if around.takes_words && !is_words {
+            continue;
+        }
+        let is_kept = !["%q", "%b", "%l"]
+            .iter()
+            .any(|it| around.template.contains(it));
+        if !is_kept {
+            // Another shell gets the text, with what the text needs.
+            script = std::mem::take(&mut before) + &script;
+        }
+        if around.name == "while read" && script.contains('\n') {
+            continue;
+        }
+        let is_literal = !script.contains(['\'', '"', '$', '\\', '@', '\n', '%', '`']);
+        if around.template.contains("%l") && !is_literal {
+            continue;
+        }
+        let quoted = format!("'{}'", script.replace('\'', "'\\''"));
+        let template = around.template.replace("%s", "\0").replace("%q", "\u{1}");
+        let template = template.replace("%b", "\u{2}");
+        let template = template.replace("%l", "\u{3}").replace('%', "\u{3}");
+        let coded = base64(&script);
+        script = template.replace('\u{3}', &script).replace('\u{2}', &coded);
+        script = script.replace('\u{1}', &quoted).replace('\0', "%s");
+        is_words &= matches!(around.name, "env" | "nice" | "command");
+        means.push(around.name);
+    }
+    Hidden {
+        text: before + &script,
+        means,
+    }
+}
+
+/// A directory with stubs, tools and what they wrote down.
+struct Stage {
+    root: PathBuf,
+}
+
+impl Stage {
+    fn new(root: &Path) -> Self {
+        let path = root.join("path");
+        fs::create_dir_all(&path).expect("a directory for programs");
+        for stub in STUBS {
+            let file = path.join(stub);
+            let script =
+                "#!/bin/sh\n{ printf '%s\\0' \"${0##*/}\" \"$@\"; printf '\\n'; } >> \"$LOG\"\n";
+            fs::write(&file, script).expect("a stub");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("its mode");
+        }
+        for tool in TOOLS {
+            let found = ["/bin", "/usr/bin"]
+                .iter()
+                .map(|place| Path::new(place).join(tool));
+            let found = found.into_iter().find(|place| place.exists());
+            if let Some(found) = found {
+                std::os::unix::fs::symlink(found, path.join(tool)).expect("a tool");
+            }
+        }
+        Self {
+            root: root.to_owned(),
+        }
+    }
+
+    /// Runs scripts one after the other, each in a shell of its own; what stubs each has called.
+    fn run(&self, scripts: &[Hidden]) -> Vec<Vec<Vec<String>>> {
+        let work = self.root.join("work");
+        let _ = fs::remove_dir_all(&work);
+        fs::create_dir_all(&work).expect("a directory to run in");
+        for (index, script) in scripts.iter().enumerate() {
+            fs::write(work.join(format!("{index}.script")), &script.text).expect("a script");
+        }
+        let driver = "i=0; while [ $i -lt $COUNT ]; do export LOG=$PWD/$i.log; \
+                      ( . ./$i.script ) </dev/null >/dev/null 2>&1; i=$((i+1)); done";
+        let status = Command::new("/bin/bash")
+            .args(["--norc", "--noprofile", "-c", driver])
+            .current_dir(&work)
+            .env_clear()
+            .env("PATH", self.root.join("path"))
+            .env("HOME", &work)
+            .env("COUNT", scripts.len().to_string())
+            .stdin(Stdio::null())
+            .status();
+        assert!(status.expect("bash").success(), "the driver failed");
+        let called = |index: usize| {
+            let log = fs::read(work.join(format!("{index}.log"))).unwrap_or_default();
+            let text = String::from_utf8_lossy(&log).into_owned();
+            let words = |line: &str| {
+                line.split_terminator('\0')
+                    .map(str::to_owned)
+                    .collect::<Vec<String>>()
+            };
+            text.lines().map(words).collect()
+        };
+        (0..scripts.len()).map(called).collect()
+    }
+}
+
+/// How many scripts are run: all in a soak run, a fraction otherwise, or what `BASHD_FUZZ_SCRIPTS` says.
+fn scripts_to_run() -> usize {
+    let told = std::env::var("BASHD_FUZZ_SCRIPTS")
+        .ok()
+        .and_then(|count| count.parse().ok());
+    told.unwrap_or(if is_soak() { SCRIPTS } else { SCRIPTS / 200 })
+}
+
+fn verdict(guard: &Guard, script: &str) -> Verdict {
+    guard.check(&Script::parse(script), script)
+}
+
+/// Whether a call of a stub is one that a rule has something against.
+fn is_bad(guard: &Guard, words: &[String]) -> bool {
+    let quoted: Vec<String> = words
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
+        .collect();
+    verdict(guard, &quoted.join(" ")) != Verdict::Allow
+}
+
+#[test]
+fn what_scripts_really_run_is_what_was_judged() {
+    let home = tempfile::tempdir().expect("a scratch directory");
+    let stage = Stage::new(home.path());
+    let guard = Guard::new(RULES.iter().map(|rule| rule.name), &[]);
+    let mut random = Random(0xB5AD_4ECE_DA1C_E2A9);
+    let count = scripts_to_run();
+    let (mut ran_bad, mut ran_good) = (0, 0);
+    let mut missed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut refused = Vec::new();
+    for _ in 0..count / AT_ONCE {
+        let scripts: Vec<Hidden> = (0..AT_ONCE)
+            .map(|_| {
+                let from: &[&[&str]] = if random.next(3) > 0 { &BAD } else { &GOOD };
+                let command = from[random.next(from.len())];
+                hide(&mut random, command)
+            })
+            .collect();
+        for (script, calls) in scripts.iter().zip(stage.run(&scripts)) {
+            let is_allowed = match verdict(&guard, &script.text) {
+                Verdict::Allow => true,
+                Verdict::Ask(it) | Verdict::Deny(it) => HIDING.contains(&it.rule.as_str()),
+            };
+            let is_caught = verdict(&guard, &script.text) != Verdict::Allow;
+            if calls.iter().any(|call| is_bad(&guard, call)) {
+                ran_bad += 1;
+                if !is_caught {
+                    missed
+                        .entry(script.means.join(", "))
+                        .or_default()
+                        .push(script.text.clone());
+                }
+            } else if !calls.is_empty() {
+                ran_good += 1;
+                if !is_allowed {
+                    refused.push(script.text.clone());
+                }
+            }
+        }
+    }
+    assert!(
+        ran_bad > count / 3 && ran_good > count / 10,
+        "{ran_bad} and {ran_good} ran"
+    );
+    let classes: Vec<String> = missed
+        .iter()
+        .map(|(means, scripts)| format!("{} by {means}: {}", scripts.len(), scripts[0]))
+        .collect();
+    let missed_count: usize = missed.values().map(Vec::len).sum();
+    assert!(
+        classes.is_empty() && refused.is_empty(),
+        "{missed_count} of {ran_bad} were missed:\n{}\n\n{} of {ran_good} were refused:\n{}",
+        classes.join("\n"),
+        refused.len(),
+        refused.join("\n")
+    );
+}

@@ -6,6 +6,7 @@ use super::access::{Access, Admission};
 use super::handler::{Handler, McpServer};
 use super::load::Load;
 use super::message::LONGEST;
+use super::resumption::ResumableSessions;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
 use anyhow::Context;
@@ -58,7 +59,7 @@ const SESSION_SILENCE: Duration = Duration::from_mins(65);
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
-type Service = StreamableHttpService<Handler, LocalSessionManager>;
+type Service = StreamableHttpService<Handler, ResumableSessions>;
 
 /// Serves until a signal ends it.
 pub(super) async fn serve(
@@ -124,6 +125,7 @@ fn service(shared: Arc<McpServer>, access: &Access, stop: CancellationToken) -> 
             Some(by_token),
         ))
     };
+    let sessions = Arc::new(ResumableSessions::new(sessions));
     StreamableHttpService::new(handler, sessions, config)
 }
 

@@ -20,6 +20,7 @@ mod outlet;
 mod progress;
 mod resources;
 mod result;
+mod resumption;
 mod stdio;
 
 use crate::args::Mcp;

@@ -8,7 +8,6 @@ use crate::failure::{Failure, FailureKind};
 use crate::run::live::{CursorPosition, LiveView};
 use crate::runtime;
 use crate::signals::Signals;
-use bashd::approval::Approver;
 use bashd::{
     Call, CancellationToken, Config, Engine, Event, ForkedKeeper, KeeperSource, Reply, Running,
     Surroundings,
@@ -51,12 +50,8 @@ pub(super) fn run(
     config: Config,
     surroundings: Surroundings,
     watcher: Watcher<'_>,
-    person: Option<Approver>,
 ) -> Result<FinishedCall, Failure> {
     let engine = Engine::new(config, surroundings, keeper)?;
-    if let Some(person) = person {
-        engine.ask(person);
-    }
     let failed = |error: io::Error| Failure::of(FailureKind::System, error.into());
     let runtime = runtime::build().map_err(failed)?;
     let ended = runtime.block_on(one_call(&engine, call, watcher));

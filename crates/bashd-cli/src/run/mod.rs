@@ -57,12 +57,15 @@ pub(crate) fn run(
         settings.profile(name)?;
     }
     let open = asking::PromptShown::default();
-    let person = asking::person(&open);
+    let call = match asking::person(&open) {
+        Some(person) => call.approved_by(person),
+        None => call,
+    };
     let watcher = match form {
         ReplyFormat::Live => Watcher::Person(Box::new(LiveView::new(printer, open))),
         ReplyFormat::Json | ReplyFormat::Text => Watcher::Nobody,
     };
-    let ended = engine::run(keeper, call, settings.config, surroundings, watcher, person)?;
+    let ended = engine::run(keeper, call, settings.config, surroundings, watcher)?;
     // The reader of the reply may not read it: then nothing else would end us.
     bashd::signals::end_by_default();
     for warning in &ended.warnings {

@@ -25,7 +25,7 @@ impl Filter for Make {
     fn programs(&self) -> &'static [&'static str] {
         &[
             "make", "gmake", "gcc", "g++", "cc", "c++", "clang", "clang++", "just", "task",
-            "scons", "bazel", "meson",
+            "scons", "bazel",
         ]
     }
 

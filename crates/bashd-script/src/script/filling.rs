@@ -101,7 +101,7 @@ impl Constants {
         if !self.can_fill(&word) {
             return vec![word];
         }
-        marked(self.rows(&word, Splice::Split))
+        marked(&self.rows(&word, Splice::Split))
     }
 
     /// The possible words of a command: several rows if its name has several values. Behind them, if
@@ -129,7 +129,7 @@ impl Constants {
                 rows.truncate(MOST_NAMES);
             } else {
                 is_uncertain |= choices.len() > 1;
-                let more = marked(choices);
+                let more = marked(&choices);
                 for row in &mut rows {
                     row.extend(more.iter().cloned());
                 }
@@ -313,9 +313,8 @@ impl Constants {
             return is_nothing.then(|| Choice::OneOf(vec![Word::default()]));
         };
         match name {
-            "@" => Some(Choice::List(words.clone())),
             "*" if quoted => Some(Choice::OneOf(vec![self.joined(words)])),
-            "*" => Some(Choice::List(words.clone())),
+            "@" | "*" => Some(Choice::List(words.clone())),
             "#" => Some(Choice::OneOf(vec![text_word(&words.len().to_string())])),
             "0" => self.known("0").and_then(|known| match known {
                 Known::OneOf(values) => Some(Choice::OneOf(values.clone())),
@@ -353,7 +352,7 @@ impl Constants {
                 (WordPart::Text(text), Splice::Split) => {
                     splice_unquoted(row, text, self.separators());
                 }
-                (WordPart::Glob(text), Splice::Quoted) => {
+                (WordPart::Glob(text), Splice::Quoted) if !value.is_expanded => {
                     push_to_last(row, WordPart::Text(text.clone()));
                 }
                 (part, _) => push_to_last(row, part.clone()),
@@ -373,7 +372,7 @@ fn multiplied_rows(rows: &[Vec<Word>], others: &[Vec<Word>]) -> Vec<Vec<Word>> {
 }
 
 /// The words of all possibilities, each saying that they were one.
-fn marked(rows: Vec<Vec<Word>>) -> Vec<Word> {
+fn marked(rows: &[Vec<Word>]) -> Vec<Word> {
     let is_alternative = rows.len() > 1;
     let mut words = rows.concat();
     let several = words.len() > 1;

@@ -111,9 +111,8 @@ impl Constants {
             Known::OneOf(values) => values.clone(),
         };
         match index {
-            "@" => Some(Choice::List(words)),
             "*" if quoted => Some(Choice::OneOf(vec![self.joined(&words)])),
-            "*" => Some(Choice::List(words)),
+            "@" | "*" => Some(Choice::List(words)),
             index => {
                 let index = self.number_of(index)?;
                 let count = words.len() as i64;

@@ -50,6 +50,10 @@ use std::time::Duration;
 /// Every key lands in a field here, and a test says so.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, as in the file"
+)]
 pub struct Config {
     /// Where runs, ledger and artifacts live.
     pub state_dir: PathBuf,

@@ -457,11 +457,11 @@ async fn a_call_asks_its_own_approver_first() {
 #[tokio::test]
 async fn everybody_is_asked_the_first_answer_counts_and_the_others_see_it() {
     let guarded = Guarded::with_config(ASKING, &[]);
-    let (seen, mut sees) = tokio::sync::mpsc::unbounded_channel();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     // One who does not answer, and watches.
     guarded.engine.ask(Arc::new(move |approval: Approval| {
-        let seen = seen.clone();
-        tokio::spawn(async move { seen.send(approval.answered().await) });
+        let tell = tell.clone();
+        tokio::spawn(async move { tell.send(approval.answered().await) });
         Box::pin(std::future::pending())
     }));
     let nobody = |_: Approval| {
@@ -478,12 +478,12 @@ async fn everybody_is_asked_the_first_answer_counts_and_the_others_see_it() {
     let call = Call::from(Request::new("rm x")).approved_by(Arc::new(nobody));
     let reply = guarded.run(call).await;
     assert_eq!((reply.denied, reply.exit_code), (None, Some(0)));
-    assert_eq!(sees.recv().await, Some(ApprovalAnswer::Session));
+    assert_eq!(told.recv().await, Some(ApprovalAnswer::Session));
     // For the session means that nobody is asked again, for this command alone.
     let reply = guarded.run(Request::new("rm x")).await;
-    assert_eq!((reply.denied, sees.try_recv().ok()), (None, None));
+    assert_eq!((reply.denied, told.try_recv().ok()), (None, None));
     guarded.run(Request::new("rm  x")).await;
-    assert_eq!(sees.recv().await, Some(ApprovalAnswer::Session));
+    assert_eq!(told.recv().await, Some(ApprovalAnswer::Session));
     guarded.finish();
 }
 

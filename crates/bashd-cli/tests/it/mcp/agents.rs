@@ -6,6 +6,7 @@
 use super::peers::{in_home, output};
 use bashd_testkit::{Home, loudly, repeat};
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
@@ -15,8 +16,7 @@ const DENIED: &str = "Error: denied by rule no_force_push: permission denied: gi
      Use --force-with-lease for safer force pushes, or push without force";
 
 /// What a background start is answered, after its first output.
-const STARTED: &str =
-    "[started as job bg_1; next: job wait bg_1, job output bg_1 or job kill bg_1]";
+const STARTED: &str = "[started as job bg_1, which is ended after 24 h; next: job wait bg_1, job output bg_1 or job kill bg_1]";
 
 /// The packages, if they are installed.
 fn packages() -> Option<PathBuf> {
@@ -231,7 +231,7 @@ fn tokens_of_a_session_beside_the_agents_own_tool() {
         let ours = count(&sent_back(agent, &ours).unwrap());
         let theirs = count(&sent_back(agent, &theirs).unwrap());
         let ratio = ours as f64 / theirs as f64;
-        table.push_str(&format!("| {name} | {ours} | {theirs} | {ratio:.2} |\n"));
+        let _ = writeln!(table, "| {name} | {ours} | {theirs} | {ratio:.2} |");
     }
     eprintln!("{table}");
     if blesses {

@@ -145,7 +145,15 @@ fn garbage_loses_no_answer_where_stdout_is_a_file() {
             let call =
                 json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
             let list = json!({"jsonrpc": "2.0", "id": 100 + id, "method": "tools/list"});
-            lines.push_str(&format!("garbage\n{{nonsense\n[]\n{list}\n{call}\n"));
+            for line in [
+                "garbage",
+                "{nonsense",
+                "[]",
+                &list.to_string(),
+                &call.to_string(),
+            ] {
+                lines.extend([line, "\n"]);
+            }
         }
         let mut stdin = server.stdin.take().unwrap();
         stdin.write_all(lines.as_bytes()).unwrap();

@@ -289,6 +289,52 @@ fn pages_of_allowed_origins_may_ask_before_they_call() {
 }
 
 #[test]
+fn a_reply_whose_connection_broke_is_delivered_on_resumption() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--token", "none"]);
+    let headers = handshake(&server);
+    let (go, done) = (home.workspace().join("go"), home.workspace().join("done"));
+    let command = format!(
+        "until [ -e {} ]; do sleep 0.05; done; echo kept; touch {}",
+        go.display(),
+        done.display()
+    );
+    let mut answer = send_with(&server, "POST /mcp", &headers, &legacy_call(&command));
+    let mut line = String::new();
+    let id = loop {
+        line.clear();
+        answer.read_line(&mut line).unwrap();
+        if let Some(id) = line
+            .strip_prefix("id: ")
+            .or_else(|| line.strip_prefix("id:"))
+        {
+            break id.trim().to_owned();
+        }
+    };
+    drop(answer);
+    std::fs::write(&go, "").unwrap();
+    super::client::until("the command has ended", || done.exists());
+    // The reply comes a little after the command's end.
+    let resumed = format!("{headers}Last-Event-ID: {id}\r\n");
+    let mut answer = send_with(&server, "GET /mcp", &resumed, "");
+    loop {
+        line.clear();
+        let count = answer.read_line(&mut line).unwrap();
+        assert!(count > 0, "no reply");
+        if line.contains("kept") {
+            break;
+        }
+    }
+    // And again, when all is over.
+    let mut answer = send_with(&server, "GET /mcp", &resumed, "");
+    let mut line = String::new();
+    while !line.contains("kept") {
+        line.clear();
+        assert!(answer.read_line(&mut line).unwrap() > 0, "no reply");
+    }
+}
+
+#[test]
 fn a_session_that_is_deleted_ends_what_it_runs() {
     let home = Home::new();
     let server = Server::start(&home, &["--token", "none"]);

@@ -150,7 +150,7 @@ impl NameIndex {
             for concern in concerns {
                 match concern.names() {
                     ConcernNames::Listed(names) => {
-                        names.iter().for_each(|name| index.add(name, bit))
+                        names.iter().for_each(|name| index.add(name, bit));
                     }
                     ConcernNames::OfRows(rows) => {
                         let names = rows.iter().flat_map(|row| row.programs);

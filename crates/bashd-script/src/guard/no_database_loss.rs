@@ -127,7 +127,7 @@ fn text_of(word: &Word) -> String {
         match part {
             WordPart::Text(known) | WordPart::Glob(known) => text.push_str(known),
             WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. } => {
-                text.push(' ')
+                text.push(' ');
             }
         }
     }

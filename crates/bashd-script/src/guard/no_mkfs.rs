@@ -109,9 +109,10 @@ fn only_asks(words: &[Word]) -> bool {
 
 /// Whether a word names a device, or what only running can tell. An image file is nobody's loss.
 fn names_device(call: &ProgramCall<'_>) -> bool {
-    operands(call.words).any(|word| match word.known() {
-        Some(text) => is_device(text),
-        None => {
+    operands(call.words).any(|word| {
+        if let Some(text) = word.known() {
+            is_device(text)
+        } else {
             let beginning = word.known_beginning();
             beginning.is_empty() && !word.has_glob() || is_device(beginning) || beginning == "/dev"
         }

@@ -123,5 +123,5 @@ fn services(call: &ProgramCall<'_>) -> Decision {
         .iter()
         .any(|word| word.known().is_none() && word.has_glob())
         || known.contains(&"*");
-    Decision::ask_if(stops && !is_user && (known.iter().any(|text| is_needed(text)) || all))
+    Decision::ask_if(stops && !is_user && (known.iter().any(is_needed) || all))
 }

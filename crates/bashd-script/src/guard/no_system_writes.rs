@@ -77,12 +77,14 @@ fn written(redirect: &Redirect, directory: &Directories) -> Decision {
                 "etc",
                 "hosts" | "resolv.conf" | "hostname" | "profile" | "bashrc" | "bash.bashrc"
                 | "environment",
-            ],
-        )
-        | (PathStart::Root, ["etc", "ssh", "sshd_config"])
-        | (PathStart::Root, ["var", "log", ..]) => empties,
-        (PathStart::Home, [".ssh", "config" | "known_hosts"])
-        | (PathStart::Home, [".bash_history" | ".zsh_history"]) => empties,
+            ]
+            | ["etc", "ssh", "sshd_config"]
+            | ["var", "log", ..],
+        ) => empties,
+        (
+            PathStart::Home,
+            [".ssh", "config" | "known_hosts"] | [".bash_history" | ".zsh_history"],
+        ) => empties,
         _ => false,
     };
     decision.max(Decision::ask_if(loses))

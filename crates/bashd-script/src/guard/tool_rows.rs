@@ -93,9 +93,10 @@ pub(super) fn judge(rows: &[ToolRow], name: &str, words: &[Word]) -> Decision {
 
 fn is_one_of(word: &Word, known: &[&str]) -> bool {
     let text = word.known_beginning();
-    known.iter().any(|known| match known.strip_suffix('*') {
-        Some(beginning) => text.starts_with(beginning),
-        None => {
+    known.iter().any(|known| {
+        if let Some(beginning) = known.strip_suffix('*') {
+            text.starts_with(beginning)
+        } else {
             let is_cluster = known.len() == 2 && known.starts_with('-') && *known != "--";
             text == *known
                 || is_cluster

@@ -252,8 +252,7 @@ fn of_system(names: &[String]) -> Decision {
             "lib" | "share",
             "python3" | "x86_64-linux-gnu" | "systemd" | "modules",
         ]
-        | ["lib" | "lib64", ..]
-        | ["boot", ..] => Decision::Deny,
+        | ["lib" | "lib64" | "boot", ..] => Decision::Deny,
         [.., last] if *last == ".git" => Decision::Ask,
         _ => Decision::Allow,
     }

@@ -2,7 +2,7 @@
 
 use super::exact::{self, Notation, PlainForm, Reshaped};
 use super::families::{self, Filter, FilterInput};
-use super::noise::{KeptText, KnownEnding, Noise};
+use super::noise::{KeptText, KnownEnding, NoiseMarks};
 use super::places::LineOrigins;
 use super::reading::{ScriptReading, StatusMeaning};
 use super::user::UserFilter;
@@ -62,7 +62,7 @@ pub(super) fn digest(
             if settings.reach == Reach::All && ending == KnownEnding::Success =>
         {
             let input_lines: Vec<&str> = lines(&plain.text).collect();
-            let mut noise = Noise::new(&input_lines, &work);
+            let mut noise = NoiseMarks::new(&input_lines, &work);
             let input = FilterInput {
                 lines: &input_lines,
                 commands,

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 /// What the exact tier may do with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum NameStanding {
     /// It stands as it is, so that a search in what is shown finds it.
     Whole,
     /// It may stand below a heading, like any other line.
@@ -19,7 +19,7 @@ enum Standing {
 /// A kind of names.
 struct KeptNames {
     pattern: &'static str,
-    standing: Standing,
+    standing: NameStanding,
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers, and for the test"))]
     reason: &'static str,
     #[cfg_attr(not(test), expect(dead_code, reason = "the test reads them"))]
@@ -38,7 +38,7 @@ const NAMES: &[KeptNames] = &[
             (?: [^a-z0-9] | $ )
           | (?-u:\b) [\w-]* (?: secret | credential | password | passwd | apikey | privatekey ) [\w-]* (?-u:\b)
           | \. (?: pem | key | p12 | pfx | jks | keystore | kdbx | ppk | pgp | gpg | crt | cer | der | tfvars ) (?: [^a-z0-9] | $ )",
-        standing: Standing::Whole,
+        standing: NameStanding::Whole,
         reason: "a credential that was packed, copied, deleted or shown is what a reader must learn first",
         cases: &[
             "npm notice 512B .env.production",
@@ -53,7 +53,7 @@ const NAMES: &[KeptNames] = &[
     },
     KeptNames {
         pattern: r"(?i)\b(CVE-\d{4}-\d+|GHSA(-[0-9a-z]{4}){3}|RUSTSEC-\d{4}-\d+|PYSEC-\d{4}-\d+|CWE-\d+)",
-        standing: Standing::Whole,
+        standing: NameStanding::Whole,
         reason: "a known weakness by its number",
         cases: &[
             "npm warn deprecated request@2.88.2: CVE-2023-28155",
@@ -63,7 +63,7 @@ const NAMES: &[KeptNames] = &[
     },
     KeptNames {
         pattern: r"[A-Za-z][A-Za-z0-9+.-]*://\S",
-        standing: Standing::Grouped,
+        standing: NameStanding::Grouped,
         reason: "where something came from, went to, or can be seen",
         cases: &[
             "✔ Deployed to https://shop.example.org",
@@ -73,13 +73,13 @@ const NAMES: &[KeptNames] = &[
     },
     KeptNames {
         pattern: r"(?-u:\b)\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?-u:\b)|(?i)\b[a-z0-9._%+-]+@[a-z0-9-]+\.[a-z]{2,}\b",
-        standing: Standing::Grouped,
+        standing: NameStanding::Grouped,
         reason: "a machine's or a person's address",
         cases: &["accepted 203.0.113.7:51332", "sent to ops@example.org"],
     },
     KeptNames {
         pattern: r"(?-u:\b)remote: |\b(SKIPPED|NO-SOURCE|DRY[- ]RUN|XFAIL|XPASS)\b|(?i)(?-u:\b)(dry[- ]run|0 of \d|(?:0|no|none) (?:tests?|files?|rows?|packages?|targets?|matches) |nothing to)",
-        standing: Standing::Whole,
+        standing: NameStanding::Whole,
         reason: "something did not happen, or another machine says something",
         cases: &[
             "remote: This deploy key will be removed",
@@ -92,7 +92,7 @@ const NAMES: &[KeptNames] = &[
     },
     KeptNames {
         pattern: r"(?:^|\s)[dlcbps-][rwxsStT-]{9}[+.@]?\s|(?i)(?-u:\b)(?:rm|rmdir|unlink|chmod|chown|sudo|setuid|setfacl|mkfs|dd|truncate|shred)(?-u:\b) |(?-u:\b)(?:delet|remov|dropp|eras|purg|overwrit|uninstall|wip(?:ed|ing))\w*|mode 1\d{5}",
-        standing: Standing::Grouped,
+        standing: NameStanding::Grouped,
         reason: "what may be read, and what is gone",
         cases: &[
             "-rwsr-xr-x root/root 1024 2026-01-01 00:00 bin/su",
@@ -105,7 +105,7 @@ const NAMES: &[KeptNames] = &[
     },
     KeptNames {
         pattern: r"(?-u:\b)v?\d+(?:\.\d+)+\S* (?:->|=>|→) |\[\S*\d\S*\] \(\S*\d|(?i)(?-u:\b)(?:upgrad|downgrad)\w*|(?-u:\b)over \(|^(?:Inst|Conf|Remv) ",
-        standing: Standing::Grouped,
+        standing: NameStanding::Grouped,
         reason: "the versions of a plan to install or upgrade",
         cases: &[
             "    Updating serde v1.0.1 -> v1.0.2",
@@ -116,7 +116,7 @@ const NAMES: &[KeptNames] = &[
     },
     KeptNames {
         pattern: r"(?i)(?-u:\b)(?:certificates?|expir\w*|not ?after|issuer|self[- ]signed|verif(?:y|ied|ication)\w*|signatures?|fingerprint|untrusted|insecure|subject(?:alt)?)(?-u:\b)|(?i)(?-u:\b)(?:ssl|tls|gpg)(?-u:\b)",
-        standing: Standing::Grouped,
+        standing: NameStanding::Grouped,
         reason: "whether the other end is who it says, and until when",
         cases: &[
             "*  expire date: Jan  1 00:00:00 2020 GMT",
@@ -135,7 +135,7 @@ struct NamePatterns {
 static PATTERNS: LazyLock<Option<NamePatterns>> = LazyLock::new(|| {
     let whole: Vec<String> = NAMES
         .iter()
-        .filter(|names| names.standing == Standing::Whole)
+        .filter(|names| names.standing == NameStanding::Whole)
         .map(|names| format!("(?:{})", names.pattern))
         .collect();
     Some(NamePatterns {
@@ -180,7 +180,7 @@ mod tests {
             for case in names.cases {
                 assert!(pattern.is_match(case), "{case}");
                 assert!(has_kept_name(case), "{case}");
-                if names.standing == Standing::Whole {
+                if names.standing == NameStanding::Whole {
                     assert!(is_kept(case), "{case}");
                 }
             }

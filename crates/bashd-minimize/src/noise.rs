@@ -21,7 +21,7 @@ pub(crate) enum KnownEnding {
 
 /// A form of lines that a tool prints about its own doing.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Form {
+pub(crate) struct NoiseForm {
     /// What such lines are called in the footer.
     pub(crate) kind: &'static str,
     /// Whose line it is.
@@ -48,13 +48,13 @@ pub(crate) enum FormWords {
 /// Forms that are looked for together.
 #[derive(Debug)]
 pub(crate) struct FormSet {
-    forms: &'static [Form],
+    forms: &'static [NoiseForm],
     patterns: Option<RegexSet>,
 }
 
 impl FormSet {
-    pub(crate) fn of(forms: &'static [Form]) -> Self {
-        let whole = |form: &Form| format!("^(?:{})$", form.pattern);
+    pub(crate) fn of(forms: &'static [NoiseForm]) -> Self {
+        let whole = |form: &NoiseForm| format!("^(?:{})$", form.pattern);
         Self {
             forms,
             patterns: RegexSet::new(forms.iter().map(whole)).ok(),
@@ -62,7 +62,7 @@ impl FormSet {
     }
 
     /// The form of a line.
-    pub(crate) fn find(&self, line: &str) -> Option<&'static Form> {
+    pub(crate) fn find(&self, line: &str) -> Option<&'static NoiseForm> {
         let found = self.patterns.as_ref()?.matches(line);
         found.iter().next().and_then(|at| self.forms.get(at))
     }
@@ -70,7 +70,7 @@ impl FormSet {
 
 /// What becomes of the lines of a text.
 #[derive(Debug)]
-pub(crate) struct Noise<'a> {
+pub(crate) struct NoiseMarks<'a> {
     lines: &'a [&'a str],
     work: &'a Work,
     /// The kind of each line that is left out.
@@ -92,7 +92,7 @@ pub(crate) struct KeptText {
 /// The kind of lines that differ from the one before only in their time.
 pub(crate) const AGAIN: &str = "lines said again later";
 
-impl<'a> Noise<'a> {
+impl<'a> NoiseMarks<'a> {
     pub(crate) fn new(lines: &'a [&'a str], work: &'a Work) -> Self {
         Self {
             lines,
@@ -103,7 +103,7 @@ impl<'a> Noise<'a> {
     }
 
     /// The line has this form: it is left out.
-    pub(crate) fn leave(&mut self, at: usize, form: &Form) {
+    pub(crate) fn leave(&mut self, at: usize, form: &NoiseForm) {
         let Some(line) = self.lines.get(at) else {
             return;
         };
@@ -185,7 +185,7 @@ impl KeptText {
 mod tests {
     use super::*;
 
-    const FORMS: &[Form] = &[Form {
+    const FORMS: &[NoiseForm] = &[NoiseForm {
         kind: "passed",
         whose: "a test runner",
         pattern: r"test \S+ \.\.\. ok",
@@ -204,7 +204,7 @@ mod tests {
             "test c ... ok",
         ];
         let work = Work::for_input(1000);
-        let mut noise = Noise::new(&lines, &work);
+        let mut noise = NoiseMarks::new(&lines, &work);
         noise.leave_forms(0..lines.len(), &FormSet::of(FORMS));
         let kept = noise.finish(true).unwrap();
         assert_eq!(kept.text, lines.get(1..5).unwrap().join("\n") + "\n");

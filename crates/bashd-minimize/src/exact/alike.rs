@@ -1,5 +1,5 @@
-//! Which lines stand together: those that share their beginning, their end, or the form around their
-//! first word.
+//! Which lines stand together: those that share their beginning, their end, or the form around
+//! their first word.
 
 use super::super::work::Work;
 use super::{is_untouchable, stems};

@@ -1,35 +1,35 @@
 //! apt, dpkg: steps of a package that a later line about the same package and version confirms.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 pub(super) struct Apt;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "selected packages",
         whose: "dpkg",
         pattern: r"Selecting previously unselected package [\w.+:-]+\.",
         words: FormWords::Fixed,
         case: "Selecting previously unselected package liberror-perl.",
     },
-    Form {
+    NoiseForm {
         kind: "preparations",
         whose: "dpkg",
         pattern: r"Preparing to unpack \.\.\./\S+\.deb \.\.\.",
         words: FormWords::Fixed,
         case: "Preparing to unpack .../3-figlet_2.2.5-3+b1_amd64.deb ...",
     },
-    Form {
+    NoiseForm {
         kind: "unpacked packages",
         whose: "dpkg",
         pattern: r"Unpacking [\w.+:-]+ \([\w.+:~-]+\) \.\.\.",
         words: FormWords::Fixed,
         case: "Unpacking figlet (2.2.5-3+b1) ...",
     },
-    Form {
+    NoiseForm {
         kind: "lines of progress",
         whose: "apt",
         pattern: r"(?:Reading package lists|Building dependency tree|Reading state information)\.\.\.(?: Done)?",
@@ -60,11 +60,11 @@ impl Filter for Apt {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         let set_up: HashSet<&str> = input
             .numbered()
             .filter_map(|(_, line)| line.strip_prefix("Setting up "))

@@ -4,50 +4,50 @@
 //! so. What tests print is kept back by the test runner, unless it was asked not to; a block of
 //! results counts only if it has as many passed tests as its own result says.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput, number_before};
 use std::ops::Range;
 use std::sync::LazyLock;
 
 pub(super) struct Cargo;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "Compiling",
         whose: "cargo",
         pattern: r" {3}Compiling [\w-]+ v\d+\.\d+\.\d+[\w.+-]*(?: \(proc-macro\))?",
         words: FormWords::Telling,
         case: "   Compiling serde v1.0.219",
     },
-    Form {
+    NoiseForm {
         kind: "Checking",
         whose: "cargo",
         pattern: r" {4}Checking [\w-]+ v\d+\.\d+\.\d+[\w.+-]*(?: \(proc-macro\))?",
         words: FormWords::Telling,
         case: "    Checking regex-syntax v0.8.5",
     },
-    Form {
+    NoiseForm {
         kind: "Fresh",
         whose: "cargo",
         pattern: r" {7}Fresh [\w-]+ v\d+\.\d+\.\d+[\w.+-]*(?: \(proc-macro\))?",
         words: FormWords::Telling,
         case: "       Fresh memchr v2.7.4",
     },
-    Form {
+    NoiseForm {
         kind: "Downloaded",
         whose: "cargo",
         pattern: r" {2}Downloaded [\w-]+ v\d+\.\d+\.\d+[\w.+-]*",
         words: FormWords::Telling,
         case: "  Downloaded memchr v2.7.4",
     },
-    Form {
+    NoiseForm {
         kind: "Documenting",
         whose: "cargo",
         pattern: r" Documenting [\w-]+ v\d+\.\d+\.\d+[\w.+-]*",
         words: FormWords::Telling,
         case: " Documenting memchr v2.7.4",
     },
-    Form {
+    NoiseForm {
         kind: "Running rustc for crates of the registry",
         whose: "cargo -v",
         pattern: r" {5}Running `(?:\S*/)?rustc --crate-name \w+ --edition=\d{4} \S*/registry/src/\S+ .*`",
@@ -56,15 +56,15 @@ const FORMS: &[Form] = &[
     },
 ];
 
-const PASSED: &[Form] = &[
-    Form {
+const PASSED: &[NoiseForm] = &[
+    NoiseForm {
         kind: "passed",
         whose: "the test runner of Rust",
         pattern: r"test \S.* \.\.\. ok",
         words: FormWords::Fixed,
         case: "test parse::numbers ... ok",
     },
-    Form {
+    NoiseForm {
         kind: "passed",
         whose: "cargo-nextest",
         pattern: r" {8}PASS \[ *0\.\d+s\] (?:\( *\d+/\d+\) )?\S+ \S+",
@@ -77,7 +77,8 @@ static BUILT: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
 static TESTED: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(PASSED));
 
 #[cfg(test)]
-static ALL: LazyLock<Vec<Form>> = LazyLock::new(|| FORMS.iter().chain(PASSED).copied().collect());
+static ALL: LazyLock<Vec<NoiseForm>> =
+    LazyLock::new(|| FORMS.iter().chain(PASSED).copied().collect());
 
 impl Filter for Cargo {
     fn name(&self) -> &'static str {
@@ -97,11 +98,11 @@ impl Filter for Cargo {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         &ALL
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         let is_cargo = input
             .commands
             .iter()

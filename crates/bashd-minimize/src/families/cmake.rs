@@ -3,43 +3,43 @@
 //! Steps of the user's own print what they like, so only the whole forms of cmake's own steps are
 //! known.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 pub(super) struct Cmake;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "objects built",
         whose: "cmake",
         pattern: r"\[ *\d+%\] Building (?:C|CXX|ASM) object (?:[\w./+-]+/)?CMakeFiles/[\w./+-]+\.o",
         words: FormWords::Fixed,
         case: "[ 10%] Building C object CMakeFiles/app.dir/src/errors.c.o",
     },
-    Form {
+    NoiseForm {
         kind: "objects built",
         whose: "ninja, for cmake",
         pattern: r"\[\d+/\d+\] Building (?:C|CXX|ASM) object (?:[\w./+-]+/)?CMakeFiles/[\w./+-]+\.o",
         words: FormWords::Fixed,
         case: "[3/40] Building C object CMakeFiles/app.dir/src/errors.c.o",
     },
-    Form {
+    NoiseForm {
         kind: "objects built",
         whose: "ninja, for meson",
         pattern: r"\[\d+/\d+\] Compiling (?:C|C\+\+) object (?:[\w./+-]+/)?[\w.+-]+\.p/[\w./+-]+\.o",
         words: FormWords::Fixed,
         case: "[1/98] Compiling C object tests/test_errors.p/errors.c.o",
     },
-    Form {
+    NoiseForm {
         kind: "probes of the compiler",
         whose: "cmake",
         pattern: r"-- Detecting (?:C|CXX|ASM) (?:compiler ABI info|compile features)(?: - done)?",
         words: FormWords::Telling,
         case: "-- Detecting C compiler ABI info - done",
     },
-    Form {
+    NoiseForm {
         kind: "steps within cmake",
         whose: "cmake --verbose",
         pattern: r#"cd \S+ && \S+/cmake -E cmake_depends "Unix Makefiles" \S+ \S+ \S+ \S+ \S+/DependInfo\.cmake(?: "?--color=\w*"?)?(?: \w*)?|\S+/cmake -E cmake_(?:link_script|progress_start) \S+(?: --verbose=\S+| \d+)|\S+/g?make +-f CMakeFiles/\S+ \S+/(?:depend|build)"#,
@@ -49,7 +49,7 @@ const FORMS: &[Form] = &[
 ];
 
 /// Lines that a later one repeats with a result.
-const ANNOUNCED: &[Form] = &[Form {
+const ANNOUNCED: &[NoiseForm] = &[NoiseForm {
     kind: "probes announced",
     whose: "cmake",
     pattern: r"-- (?:Looking for|Performing Test|Check size of|Checking for) \S+",
@@ -60,7 +60,7 @@ const ANNOUNCED: &[Form] = &[Form {
 static PROBES: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(ANNOUNCED));
 
 #[cfg(test)]
-static ALL: LazyLock<Vec<Form>> =
+static ALL: LazyLock<Vec<NoiseForm>> =
     LazyLock::new(|| FORMS.iter().chain(ANNOUNCED).copied().collect());
 
 static STEPS: LazyLock<FormSet> = LazyLock::new(|| FormSet::of(FORMS));
@@ -75,11 +75,11 @@ impl Filter for Cmake {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         &ALL
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         noise.leave_forms(0..input.lines.len(), &STEPS);
         super::make::leave_directories(input, noise);
         let results: HashSet<&str> = input

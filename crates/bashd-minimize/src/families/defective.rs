@@ -1,6 +1,6 @@
 //! Filters with defects, for tests: one panics, one never ends by itself.
 
-use super::super::noise::Noise;
+use super::super::noise::NoiseMarks;
 use super::{Filter, FilterInput};
 
 pub(super) struct Panicking;
@@ -14,7 +14,7 @@ impl Filter for Panicking {
         &["panicking-filter"]
     }
 
-    fn mark(&self, input: &FilterInput<'_>, _noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, _noise: &mut NoiseMarks<'_>) {
         assert!(input.numbered().count() == 0, "a defect of a filter");
     }
 }
@@ -31,7 +31,7 @@ impl Filter for Endless {
     }
 
     /// Reads the text again and again, like a filter that is not linear.
-    fn mark(&self, input: &FilterInput<'_>, _noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, _noise: &mut NoiseMarks<'_>) {
         while !input.work.is_exhausted() {
             input.numbered().for_each(drop);
         }

@@ -1,5 +1,5 @@
-//! Families whose every line may be a fact that somebody asked for, or a line of a program that they
-//! started: the exact tier alone shortens their output.
+//! Families whose every line may be a fact that somebody asked for, or a line of a program that
+//! they started: the exact tier alone shortens their output.
 
 use super::super::exact::Notation;
 use super::Filter;

@@ -4,22 +4,22 @@
 //! begins it is noise only where nothing stands there; and only where a test has one beginning and
 //! one result is each of them Go's own.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub(super) struct Go;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "passed",
         whose: "go test -v",
         pattern: r" *--- PASS: \S+ \(0\.\d+s\)",
         words: FormWords::Fixed,
         case: "--- PASS: TestErrors (0.00s)",
     },
-    Form {
+    NoiseForm {
         kind: "begun",
         whose: "go test -v",
         pattern: r"=== (?:RUN|PAUSE|CONT|NAME)  ? ?\S+",
@@ -40,11 +40,11 @@ impl Filter for Go {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         if !input.is(&["test"]) || input.commands.len() > 1 {
             return;
         }

@@ -1,12 +1,12 @@
 //! terraform, tofu, pulumi: waiting for what is being made.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};
 use std::sync::LazyLock;
 
 pub(super) struct Infrastructure;
 
-const FORMS: &[Form] = &[Form {
+const FORMS: &[NoiseForm] = &[NoiseForm {
     kind: "still under way",
     whose: "terraform",
     pattern: r"\S+: Still (?:creating|modifying|reading)\.\.\. \[(?:id=\S+, )?(?:\d+m)?\d+s elapsed\]",
@@ -26,11 +26,11 @@ impl Filter for Infrastructure {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         for (at, line) in input.numbered() {
             let Some(form) = WAITING.find(line) else {
                 continue;

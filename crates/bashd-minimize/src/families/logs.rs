@@ -5,7 +5,7 @@
 //! hour is a fact.
 
 use super::super::names::has_kept_name;
-use super::super::noise::Noise;
+use super::super::noise::NoiseMarks;
 use super::super::trouble::is_trouble;
 use super::{Filter, FilterInput};
 use crate::invocation::Invocation;
@@ -37,7 +37,7 @@ impl Filter for Logs {
         of_container || command.reads_log() || self.programs().contains(&command.program.as_str())
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         let mut at = 0;
         while at < input.lines.len() {
             let Some(run) = run_from(input, at) else {
@@ -169,7 +169,7 @@ mod tests {
 
     fn kept(lines: &[&str]) -> String {
         let work = Work::for_input(100_000);
-        let mut noise = Noise::new(lines, &work);
+        let mut noise = NoiseMarks::new(lines, &work);
         let input = FilterInput {
             lines,
             commands: &[],

@@ -1,15 +1,15 @@
-//! make, gcc, clang and what they start: a recipe may print anything, so only make's own lines about
-//! directories are noise, and only where all of them name the same one: what a compiler says of
+//! make, gcc, clang and what they start: a recipe may print anything, so only make's own lines
+//! about directories are noise, and only where all of them name the same one: what a compiler says of
 //! `a.c` is about the directory that make has entered.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 pub(super) struct Make;
 
-const FORMS: &[Form] = &[Form {
+const FORMS: &[NoiseForm] = &[NoiseForm {
     kind: "directories entered and left",
     whose: "make",
     pattern: r"g?make\[\d+\]: (?:Entering|Leaving) directory '[^']+'",
@@ -32,17 +32,17 @@ impl Filter for Make {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         leave_directories(input, noise);
     }
 }
 
 /// Leaves out lines about directories, if there is but one.
-pub(super) fn leave_directories(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+pub(super) fn leave_directories(input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
     let directories: HashSet<&str> = input
         .numbered()
         .filter(|(_, line)| DIRECTORIES.find(line).is_some())

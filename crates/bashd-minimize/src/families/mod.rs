@@ -1,7 +1,7 @@
 //! The filters, one file per tool family that has noise, and the one table of all of them.
 //!
-//! A filter lists the forms of its tools' own lines ([`Form`]), and says of a text which lines of
-//! these forms are the tool's: lines of a program that the tool started never are. To add one: a
+//! A filter lists the forms of its tools' own lines ([`NoiseForm`]), and says of a text which lines
+//! of these forms are the tool's: lines of a program that the tool started never are. To add one: a
 //! file here, a line in [`FILTERS`], a folder of recorded cases in `tests/cases/`.
 
 mod apt;
@@ -22,8 +22,8 @@ mod transfers;
 use super::exact::Notation;
 use super::invocation::Invocation;
 #[cfg(test)]
-use super::noise::Form;
-use super::noise::Noise;
+use super::noise::NoiseForm;
+use super::noise::NoiseMarks;
 use super::work::Work;
 
 /// Knows one family of tools.
@@ -46,12 +46,12 @@ pub(crate) trait Filter: Sync {
 
     /// The forms of the tools' own lines, for tests.
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         &[]
     }
 
     /// Says which lines of a successful run are noise.
-    fn mark(&self, _input: &FilterInput<'_>, _noise: &mut Noise<'_>) {}
+    fn mark(&self, _input: &FilterInput<'_>, _noise: &mut NoiseMarks<'_>) {}
 }
 
 /// What a filter reads.

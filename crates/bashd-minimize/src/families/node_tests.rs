@@ -3,29 +3,29 @@
 //! A test may print a tick of its own, so a text counts only if it has as many of them as the
 //! runner's own summary says.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput, number_before};
 use crate::invocation::Invocation;
 use std::sync::LazyLock;
 
 pub(super) struct NodeTests;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "passed",
         whose: "jest --verbose, mocha",
         pattern: r" {4,}[✓✔] \S.*",
         words: FormWords::Fixed,
         case: "    ✓ adds prices (3 ms)",
     },
-    Form {
+    NoiseForm {
         kind: "passed",
         whose: "vitest --reporter=verbose",
         pattern: r" ✓ \S+\.\w+ > \S.*",
         words: FormWords::Fixed,
         case: " ✓ tests/a.test.js > total > adds prices 3ms",
     },
-    Form {
+    NoiseForm {
         kind: "passed",
         whose: "bun test",
         pattern: r"\(pass\) \S.* \[0?\d*\.?\d+ms\]",
@@ -63,11 +63,11 @@ impl Filter for NodeTests {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         if input.commands.len() > 1 {
             return;
         }

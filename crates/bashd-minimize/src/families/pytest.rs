@@ -4,42 +4,42 @@
 //! own numbers confirm every line: as many passed tests as the summary says, or a percentage behind
 //! each that is right for its place.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput, number_before};
 use std::sync::LazyLock;
 
 pub(super) struct Pytest;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "passed",
         whose: "pytest -v",
         pattern: r"[\w./-]+\.py::\S.* PASSED +\[ *\d+%\]",
         words: FormWords::Fixed,
         case: "tests/test_a.py::TestErrors::test_b[a b] PASSED                [  3%]",
     },
-    Form {
+    NoiseForm {
         kind: "passed",
         whose: "pytest-xdist",
         pattern: r"\[gw\d+\] \[ *\d+%\] PASSED [\w./-]+\.py::\S.*",
         words: FormWords::Fixed,
         case: "[gw0] [  3%] PASSED tests/test_a.py::test_b ",
     },
-    Form {
+    NoiseForm {
         kind: "lines of dots",
         whose: "pytest",
         pattern: r"(?:[\w./-]+\.py )?\.+ +\[ *\d+%\]",
         words: FormWords::Fixed,
         case: "tests/test_a.py ........                              [ 10%]",
     },
-    Form {
+    NoiseForm {
         kind: "passed",
         whose: "unittest -v",
         pattern: r"\w+ \([\w.]+\)(?: \[.*\])? \.\.\. ok",
         words: FormWords::Fixed,
         case: "test_b (tests.test_a.ErrorTests.test_b) ... ok",
     },
-    Form {
+    NoiseForm {
         kind: "dots",
         whose: "unittest",
         pattern: r"\.{3,}",
@@ -60,11 +60,11 @@ impl Filter for Pytest {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         let [command] = input.commands else {
             return;
         };
@@ -206,7 +206,7 @@ fn has_passed(input: &FilterInput<'_>) -> bool {
 }
 
 /// Leaves out `test_b (tests.T.test_b) ... ok`.
-fn leave_named_twice(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+fn leave_named_twice(input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
     for (at, line) in input.numbered() {
         let is_named_twice = line
             .strip_suffix(") ... ok")
@@ -223,7 +223,7 @@ fn leave_named_twice(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
 
 /// Tests with a description: their name on one line, what they are about and the result on the
 /// next.
-fn leave_described(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+fn leave_described(input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
     let form = FORMS.get(3);
     for (at, pair) in input.lines.windows(2).enumerate() {
         let [name, description] = pair else {
@@ -245,7 +245,7 @@ fn leave_described(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
             noise.leave(at, form);
             noise.leave(
                 at + 1,
-                &Form {
+                &NoiseForm {
                     kind: "descriptions of passed tests",
                     words: FormWords::Telling,
                     ..*form

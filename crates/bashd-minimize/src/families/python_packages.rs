@@ -1,21 +1,21 @@
 //! pip: downloads of packages whose version the last line says again.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 pub(super) struct PythonPackages;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "downloads",
         whose: "pip",
         pattern: r" +(?:Downloading|Using cached) [\w.]+-[\w.!+]+-\S+\.whl(?:\.metadata)? \([\d.]+ [kMG]?B\)",
         words: FormWords::Fixed,
         case: "  Downloading fastapi-0.115.0-py3-none-any.whl (94 kB)",
     },
-    Form {
+    NoiseForm {
         kind: "progress bars",
         whose: "pip",
         pattern: r" +[━╸╺]+ [\d.]+/[\d.]+ [kMG]?B [\d.]+ [kMG]?B/s eta [\d:]+",
@@ -38,11 +38,11 @@ impl Filter for PythonPackages {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         let is_pip = input
             .commands
             .iter()

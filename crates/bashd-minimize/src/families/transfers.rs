@@ -1,21 +1,21 @@
 //! curl, wget, rsync, tar: dots of a download that ended, sizes of pieces of data. What was copied,
 //! packed or agreed upon is a fact.
 
-use super::super::noise::{Form, FormSet, FormWords, Noise};
+use super::super::noise::{FormSet, FormWords, NoiseForm, NoiseMarks};
 use super::{Filter, FilterInput};
 use std::sync::LazyLock;
 
 pub(super) struct Transfers;
 
-const FORMS: &[Form] = &[
-    Form {
+const FORMS: &[NoiseForm] = &[
+    NoiseForm {
         kind: "lines of dots",
         whose: "wget",
         pattern: r" *\d+K (?:[. ,]*\.[. ,]*) +\d{1,2}% +[\d.]+[KMGT]? +(?:\d+[hms])+",
         words: FormWords::Telling,
         case: " 2500K .......... .......... .......... .......... ..........  6%  134M 0s",
     },
-    Form {
+    NoiseForm {
         kind: "sizes of pieces of data",
         whose: "curl -v",
         pattern: r"[{}] \[\d+ bytes data\]",
@@ -38,11 +38,11 @@ impl Filter for Transfers {
     }
 
     #[cfg(test)]
-    fn forms(&self) -> &'static [Form] {
+    fn forms(&self) -> &'static [NoiseForm] {
         FORMS
     }
 
-    fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    fn mark(&self, input: &FilterInput<'_>, noise: &mut NoiseMarks<'_>) {
         // What curl gets may be written among its own lines.
         let is_wget = input
             .commands

@@ -6,8 +6,8 @@ use super::environment::{Inheritance, InheritanceSource};
 use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
-    directory, environment, job, one_program, session, steps, terminal,
+    ClientEnvironment, Limits, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables,
+    Vessel, directory, environment, job, one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -89,10 +89,7 @@ pub(crate) fn draft(
     if wanted.by_shell {
         environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
     }
-    let has_own = !request.env.is_empty() || request.by.is_person();
-    if wish.is_guarded && has_own {
-        env.retain(|name| !environment::slips_code_past_the_guard(name));
-    }
+    keep_guarded(wish, &mut env);
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
     let script = script.map(|script| session::with_state(wish, script, &cwd.path));
@@ -100,12 +97,7 @@ pub(crate) fn draft(
         environment::tell_shell(&mut env, request, &shell);
     }
     let client = client_terminal(wish, &env);
-    let timeout = match accepted.ends {
-        DeadlineKind::AtTimeout => accepted.timeout,
-        DeadlineKind::AtJobLimit => config.jobs.max_time,
-    };
-    let mut limits = profile.limits.with_timeout(timeout);
-    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    let limits = limits(profile, config, accepted);
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that gets one runs in its own shell.
@@ -118,7 +110,13 @@ pub(crate) fn draft(
         directory::check_way(&cwd.path, directory)?;
     }
     let terms = job::terms(command.lines, accepted);
-    let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
+    let job = job::plan(
+        profile,
+        request,
+        setting,
+        &cwd.path,
+        (limits.timeout, terms),
+    );
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
@@ -152,6 +150,25 @@ pub(crate) fn draft(
         notices: notice.into_iter().collect(),
     };
     Ok(Draft::new(plan, wants_rc_script, started_shell))
+}
+
+/// Takes out of an environment that is not ours alone what would slip code past the guard.
+fn keep_guarded(wish: PlanInput<'_>, env: &mut Variables) {
+    let has_own = !wish.request.env.is_empty() || wish.request.by.is_person();
+    if wish.is_guarded && has_own {
+        env.retain(|name| !environment::slips_code_past_the_guard(name));
+    }
+}
+
+/// When and how the run is ended.
+fn limits(profile: &Profile, config: &Config, accepted: &Accepted) -> Limits {
+    let timeout = match accepted.ends {
+        DeadlineKind::AtTimeout => accepted.timeout,
+        DeadlineKind::AtJobLimit => config.jobs.max_time,
+    };
+    let mut limits = profile.limits.with_timeout(timeout);
+    limits.survivors = config.survivors.unwrap_or(limits.survivors);
+    limits
 }
 
 /// The client's terminal, where the client runs the command itself.

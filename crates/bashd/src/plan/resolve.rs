@@ -63,12 +63,7 @@ pub(crate) fn draft(
     accepted: &Accepted,
     setting: Setting<'_>,
 ) -> Result<Draft> {
-    let Setting {
-        config,
-        surroundings,
-        id,
-        ..
-    } = setting;
+    let (config, surroundings, id) = (setting.config, setting.surroundings, setting.id);
     let wish = PlanInput {
         profile,
         request,
@@ -121,6 +116,8 @@ pub(crate) fn draft(
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
     let started_shell = started_shell_use(wish, &shell);
+    let own = setting.streams.unwrap_or(profile.output.streams);
+    let streams = terminal.map_or(own, |_| Streams::Merged);
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
@@ -135,10 +132,7 @@ pub(crate) fn draft(
         env,
         stdin: request.stdin.clone(),
         stdin_open: request.stdin_open,
-        streams: match terminal {
-            Some(_) => Streams::Merged,
-            None => setting.streams.unwrap_or(profile.output.streams),
-        },
+        streams,
         lines: command.lines,
         make_directories: setting.make_directories.to_vec(),
         limits,

@@ -46,13 +46,6 @@ const FORMS: &[Form] = &[
         words: FormWords::Fixed,
         case: "/usr/bin/gmake  -f CMakeFiles/app.dir/build.make CMakeFiles/app.dir/depend",
     },
-    Form {
-        kind: "directories entered and left",
-        whose: "make",
-        pattern: r"g?make\[\d+\]: (?:Entering|Leaving) directory '[^']+'",
-        words: FormWords::Telling,
-        case: "gmake[2]: Leaving directory '/tmp/project/out'",
-    },
 ];
 
 /// Lines that a later one repeats with a result.
@@ -88,6 +81,7 @@ impl Filter for Cmake {
 
     fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
         noise.leave_forms(0..input.lines.len(), &STEPS);
+        super::make::leave_directories(input, noise);
         let results: HashSet<&str> = input
             .numbered()
             .filter_map(|(_, line)| line.rsplit_once(" - "))

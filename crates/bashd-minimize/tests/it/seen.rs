@@ -463,3 +463,31 @@ fn every_text_that_was_shortened_says_so() {
         }
     }
 }
+
+/// What a compiler says of `a.c` is about the directory that make has entered.
+#[test]
+fn the_directory_of_a_finding_stays() {
+    let part = |n: usize| {
+        format!(
+            "make[1]: Entering directory '/src/part{n}'\ncc -c a.c\na.c:3:1: warning: unused\nmake[1]: Leaving directory '/src/part{n}'\n"
+        )
+    };
+    check_all_kept("make", 0, &many(0..12, part));
+}
+
+/// What is installed or fetched is what somebody asked for.
+#[test]
+fn versions_of_an_installation_stay() {
+    let text = format!("{}  Installed package `tool v1.0.0`\n", compiled(40));
+    check_all_kept("cargo install tool", 0, &text);
+    check_all_kept("cargo fetch", 0, &text);
+    let packages = many(0..30, |n| format!("  - Installing package-{n} (1.{n}.0)\n"));
+    check_all_kept("poetry install", 0, &packages);
+    let packages = many(0..60, |n| format!(" + package-{n}==1.{n}.0\n"));
+    check_all_kept("uv pip install -r requirements.txt", 0, &packages);
+    let packages = many(0..30, |n| {
+        format!("  Downloading package_{n}-1.{n}.0-py3-none-any.whl (3 kB)\n")
+    });
+    check_all_kept("pip download -r requirements.txt", 0, &packages);
+    check_all_kept("pip install -r requirements.txt", 0, &packages);
+}

@@ -6,7 +6,7 @@ use crate::script::{Construct, Joint, SimpleCommand};
 use std::rc::Rc;
 
 /// How deep a directory may be that is followed.
-const MOST_COMPONENTS: usize = 64;
+const MOST_COMPONENTS: usize = 16;
 
 /// The working directory while a script is read in the order of its text.
 ///

@@ -51,12 +51,12 @@ pub(super) fn may_run(command: &SimpleCommand) -> bool {
 }
 
 /// A call of git: its settings, and the words from the subcommand on.
-struct Git<'a> {
+struct GitWords<'a> {
     settings: Vec<Word>,
     words: &'a [Word],
 }
 
-fn read(arguments: &[Word]) -> Git<'_> {
+fn read(arguments: &[Word]) -> GitWords<'_> {
     let mut settings = Vec::new();
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
@@ -75,7 +75,7 @@ fn read(arguments: &[Word]) -> Git<'_> {
             break;
         }
     }
-    Git {
+    GitWords {
         settings,
         words: arguments.get(at..).unwrap_or_default(),
     }

@@ -41,13 +41,13 @@ struct Wrapper {
 }
 
 /// The words of a subcommand, and where in the list its wrapper is.
-type Subcommand = (Vec<&'static str>, usize);
+type WrapperSubcommand = (Vec<&'static str>, usize);
 
 /// Every wrapper, and their names.
-struct Wrappers(HashMap<&'static str, Vec<Subcommand>>, Vec<Wrapper>);
+struct Wrappers(HashMap<&'static str, Vec<WrapperSubcommand>>, Vec<Wrapper>);
 
 static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
-    let mut by_name: HashMap<&str, Vec<Subcommand>> = HashMap::new();
+    let mut by_name: HashMap<&str, Vec<WrapperSubcommand>> = HashMap::new();
     let mut wrappers = Vec::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line

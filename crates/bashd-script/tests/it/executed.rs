@@ -45,7 +45,7 @@ const TOOLS: [&str; 22] = [
 ];
 
 /// Rules that are about how something is run, whatever that is.
-const HIDING: [&str; 2] = ["no_hidden_script", "no_pipe_to_shell"];
+const HIDING: [&str; 3] = ["no_hidden_script", "no_pipe_to_shell", "no_find_delete"];
 
 /// Commands that a rule denies, and harmless ones of the same shape.
 const BAD: [&[&str]; 6] = [

@@ -6,8 +6,8 @@ use super::environment::{Inheritance, InheritanceSource};
 use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, Limits, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables,
-    Vessel, directory, environment, job, one_program, session, steps, terminal,
+    ClientEnvironment, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
+    directory, environment, job, one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -17,6 +17,7 @@ use crate::profile::rules::ShellChoice;
 use crate::request::{Accepted, DeadlineKind, Request};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
+use crate::screen::Size;
 use crate::script::ScriptShape;
 use bashd_keeper::resources;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,12 @@ pub(crate) fn draft(
     accepted: &Accepted,
     setting: Setting<'_>,
 ) -> Result<Draft> {
-    let (config, surroundings, id) = (setting.config, setting.surroundings, setting.id);
+    let Setting {
+        config,
+        surroundings,
+        id,
+        ..
+    } = setting;
     let wish = PlanInput {
         profile,
         request,
@@ -77,14 +83,7 @@ pub(crate) fn draft(
     let wanted = directory::wanted(profile, request, lifted, (&surroundings.cwd, here), home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
-    let mut env = environment::of(setting.inheritance, wish.origin(), request, id);
-    if terminal.is_some() {
-        terminal::tell(&mut env, request);
-    }
-    if wanted.by_shell {
-        environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
-    }
-    keep_guarded(wish, &mut env);
+    let mut env = variables(wish, terminal, &wanted);
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
     let script = script.map(|script| session::with_state(wish, script, &cwd.path));
@@ -92,7 +91,12 @@ pub(crate) fn draft(
         environment::tell_shell(&mut env, request, &shell);
     }
     let client = client_terminal(wish, &env);
-    let limits = limits(profile, config, accepted);
+    let timeout = match accepted.ends {
+        DeadlineKind::AtTimeout => accepted.timeout,
+        DeadlineKind::AtJobLimit => config.jobs.max_time,
+    };
+    let mut limits = profile.limits.with_timeout(timeout);
+    limits.survivors = config.survivors.unwrap_or(limits.survivors);
     let lifted = lifted.map_or("", |cd| &*cd.text);
     let text = script.as_ref().map(|script| format!("{lifted}{script}"));
     // A shell that lives on has no terminal: a command that gets one runs in its own shell.
@@ -105,19 +109,11 @@ pub(crate) fn draft(
         directory::check_way(&cwd.path, directory)?;
     }
     let terms = job::terms(command.lines, accepted);
-    let job = job::plan(
-        profile,
-        request,
-        setting,
-        &cwd.path,
-        (limits.timeout, terms),
-    );
+    let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);
     let wants_rc_script = setting.client.is_none() && wants_rc_script(wish, &shell);
     let started_shell = started_shell_use(wish, &shell);
-    let own = setting.streams.unwrap_or(profile.output.streams);
-    let streams = terminal.map_or(own, |_| Streams::Merged);
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
@@ -132,7 +128,10 @@ pub(crate) fn draft(
         env,
         stdin: request.stdin.clone(),
         stdin_open: request.stdin_open,
-        streams,
+        streams: match terminal {
+            Some(_) => Streams::Merged,
+            None => setting.streams.unwrap_or(profile.output.streams),
+        },
         lines: command.lines,
         make_directories: setting.make_directories.to_vec(),
         limits,
@@ -146,23 +145,23 @@ pub(crate) fn draft(
     Ok(Draft::new(plan, wants_rc_script, started_shell))
 }
 
-/// Takes out of an environment that is not ours alone what would slip code past the guard.
-fn keep_guarded(wish: PlanInput<'_>, env: &mut Variables) {
-    let has_own = !wish.request.env.is_empty() || wish.request.by.is_person();
+/// The whole environment, but for what only the shell's choice tells.
+fn variables(wish: PlanInput<'_>, terminal: Option<Size>, wanted: &directory::Wanted) -> Variables {
+    let PlanInput {
+        request, setting, ..
+    } = wish;
+    let mut env = environment::of(setting.inheritance, wish.origin(), request, setting.id);
+    if terminal.is_some() {
+        terminal::tell(&mut env, request);
+    }
+    if wanted.by_shell {
+        environment::tell_directories(&mut env, &wanted.path, &setting.surroundings.cwd);
+    }
+    let has_own = !request.env.is_empty() || request.by.is_person();
     if wish.is_guarded && has_own {
         env.retain(|name| !environment::slips_code_past_the_guard(name));
     }
-}
-
-/// When and how the run is ended.
-fn limits(profile: &Profile, config: &Config, accepted: &Accepted) -> Limits {
-    let timeout = match accepted.ends {
-        DeadlineKind::AtTimeout => accepted.timeout,
-        DeadlineKind::AtJobLimit => config.jobs.max_time,
-    };
-    let mut limits = profile.limits.with_timeout(timeout);
-    limits.survivors = config.survivors.unwrap_or(limits.survivors);
-    limits
+    env
 }
 
 /// The client's terminal, where the client runs the command itself.

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 
 const BASHD: &str = env!("CARGO_BIN_EXE_bashd");
 
-/// What `git push --force` is answered.
-const DENIED: &str = "Error: denied by rule no_force_push: permission denied: git push --force is not allowed. \
-     Use --force-with-lease for safer force pushes, or push without force";
+/// What `deploy now` is answered, which a rule of the user's own denies.
+const DENIED: &str = "Error: denied by rule deploys: this deploys";
+
+const RULE: &str = "[[rules]]\nname = 'deploys'\ndecision = 'deny'\nmessage = 'this deploys'\n\
+    command = 'deploy'\nexamples.deny = ['deploy now']\nexamples.allow = ['true']\n";
 
 /// What a background start is answered, after its first output.
 const STARTED: &str = "[started as job bg_1, which is ended after 24 h; next: job wait bg_1, job output bg_1 or job kill bg_1]";
@@ -34,7 +36,7 @@ fn packages() -> Option<PathBuf> {
 fn cases() -> Vec<Value> {
     vec![
         json!({"tool": "bash", "arguments": {"command": "echo hello; exit 3"}}),
-        json!({"tool": "bash", "arguments": {"command": "git push --force"}}),
+        json!({"tool": "bash", "arguments": {"command": "deploy now"}}),
         json!({"tool": "bash", "arguments": {"command": "echo a; sleep 60", "timeout": 2, "on_timeout": "kill"}}),
         json!({"tool": "bash", "arguments": {"command": "echo first; sleep 2; echo more", "background": true}}),
         json!({"tool": "job", "arguments": {"action": "wait", "job": "bg_1"}}),
@@ -55,6 +57,7 @@ fn sent_back(agent: &str, given: &[Value]) -> Option<Vec<String>> {
     let count = given.len();
     let steps = home.workspace().join("steps.json");
     std::fs::write(&steps, Value::from(given.to_vec()).to_string()).unwrap();
+    std::fs::write(home.config().join("config.toml"), RULE).unwrap();
     // Agents leave files where they like.
     let scratch = home.workspace().join("tmp");
     std::fs::create_dir_all(&scratch).unwrap();
@@ -144,7 +147,7 @@ fn gemini_reads_the_text_in_its_wrapping_and_an_error_once() {
     let calls = cases();
     let denied = of_error(
         &calls[1]["arguments"],
-        r#"{"denied":{"rule":"no_force_push"}}"#,
+        r#"{"denied":{"rule":"deploys"}}"#,
         DENIED,
     );
     let timed_out = of_error(

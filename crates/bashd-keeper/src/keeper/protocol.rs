@@ -213,8 +213,8 @@ pub fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
 /// Even a file in memory may exceed `RLIMIT_FSIZE`, and writing it would then kill the host by
 /// SIGXFSZ, so the limit is checked first.
 pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
-    let fd = empty_memory_file()?;
     use rustix::fs::SealFlags;
+    let fd = empty_memory_file()?;
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
     fill_memory_file(&fd, bytes, seals)?;
     Ok(fd)

@@ -9,11 +9,14 @@ use tokio::sync::OwnedMutexGuard;
 /// Number of names above which those that nobody uses are forgotten.
 const MOST_NAMES: usize = 64;
 
+/// The turns of one session.
+type SessionTurns = Arc<tokio::sync::Mutex<()>>;
+
 /// The sessions in which a call runs or waits.
 #[derive(Default)]
 pub(crate) struct Turns {
     /// By owner and name.
-    by_session: Mutex<HashMap<(String, String), Arc<tokio::sync::Mutex<()>>>>,
+    by_session: Mutex<HashMap<(String, String), SessionTurns>>,
 }
 
 /// A call's turn, until it is dropped.

@@ -148,8 +148,9 @@ impl Ranges {
     /// First and last line of all that is shown.
     fn outer(self) -> (u64, u64) {
         match self {
-            Self::Head(first, last) | Self::Tail(first, last) => (first, last),
-            Self::Middle((first, _), (_, last)) => (first, last),
+            Self::Head(first, last)
+            | Self::Tail(first, last)
+            | Self::Middle((first, _), (_, last)) => (first, last),
         }
     }
 }

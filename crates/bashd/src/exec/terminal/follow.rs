@@ -217,9 +217,10 @@ impl BorrowedTerminal {
 
     /// Waits for the next time to look, and looks: sooner if the client forgets sooner than asked.
     async fn next_look(&self) -> Result<TerminalOutput, String> {
-        let pause = match self.keeps_less.load(Ordering::Relaxed) {
-            true => self.patience.poll / SOONER,
-            false => self.patience.poll,
+        let pause = if self.keeps_less.load(Ordering::Relaxed) {
+            self.patience.poll / SOONER
+        } else {
+            self.patience.poll
         };
         tokio::time::sleep(pause).await;
         self.last_look().await

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tree_sitter::Parser;
 
 /// A verdict on one line, over its parse.
-const BAR_LINE: f64 = 3.0;
+const BAR_LINE: f64 = 1.0;
 
 /// A verdict on a script of a mebibyte.
-const BAR_LARGE: Duration = Duration::from_millis(500);
+const BAR_LARGE: Duration = Duration::from_millis(60);
 
 /// Verdicts of one measurement: one alone is shorter than the clock is fine.
 const AT_ONCE: u32 = 200;

@@ -10,6 +10,7 @@ use super::work::{Work, lines};
 use super::{
     Digest, EXACT, FilterSettings, LEAST_SAVED, LEAST_SHARE, MARKER, Reach, Subject, Unchanged,
 };
+use std::fmt::Write as _;
 
 /// The filter for a text.
 #[derive(Clone, Copy)]
@@ -161,7 +162,7 @@ impl Page<'_> {
             text.push_str("; ");
         }
         let raw_lines = line_count(self.raw);
-        text.push_str(&format!("raw text has {raw_lines} lines]\n"));
+        let _ = writeln!(text, "raw text has {raw_lines} lines]");
     }
 }
 

@@ -29,7 +29,7 @@ struct KeptNames {
 /// The list.
 const NAMES: &[KeptNames] = &[
     KeptNames {
-        pattern: r#"(?ix) (?: ^ | [^a-z0-9] )
+        pattern: r"(?ix) (?: ^ | [^a-z0-9] )
             (?: \.env (?: \.[\w.-]+ )? | \.envrc | id_(?: rsa | dsa | ecdsa | ed25519 ) | authorized_keys | known_hosts
               | \.ssh | \.aws | \.azure | \.gnupg | \.kube | kubeconfig | \.npmrc | \.pypirc | \.netrc | \.pgpass
               | \.git-credentials | \.htpasswd | \.dockercfg | \.docker/config\.json | \.vault[-_]?\w* | shadow
@@ -37,7 +37,7 @@ const NAMES: &[KeptNames] = &[
               | private[_\ -]?keys? | service[-_]account | tfstate | wallet\.dat )
             (?: [^a-z0-9] | $ )
           | (?-u:\b) [\w-]* (?: secret | credential | password | passwd | apikey | privatekey ) [\w-]* (?-u:\b)
-          | \. (?: pem | key | p12 | pfx | jks | keystore | kdbx | ppk | pgp | gpg | crt | cer | der | tfvars ) (?: [^a-z0-9] | $ )"#,
+          | \. (?: pem | key | p12 | pfx | jks | keystore | kdbx | ppk | pgp | gpg | crt | cer | der | tfvars ) (?: [^a-z0-9] | $ )",
         standing: Standing::Whole,
         reason: "a credential that was packed, copied, deleted or shown is what a reader must learn first",
         cases: &[

@@ -18,11 +18,10 @@ use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
 use crate::guard::safe_mode::RunForm;
 use crate::guard::{Judgement, Verdict};
-use crate::jobs::claim;
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::minimize;
 use crate::output::line_limits::Hidden;
-use crate::plan::{self, Backgrounding, Inheritance, Otherwise, Plan, Programs, Setting, Streams};
+use crate::plan::{self, Inheritance, Plan, Programs, Setting, Streams};
 use crate::profile::Profile;
 use crate::profile::finished::{self, ShownOutput};
 use crate::profile::library::{Library, Missing};
@@ -460,22 +459,6 @@ impl EngineCore {
             &self.config.profile
         } else {
             name
-        })
-    }
-
-    /// Refuses a call that wants a job when the limit is reached.
-    fn check_room(&self, owner: &str, backgrounding: Option<Backgrounding>) -> Result<(), Ending> {
-        let wants_job = backgrounding.is_some_and(|when| when.otherwise == Otherwise::Fail);
-        if !wants_job {
-            return Ok(());
-        }
-        let limits = self.config.jobs.limits;
-        claim::check_room(&self.config.runs_dir(), owner, limits).map_err(|full| {
-            let kind = match full {
-                claim::ClaimFailure::Full(_) => RefusalKind::TooManyJobs,
-                claim::ClaimFailure::Io(_) => RefusalKind::InvalidValue,
-            };
-            Ending::Refused(Refusal::new(kind, full.to_string()))
         })
     }
 

@@ -47,8 +47,9 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
-    /// The session of which no other call may run meanwhile, if its calls wait for each other.
-    pub(crate) exclusive_in: Option<String>,
+    /// Owner and name of the session of which no other call may run meanwhile, if its calls wait for
+    /// each other.
+    pub(crate) exclusive_in: Option<(String, String)>,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.

@@ -80,10 +80,10 @@ fn line(job: &Job) -> StyledLine {
     let state = job.state.name().replace('_', " ");
     let last = for_people::one_line(&render::plain(&job.last_line));
     StyledLine::new(tone(job.state), format!("{state:<17}"))
-        .and(Tone::Plain, format!(" {name:<8}"))
+        .and(Tone::Plain, format!(" {name:<7}"))
         .and(
             Tone::Faint,
-            format!(" {:<14}", for_people::one_line(&job.owner)),
+            format!(" {:<5}", for_people::one_line(&job.owner)),
         )
         .and(Tone::Faint, format!(" {age:>6}  "))
         .and(Tone::Command, for_people::one_line(&job.command))

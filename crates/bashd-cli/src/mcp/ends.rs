@@ -27,6 +27,13 @@ impl UntoldEnds {
     /// What this client was not told of before this reply, if its profile has a tool for jobs.
     pub(super) async fn before_reply(server: &ServerBase, reply: &Reply) -> Option<Self> {
         server.profile.job_tool.as_ref()?;
+        let left_a_job = reply.left_behind.iter().any(|left| left.job.is_some());
+        if reply.job.is_some() || left_a_job {
+            server.jobs_begun.note();
+        }
+        if !server.jobs_begun.is_so() {
+            return None;
+        }
         let jobs = server.engine.jobs();
         // A reply that says that a job has started does not begin with its end.
         let delivery = jobs.ended(server.owner(), reply.job.as_deref())?;
@@ -47,6 +54,7 @@ pub(super) async fn tell(server: ServerBase, log: Arc<ClientLogLevel>, peer: Pee
     if server.profile.job_tool.is_none() {
         return;
     }
+    server.jobs_begun.until_so().await;
     let Ok(mut ends) = server.engine.jobs().completions(server.owner()) else {
         return;
     };

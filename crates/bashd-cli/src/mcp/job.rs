@@ -68,6 +68,8 @@ pub(super) async fn answer(
             }
         }
     };
+    // It may have taken over an earlier one.
+    server.jobs_begun.note();
     if !context.ct.is_cancelled()
         && let Some(ends) = UntoldEnds::before_reply(server, &reply).await
     {
@@ -136,6 +138,7 @@ pub(super) async fn read(
     let Ok(job) = found.and_then(|job| jobs.take_over(server.owner(), job)) else {
         return Some(Err(resources::missing(uri)));
     };
+    server.jobs_begun.note();
     let query = OutputQuery::tail(u64::MAX).at_most(TAIL);
     let output = match jobs.output(&job, &query).await {
         Ok(output) => output,

@@ -4,6 +4,39 @@ use super::ServerBase;
 use bashd::jobs::ClientEntry;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Notify;
+
+/// Whether a client has had a job: until then nobody looks for ends.
+#[derive(Default)]
+pub(crate) struct JobsBegun {
+    is_so: AtomicBool,
+    begun: Notify,
+}
+
+impl JobsBegun {
+    /// There is a job, or may be.
+    pub(crate) fn note(&self) {
+        self.is_so.store(true, Ordering::Relaxed);
+        self.begun.notify_waiters();
+    }
+
+    /// Whether there may be one.
+    pub(crate) fn is_so(&self) -> bool {
+        self.is_so.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there may be one.
+    pub(crate) async fn until_so(&self) {
+        loop {
+            let begun = self.begun.notified();
+            if self.is_so() {
+                return;
+            }
+            begun.await;
+        }
+    }
+}
 
 /// What a server is to one client. When this is dropped, the client is gone: its sessions end, and its
 /// jobs are earlier ones to those who come after it.
@@ -17,6 +50,11 @@ impl ServedClient {
     pub(super) fn new(base: &ServerBase, entry: Arc<ClientEntry>) -> Self {
         let mut base = base.clone();
         base.defaults.owner = Some(entry.owner().to_owned());
+        base.jobs_begun = Arc::default();
+        if base.shared.is_some() {
+            // Others may have begun some.
+            base.jobs_begun.note();
+        }
         Self { base, entry }
     }
 }
@@ -51,6 +89,9 @@ impl ServerBase {
             Some(shared) => Arc::clone(shared),
             None => Arc::new(self.clients.admit_as(name, &self.cwd)),
         };
-        ServedClient::new(self, entry)
+        let client = ServedClient::new(self, entry);
+        // It may have been here before.
+        client.base.jobs_begun.note();
+        client
     }
 }

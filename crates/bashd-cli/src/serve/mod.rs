@@ -23,6 +23,7 @@ use bashd::jobs::{ClientEntry, Clients};
 use bashd::profile::schema;
 use bashd::request::OnTimeout;
 use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
+use client::JobsBegun;
 use serde_json::Value;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ pub(crate) struct ServerBase {
     clients: Clients,
     /// The owner of all calls, if they share one session.
     shared: Option<Arc<ClientEntry>>,
+    /// Whether the client has had a job.
+    pub(crate) jobs_begun: Arc<JobsBegun>,
 }
 
 /// What the names of sessions begin with that clients share.
@@ -98,6 +101,7 @@ impl ServerBase {
             defaults,
             clients,
             shared,
+            jobs_begun: Arc::default(),
         })
     }
 

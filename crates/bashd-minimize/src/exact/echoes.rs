@@ -78,7 +78,7 @@ pub(super) fn refer(page: &TextPage<'_>, work: &Work) -> Option<(String, u64)> {
 }
 
 fn weight(line: &str) -> usize {
-    let letters = line.bytes().filter(|byte| byte.is_ascii_alphanumeric());
+    let letters = line.bytes().filter(u8::is_ascii_alphanumeric);
     letters.count() + 1
 }
 

@@ -10,6 +10,7 @@
 //! A text that has something like the notation in itself is shown without that part of it, so that
 //! there is one way to read it.
 
+mod alike;
 mod echoes;
 mod escapes;
 mod groups;
@@ -18,6 +19,7 @@ mod rebuild;
 mod repeats;
 mod stems;
 mod terminal;
+mod ungroup;
 
 use super::names::is_kept;
 use super::trouble::is_trouble;

@@ -2,7 +2,8 @@
 
 use super::super::MARKER;
 use super::super::work::lines;
-use super::{MARKS, echoes, groups, repeats};
+use super::ungroup::Ungrouped;
+use super::{MARKS, echoes, repeats};
 
 /// A line of the plain form, or a notice, as it is found in what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +18,10 @@ pub(crate) fn rebuilt(shown: &str) -> (Vec<RebuiltLine>, Vec<Option<usize>>) {
     let mut all: Vec<&str> = lines(shown).collect();
     let footer = all.pop_if(|last| last.starts_with(MARKER));
     let footer = footer.unwrap_or_default();
-    let (ungrouped, mut headings) = groups::written_out(&all, mark_of(footer));
+    let Ungrouped {
+        lines: ungrouped,
+        mut headings,
+    } = Ungrouped::of(&all, mark_of(footer));
     if !footer.is_empty() {
         headings.push(None);
     }

@@ -108,8 +108,9 @@ impl Filter for Cargo {
             .all(|command| matches!(command.program.as_str(), "cargo" | "cross"));
         let builds = [
             "build", "b", "check", "c", "clippy", "doc", "d", "test", "t", "nextest", "run", "r",
-            "bench", "fetch", "install",
+            "bench",
         ];
+        // What `install`, `fetch`, `add` and `update` name is what was asked for.
         if !is_cargo || !input.is(&builds) || input.commands.len() > 1 {
             return;
         }

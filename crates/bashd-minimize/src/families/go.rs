@@ -69,26 +69,19 @@ impl Filter for Go {
             let next = input.lines.get(at + 1).copied().unwrap_or_default();
             let is_followed_by_output = TESTED.find(next).is_none() && result(next).is_none();
             let previous = at.checked_sub(1).and_then(|at| input.lines.get(at));
-            match result(line) {
-                Some(test) => {
-                    // What a test logs may also stand below its result.
-                    let logs_below = next.starts_with("    ") && result(next).is_none();
-                    let logs_above = previous.is_some_and(|previous| {
-                        TESTED.find(previous).is_none() && result(previous).is_none()
-                    });
-                    if is_sound(at, test)
-                        && !logs_below
-                        && !(logs_above && at > 0 && !is_end(previous))
-                    {
-                        noise.leave(at, form);
-                    }
-                }
-                None => {
-                    let test = line.split_whitespace().nth(2).unwrap_or_default();
-                    if !is_followed_by_output && is_sound(at, test) {
-                        noise.leave(at, form);
-                    }
-                }
+            let is_noise = if let Some(test) = result(line) {
+                // What a test logs may also stand below its result.
+                let logs_below = next.starts_with("    ") && result(next).is_none();
+                let logs_above = previous.is_some_and(|previous| {
+                    TESTED.find(previous).is_none() && result(previous).is_none()
+                });
+                is_sound(at, test) && !logs_below && (!logs_above || is_end(previous))
+            } else {
+                let test = line.split_whitespace().nth(2).unwrap_or_default();
+                is_sound(at, test) && !is_followed_by_output
+            };
+            if is_noise {
+                noise.leave(at, form);
             }
         }
     }

@@ -1,8 +1,10 @@
 //! make, gcc, clang and what they start: a recipe may print anything, so only make's own lines about
-//! directories are noise.
+//! directories are noise, and only where all of them name the same one: what a compiler says of
+//! `a.c` is about the directory that make has entered.
 
 use super::super::noise::{Form, FormSet, FormWords, Noise};
 use super::{Filter, FilterInput};
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 pub(super) struct Make;
@@ -25,7 +27,7 @@ impl Filter for Make {
     fn programs(&self) -> &'static [&'static str] {
         &[
             "make", "gmake", "gcc", "g++", "cc", "c++", "clang", "clang++", "just", "task",
-            "scons", "bazel", "meson",
+            "scons", "bazel",
         ]
     }
 
@@ -35,6 +37,19 @@ impl Filter for Make {
     }
 
     fn mark(&self, input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+        leave_directories(input, noise);
+    }
+}
+
+/// Leaves out lines about directories, if there is but one.
+pub(super) fn leave_directories(input: &FilterInput<'_>, noise: &mut Noise<'_>) {
+    let directories: HashSet<&str> = input
+        .numbered()
+        .filter(|(_, line)| DIRECTORIES.find(line).is_some())
+        .filter_map(|(_, line)| line.split_once(" directory "))
+        .map(|(_, directory)| directory)
+        .collect();
+    if directories.len() == 1 {
         noise.leave_forms(0..input.lines.len(), &DIRECTORIES);
     }
 }

@@ -99,13 +99,12 @@ fn insert(case: &Case, dice: &mut Dice) -> Vec<String> {
     let at = dice.roll(lines.len());
     let number = dice.roll(89) + 10;
     let which = dice.roll(KINDS.len() + 4);
-    let (kind, line) = match KINDS.get(which) {
-        Some((kind, line)) => (*kind, line.replace('#', &number.to_string())),
-        None => {
-            let from = dice.roll(lines.len());
-            let copy = with_another_digit(lines[from], dice);
-            ("a copy with another digit", copy.unwrap_or_default())
-        }
+    let (kind, line) = if let Some((kind, line)) = KINDS.get(which) {
+        (*kind, line.replace('#', &number.to_string()))
+    } else {
+        let from = dice.roll(lines.len());
+        let copy = with_another_digit(lines[from], dice);
+        ("a copy with another digit", copy.unwrap_or_default())
     };
     lines.insert(at, &line);
     let text = lines.join("\n");

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `cases` | recorded outputs of real tools: what is shown of each, its facts, and the tokens saved |
 //! | `insertions` | lines of a user put into recorded outputs: each is in what is shown |
-//! | `outside` | recordings that no filter was written with: what is saved, lost and false of each tool |
+//! | `outside` | recorded outputs that no filter was written with: what is saved, lost and false of each tool |
 //! | `properties` | every filter on any text: never larger, nothing of a failure lost, the same when done again |
 //! | `seen` | outputs in which something that mattered was once lost, and their like |
 //! | `truth` | the contract of the tiers: the exact one read backwards, every number of the footer counted again |

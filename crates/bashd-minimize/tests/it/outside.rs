@@ -1,7 +1,7 @@
-//! The minimizer before a judge from outside: recordings that no filter was written with, facts that
+//! The minimizer before a judge from outside: outputs that no filter was written with, facts that
 //! a rule marks, and a table of what is saved, lost and false, for each tool and both halves.
 //!
-//! `tests/outside/README.md` says how the recordings were chosen and made. With `BASHD_BLESS=1` the
+//! `tests/outside/README.md` says how they were chosen and made. With `BASHD_BLESS=1` the
 //! test writes the table of `docs/minimizer-corpus.md`; without, no tool may lose more than it says there.
 //! `BASHD_SHOW_LOST=1` prints what is lost and false (of the developed half alone).
 
@@ -14,7 +14,7 @@ use bashd_minimize::{FilterSettings, Subject, minimize};
 use bashd_testkit::sources;
 use facts::fact_in;
 use plain::PlainText;
-use recordings::{Half, Recording, recordings};
+use recordings::{Half, RecordedOutput, recordings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -24,7 +24,7 @@ use verdict::judge;
 const PAGE: &str = "docs/minimizer-corpus.md";
 const BEGIN: &str = "<!-- table of the corpus from outside: written by tests -->\n";
 const END: &str = "<!-- end of the table from outside -->";
-const HEAD: &str = "| tool | recordings | facts | raw tokens | saved | facts lost | falsehoods |\n|---|---|---|---|---|---|---|\n";
+const HEAD: &str = "| tool | outputs | facts | raw tokens | saved | facts lost | falsehoods |\n|---|---|---|---|---|---|---|\n";
 
 #[test]
 fn the_corpus_from_outside_is_large_and_of_both_halves() {
@@ -36,7 +36,7 @@ fn the_corpus_from_outside_is_large_and_of_both_halves() {
             .collect::<BTreeSet<_>>()
     };
     let (developed, held_out) = (tools(Half::Developed).len(), tools(Half::HeldOut).len());
-    assert!(all.len() >= 200, "{} recordings", all.len());
+    assert!(all.len() >= 200, "{} recorded outputs", all.len());
     assert!(
         developed + held_out >= 40,
         "{developed} and {held_out} tools"
@@ -65,7 +65,7 @@ fn the_corpus_from_outside_is_large_and_of_both_halves() {
 #[test]
 fn the_judge_sees_each_dropped_and_each_changed_line() {
     let (mut dropped, mut changed) = (0, 0);
-    for one in recordings().iter().filter(|one| one.raw.len() < 12_000) {
+    for one in recordings().iter().filter(|one| one.raw.len() < 6_000) {
         let plain = PlainText::of(&one.raw);
         let name = format!("{}/{}", one.tool, one.name);
         let step = plain.lines.len() / 3 + 1;
@@ -96,7 +96,7 @@ fn the_judge_sees_each_dropped_and_each_changed_line() {
     );
 }
 
-/// What is saved, lost and false of some recordings.
+/// What is saved, lost and false of some outputs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct OutsideRow {
     recordings: usize,
@@ -129,7 +129,7 @@ impl OutsideRow {
     }
 }
 
-fn judged(one: &Recording, tokenizer: &tiktoken_rs::CoreBPE) -> OutsideRow {
+fn judged(one: &RecordedOutput, tokenizer: &tiktoken_rs::CoreBPE) -> OutsideRow {
     let subject = Subject {
         command: &one.command,
         exit: Some(one.exit),
@@ -168,7 +168,7 @@ fn judged(one: &Recording, tokenizer: &tiktoken_rs::CoreBPE) -> OutsideRow {
 }
 
 /// The table, and the row of each name in it.
-fn table_of(rows: &[(&Recording, OutsideRow)]) -> (String, BTreeMap<String, OutsideRow>) {
+fn table_of(rows: &[(&RecordedOutput, OutsideRow)]) -> (String, BTreeMap<String, OutsideRow>) {
     let mut by_name: BTreeMap<String, OutsideRow> = BTreeMap::new();
     let mut tools: BTreeMap<Half, BTreeSet<&str>> = BTreeMap::new();
     for (one, row) in rows {
@@ -211,10 +211,10 @@ fn no_tool_loses_more_than_the_page_says() {
     let tokenizer = tiktoken_rs::o200k_base().expect("the vocabulary");
     // Both halves of the list at once: this is the longest test of the crate.
     let (left, right) = all.split_at(all.len() / 2);
-    let of = |part: &[Recording]| -> Vec<OutsideRow> {
+    let of = |part: &[RecordedOutput]| -> Vec<OutsideRow> {
         part.iter().map(|one| judged(one, &tokenizer)).collect()
     };
-    let rows: Vec<(&Recording, OutsideRow)> = thread::scope(|scope| {
+    let rows: Vec<(&RecordedOutput, OutsideRow)> = thread::scope(|scope| {
         let other = scope.spawn(|| of(right));
         let mut rows = of(left);
         rows.extend(other.join().expect("the other half"));
@@ -245,7 +245,7 @@ fn no_tool_loses_more_than_the_page_says() {
         if row.recordings != *recordings || row.lost > *lost || row.falsehoods > *falsehoods {
             let _ = write!(
                 worse,
-                "{recordings} recordings, {lost} lost, {falsehoods} false: {}",
+                "{recordings} outputs, {lost} lost, {falsehoods} false: {}",
                 row.line(name)
             );
         }
@@ -257,7 +257,7 @@ fn no_tool_loses_more_than_the_page_says() {
     println!("{table}");
 }
 
-/// Recordings, facts lost and falsehoods by name, as a table says.
+/// Outputs, facts lost and falsehoods by name, as a table says.
 fn promises(table: &str) -> BTreeMap<String, (usize, usize, usize)> {
     let rows = table.lines().skip(2).filter_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();

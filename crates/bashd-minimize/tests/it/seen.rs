@@ -4,11 +4,16 @@
 use crate::truth::{digest, falsehoods};
 use bashd_minimize::{Reach, rebuild};
 
+/// A line for each number.
+fn many(numbers: impl Iterator<Item = usize>, line: impl Fn(usize) -> String) -> String {
+    numbers.map(line).collect::<Vec<_>>().concat()
+}
+
 /// Enough lines of a tool to make a text worth minimizing.
 fn compiled(count: usize) -> String {
-    (0..count)
-        .map(|number| format!("   Compiling crate-{number} v1.0.{number}\n"))
-        .collect()
+    many(0..count, |number| {
+        format!("   Compiling crate-{number} v1.0.{number}\n")
+    })
 }
 
 /// Every line of the text is in what is shown, and nothing in it is false.
@@ -61,7 +66,7 @@ fn runs_of_characters_in_a_failure_are_not_shortened() {
 
 #[test]
 fn words_with_digits_are_no_times() {
-    let log = |line: fn(usize) -> String| (1..=40).map(line).collect::<String>();
+    let log = |line: fn(usize) -> String| (1..=40).map(line).collect::<Vec<_>>().concat();
     for (command, text) in [
         (
             "tail -n 40 /var/log/nginx/access.log",
@@ -121,9 +126,7 @@ fn a_frame_with_trouble_is_shown_before_the_last() {
 
 #[test]
 fn nothing_is_listed_that_was_not_there() {
-    let dots: String = (1..=19)
-        .map(|n| format!("{} [{:3}%]\n", ".".repeat(72), n * 5))
-        .collect();
+    let dots: String = many(1..=19, |n| format!("{} [{:3}%]\n", ".".repeat(72), n * 5));
     let text = format!(
         "{dots}..F                                                                      [100%]\nFAILED tests/test_a.py::test_b - AssertionError: 1 != 2\n1 failed, 1370 passed in 9.1s\n"
     );
@@ -133,9 +136,7 @@ fn nothing_is_listed_that_was_not_there() {
 
 #[test]
 fn the_users_program_is_not_its_launchers_noise() {
-    let rows: String = (1..=30)
-        .map(|n| format!("{n} | customer {n} | {}.50\n", n * 7))
-        .collect();
+    let rows: String = many(1..=30, |n| format!("{n} | customer {n} | {}.50\n", n * 7));
     let said = "✔ Dropped table customers\n✔ Deployed to https://shop.example.org\n[1/3] 0 of 48,112 rows\n[2/3] migrated\ninstall the pump before use\nas of today, 12 orders are open\nrm: 3 entries\necho of the past\n  CC the manager\n   Compiling the report v1.0.0\nDownloading the list\ntest of the pump ... ok\nPASS the salt\n✓ 3 backups\n=== RUN away\n--- PASS: none (0.00s)\nrunning 2 tests\ntest a ... ok\ntest b ... ok\ntest result: ok. 2 passed; 0 failed\n";
     let text = format!("{rows}{said}{rows}");
     for command in [
@@ -195,11 +196,7 @@ fn the_users_program_is_not_its_launchers_noise() {
 
 #[test]
 fn a_count_that_does_not_hold_keeps_every_line() {
-    let passed = |count: usize| {
-        (0..count)
-            .map(|n| format!("test suite::case_{n} ... ok\n"))
-            .collect::<String>()
-    };
+    let passed = |count: usize| many(0..count, |n| format!("test suite::case_{n} ... ok\n"));
     // A test of the user's printed a line like the runner's: which of them is it?
     let text = format!(
         "running 40 tests\n{}test the pump by hand ... ok\n\ntest result: ok. 40 passed; 0 failed; 0 ignored\n",
@@ -208,14 +205,15 @@ fn a_count_that_does_not_hold_keeps_every_line() {
     check_all_kept("cargo test", 0, &text);
     let text = format!(
         "collected 40 items\n{}\n===== 40 passed in 1.00s =====\n",
-        (0..41)
-            .map(|n| format!("tests/test_a.py::test_{n} PASSED [{:3}%]\n", n * 2))
-            .collect::<String>()
+        many(0..41, |n| format!(
+            "tests/test_a.py::test_{n} PASSED [{:3}%]\n",
+            n * 2
+        ))
     );
     check_all_kept("pytest -v", 0, &text);
-    let ticks = (0..41)
-        .map(|n| format!("    ✓ adds prices of cart number {n} (3 ms)\n"))
-        .collect::<String>();
+    let ticks = many(0..41, |n| {
+        format!("    ✓ adds prices of cart number {n} (3 ms)\n")
+    });
     check_all_kept(
         "npx jest --verbose",
         0,
@@ -227,9 +225,9 @@ fn a_count_that_does_not_hold_keeps_every_line() {
 #[test]
 fn what_takes_a_second_or_longer_is_shown() {
     let slow = "    ✓ syncs the inventory (48213 ms)";
-    let ticks = (0..39)
-        .map(|n| format!("    ✓ adds prices of cart number {n} (3 ms)\n"))
-        .collect::<String>();
+    let ticks = many(0..39, |n| {
+        format!("    ✓ adds prices of cart number {n} (3 ms)\n")
+    });
     check_whole(
         "npx jest --verbose",
         0,
@@ -237,9 +235,9 @@ fn what_takes_a_second_or_longer_is_shown() {
         &[slow],
     );
     let slow = "        PASS [  61.007s] (40/40) shop::sync inventory";
-    let passes = (1..40)
-        .map(|n| format!("        PASS [   0.007s] ({n:2}/40) shop::cart adds_{n}\n"))
-        .collect::<String>();
+    let passes = many(1..40, |n| {
+        format!("        PASS [   0.007s] ({n:2}/40) shop::cart adds_{n}\n")
+    });
     check_whole(
         "cargo nextest run",
         0,
@@ -247,9 +245,9 @@ fn what_takes_a_second_or_longer_is_shown() {
         &[slow],
     );
     let slow = "--- PASS: TestSync (61.20s)";
-    let passes = (1..40)
-        .map(|n| format!("=== RUN   TestCart{n}\n--- PASS: TestCart{n} (0.00s)\n"))
-        .collect::<String>();
+    let passes = many(1..40, |n| {
+        format!("=== RUN   TestCart{n}\n--- PASS: TestCart{n} (0.00s)\n")
+    });
     check_whole(
         "go test -v ./...",
         0,
@@ -260,9 +258,7 @@ fn what_takes_a_second_or_longer_is_shown() {
 
 #[test]
 fn facts_that_somebody_asked_for_stay() {
-    let files: String = (0..40)
-        .map(|n| format!("npm notice 1.2kB dist/part{n}.js\n"))
-        .collect();
+    let files: String = many(0..40, |n| format!("npm notice 1.2kB dist/part{n}.js\n"));
     check_whole(
         "npm publish --dry-run",
         0,
@@ -272,18 +268,18 @@ fn facts_that_somebody_asked_for_stay() {
         &["npm notice 512B .env.production", "npm notice 1.7kB id_rsa"],
     );
     let deprecated = "npm warn deprecated request@2.88.2: CVE-2023-28155, see https://example.org";
-    let many: String = (0..30)
-        .map(|n| format!("npm warn deprecated p{n}@1.0.0: use q{n} instead of this package\n"))
-        .collect();
+    let others: String = many(0..30, |n| {
+        format!("npm warn deprecated p{n}@1.0.0: use q{n} instead of this package\n")
+    });
     check_whole(
         "npm install",
         0,
-        &format!("{many}{deprecated}\nadded 312 packages in 4s\n"),
+        &format!("{others}{deprecated}\nadded 312 packages in 4s\n"),
         &[deprecated],
     );
-    let tasks: String = (0..40)
-        .map(|n| format!("> Task :module{n}:compileJava UP-TO-DATE\n"))
-        .collect();
+    let tasks: String = many(0..40, |n| {
+        format!("> Task :module{n}:compileJava UP-TO-DATE\n")
+    });
     let skipped = [
         "> Task :integrationTest SKIPPED",
         "> Task :processResources NO-SOURCE",
@@ -294,18 +290,14 @@ fn facts_that_somebody_asked_for_stay() {
         &format!("{tasks}{}\n\nBUILD SUCCESSFUL in 3s\n", skipped.join("\n")),
         &skipped,
     );
-    let inflating: String = (0..40)
-        .map(|n| format!("  inflating: backup/photos/{n}.jpg  \n"))
-        .collect();
+    let inflating: String = many(0..40, |n| format!("  inflating: backup/photos/{n}.jpg  \n"));
     check_whole(
         "unzip backup.zip",
         0,
         &format!("Archive:  backup.zip\n{inflating}  inflating: backup/.ssh/authorized_keys  \n"),
         &["  inflating: backup/.ssh/authorized_keys  "],
     );
-    let copied: String = (0..60)
-        .map(|n| format!("home/deploy/photos/{n}.jpg\n"))
-        .collect();
+    let copied: String = many(0..60, |n| format!("home/deploy/photos/{n}.jpg\n"));
     check_whole(
         "rsync -av home/ backup/",
         0,
@@ -318,9 +310,9 @@ fn facts_that_somebody_asked_for_stay() {
         "remote: This deploy key will be removed on Dec 1.",
         "remote: GitHub found 3 weaknesses on shop's default branch",
     ];
-    let counted: String = (0..30)
-        .map(|n| format!("remote: Resolving deltas:  {n}% ({n}/30)\n"))
-        .collect();
+    let counted: String = many(0..30, |n| {
+        format!("remote: Resolving deltas:  {n}% ({n}/30)\n")
+    });
     check_whole(
         "git push",
         0,
@@ -335,37 +327,37 @@ fn facts_that_somebody_asked_for_stay() {
 #[test]
 fn whole_outputs_that_are_facts_stay() {
     let certificate = "* Server certificate:\n*  subject: CN=shop.example.org\n*  start date: Jan  1 00:00:00 2019 GMT\n*  expire date: Jan  1 00:00:00 2020 GMT\n*  issuer: CN=Example CA\n*  SSL certificate verify result: certificate has expired (10), continuing anyway.\n";
-    let headers: String = (0..30)
-        .map(|n| format!("< x-part-{n}: value of the header number {n}\n"))
-        .collect();
+    let headers: String = many(0..30, |n| {
+        format!("< x-part-{n}: value of the header number {n}\n")
+    });
     check_all_kept(
         "curl -kv https://shop.example.org",
         0,
         &format!("*   Trying 203.0.113.7:443...\n{certificate}> GET / HTTP/2\n{headers}"),
     );
-    let plan: String = (0..30).map(|n| format!("Inst lib{n} [1.0.{n}-1] (1.0.{n}-2 Debian:12 [amd64])\nConf lib{n} (1.0.{n}-2 Debian:12 [amd64])\n")).collect();
+    let plan: String = many(0..30, |n| {
+        format!(
+            "Inst lib{n} [1.0.{n}-1] (1.0.{n}-2 Debian:12 [amd64])\nConf lib{n} (1.0.{n}-2 Debian:12 [amd64])\n"
+        )
+    });
     check_all_kept("apt-get -s upgrade", 0, &plan);
-    let layers: String = (0..20)
-        .map(|n| format!("{n:012x}: Pulling fs layer\n{n:012x}: Download complete\n"))
-        .collect();
+    let layers: String = many(0..20, |n| {
+        format!("{n:012x}: Pulling fs layer\n{n:012x}: Download complete\n")
+    });
     check_all_kept(
         "docker pull shop",
         0,
         &format!("{layers}00000000001f: Downloading  3.2MB/120MB\n"),
     );
-    let steps: String = (0..30)
-        .map(|n| {
-            format!("#{n} [{n}/30] RUN step {n}\n#{n} 0.312 0 of 48,112 rows\n#{n} DONE {n}.1s\n")
-        })
-        .collect();
+    let steps: String = many(0..30, |n| {
+        format!("#{n} [{n}/30] RUN step {n}\n#{n} 0.312 0 of 48,112 rows\n#{n} DONE {n}.1s\n")
+    });
     check_all_kept("docker build .", 0, &steps);
-    let hosts: String = (0..40)
-        .map(|n| format!("ok: [web{n}]\nskipping: [db{n}]\n"))
-        .collect();
+    let hosts: String = many(0..40, |n| format!("ok: [web{n}]\nskipping: [db{n}]\n"));
     check_all_kept("ansible-playbook site.yml", 0, &hosts);
-    let pods: String = (0..40)
-        .map(|n| format!("web-{n}   0/1   CrashLoopBackOff   {n}   3d\n"))
-        .collect();
+    let pods: String = many(0..40, |n| {
+        format!("web-{n}   0/1   CrashLoopBackOff   {n}   3d\n")
+    });
     check_all_kept("kubectl get pods", 0, &pods);
 }
 
@@ -374,8 +366,8 @@ fn a_silence_of_half_an_hour_is_seen() {
     let beat = |minute: usize, second: usize| {
         format!("Nov 17 10:{minute:02}:{second:02} web app[7]: heartbeat of the pump is well\n")
     };
-    let before: String = (0..30).map(|n| beat(n / 6, n % 6 * 10)).collect();
-    let after: String = (0..30).map(|n| beat(38 + n / 6, n % 6 * 10)).collect();
+    let before: String = many(0..30, |n| beat(n / 6, n % 6 * 10));
+    let after: String = many(0..30, |n| beat(38 + n / 6, n % 6 * 10));
     check_whole(
         "journalctl -u app",
         0,
@@ -407,9 +399,9 @@ fn a_blank_that_is_the_difference_stays() {
         "    - total: 3",
         "    + total: 3 ",
     ];
-    let passed: String = (0..30)
-        .map(|n| format!("    ✓ adds prices of cart number {n} (3 ms)\n"))
-        .collect();
+    let passed: String = many(0..30, |n| {
+        format!("    ✓ adds prices of cart number {n} (3 ms)\n")
+    });
     let text = format!(
         "FAIL tests/a.test.js\n{passed}  ● total › adds\n\n{}\n\nTests:       1 failed, 30 passed, 31 total\n",
         lines.join("\n")
@@ -429,9 +421,7 @@ fn a_masked_status_leaves_nothing_out() {
     let text = format!(
         "{}running 40 tests\n{}\ntest result: ok. 40 passed; 0 failed\n",
         compiled(40),
-        (0..40)
-            .map(|n| format!("test suite::case_{n} ... ok\n"))
-            .collect::<String>()
+        many(0..40, |n| format!("test suite::case_{n} ... ok\n"))
     );
     for command in [
         "trap \"exit 0\" EXIT; cargo test",
@@ -458,13 +448,10 @@ fn every_text_that_was_shortened_says_so() {
     // Colours alone, frames alone, repeats alone.
     for text in [
         "\u{1b}[32mok\u{1b}[0m \u{1b}[1mline\u{1b}[0m of many\n".repeat(3)
-            + &(0..100)
-                .map(|n| format!("\u{1b}[31m{}\u{1b}[0m\n", n * 7919 % 1000))
-                .collect::<String>(),
-        (0..400)
-            .map(|n| format!("{n} of 400 done\r"))
-            .collect::<String>()
-            + "\n",
+            + &many(0..100, |n| {
+                format!("\u{1b}[31m{}\u{1b}[0m\n", n * 7919 % 1000)
+            }),
+        many(0..400, |n| format!("{n} of 400 done\r")) + "\n",
         "one and the same line of this text\n".repeat(60),
     ] {
         for command in ["./x", "cargo build", "git log", "git diff"] {
@@ -475,4 +462,32 @@ fn every_text_that_was_shortened_says_so() {
             }
         }
     }
+}
+
+/// What a compiler says of `a.c` is about the directory that make has entered.
+#[test]
+fn the_directory_of_a_finding_stays() {
+    let part = |n: usize| {
+        format!(
+            "make[1]: Entering directory '/src/part{n}'\ncc -c a.c\na.c:3:1: warning: unused\nmake[1]: Leaving directory '/src/part{n}'\n"
+        )
+    };
+    check_all_kept("make", 0, &many(0..12, part));
+}
+
+/// What is installed or fetched is what somebody asked for.
+#[test]
+fn versions_of_an_installation_stay() {
+    let text = format!("{}  Installed package `tool v1.0.0`\n", compiled(40));
+    check_all_kept("cargo install tool", 0, &text);
+    check_all_kept("cargo fetch", 0, &text);
+    let packages = many(0..30, |n| format!("  - Installing package-{n} (1.{n}.0)\n"));
+    check_all_kept("poetry install", 0, &packages);
+    let packages = many(0..60, |n| format!(" + package-{n}==1.{n}.0\n"));
+    check_all_kept("uv pip install -r requirements.txt", 0, &packages);
+    let packages = many(0..30, |n| {
+        format!("  Downloading package_{n}-1.{n}.0-py3-none-any.whl (3 kB)\n")
+    });
+    check_all_kept("pip download -r requirements.txt", 0, &packages);
+    check_all_kept("pip install -r requirements.txt", 0, &packages);
 }

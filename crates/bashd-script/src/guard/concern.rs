@@ -9,7 +9,7 @@ use super::git::{self, GitCall};
 use super::tool_rows::{self, ToolRow};
 use super::user_rule::Decision;
 use super::{Ancestors, DOCUMENTED, RULES, Rule, RuleJudge};
-use crate::script::{Beginnings, Redirect, Script, SimpleCommand, Word};
+use crate::script::{Assigned, Beginnings, Redirect, Script, SimpleCommand, Word};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -74,6 +74,8 @@ impl Concern {
                 _ => Decision::Allow,
             },
             Self::Tools(rows) => match name {
+                // `RAILS_ENV=test` and the like: what is lost was made for a test.
+                Some(_) if is_for_tests(command) => Decision::Allow,
                 Some(name) => tool_rows::judge(rows, name, command.arguments()),
                 None => Decision::Allow,
             },
@@ -101,6 +103,14 @@ impl Concern {
 enum ConcernNames {
     Listed(&'static [&'static str]),
     OfRows(&'static [ToolRow]),
+}
+
+fn is_for_tests(command: &SimpleCommand) -> bool {
+    command.assignments.iter().any(|assignment| {
+        let is_test = |word: &Word| word.is("test");
+        assignment.name.ends_with("_ENV")
+            && matches!(&assignment.value, Assigned::Value(word) if is_test(word))
+    })
 }
 
 fn is_called(name: &str, known: &str) -> bool {

@@ -5,6 +5,9 @@ use super::paths::{Path, PathStart};
 use crate::script::{Construct, Joint, SimpleCommand};
 use std::rc::Rc;
 
+/// How deep a directory may be that is followed.
+const MOST_COMPONENTS: usize = 16;
+
 /// The working directory while a script is read in the order of its text.
 ///
 /// `cd` in a subshell or substitution counts until the text leaves them. One that may not have worked
@@ -55,7 +58,16 @@ impl Directories {
                 components: Vec::new(),
             },
         };
-        self.current = Rc::new(target);
+        // `cd x` again and again would make a path that is as long as the script.
+        let is_followed = target.components.len() <= MOST_COMPONENTS;
+        self.current = Rc::new(if is_followed {
+            target
+        } else {
+            Path {
+                start: PathStart::Unknown,
+                components: Vec::new(),
+            }
+        });
         if !is_inside(command) {
             self.outside.clone_from(&self.current);
         }

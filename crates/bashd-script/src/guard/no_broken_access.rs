@@ -229,9 +229,8 @@ fn removes_packages(call: &ProgramCall<'_>) -> Decision {
         .any(|text| text.starts_with("-R") && matches!(call.command.name(), Some("pacman")));
     let only_shows = has(&["--dry-run", "-s", "--simulate", "--just-print", "--help"]);
     let is_essential = |word: &Word| {
-        let Some(text) = word.literal_or_glob() else {
-            return false;
-        };
+        let text = word.literal_or_glob();
+        let text = text.as_deref().unwrap_or(word.known_beginning());
         ESSENTIAL.iter().any(|name| match name.strip_suffix('*') {
             Some("") => text == "*" || text == "'*'",
             Some(beginning) => text.starts_with(beginning),

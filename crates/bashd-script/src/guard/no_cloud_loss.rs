@@ -136,7 +136,9 @@ fn deletes_by_request(call: &ProgramCall<'_>) -> Decision {
         "/api/v1/namespaces/",
         "cloudflare.com/client/v4/zones/",
     ];
-    let beginnings = call.words.iter().map(Word::known_beginning);
-    let mut texts = beginnings.chain(known.iter().copied());
+    let mut texts = call.words.iter().map(|word| {
+        let whole = word.literal_or_glob();
+        whole.unwrap_or_else(|| word.known_beginning().into())
+    });
     Decision::ask_if(deletes && texts.any(|text| all.iter().any(|part| text.contains(part))))
 }

@@ -180,5 +180,7 @@ fn kubectl(call: &ProgramCall<'_>) -> Decision {
     let file = rest
         .iter()
         .any(|text| matches!(*text, "-f" | "-k") || text.starts_with("--filename"));
-    Decision::ask_if(all || !file && first.is_some_and(kind))
+    // What to delete comes from elsewhere, its kind as well.
+    let is_unknown = first.is_none() && call.words.iter().any(|word| word.known().is_none());
+    Decision::ask_if(all || !file && (is_unknown || first.is_some_and(kind)))
 }

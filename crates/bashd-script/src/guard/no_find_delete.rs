@@ -98,7 +98,15 @@ fn runs_remover(words: &[Word]) -> bool {
     let Some(at) = words.iter().position(is_exec) else {
         return false;
     };
-    let mut rest = words.get(at + 1..).unwrap_or_default().iter().take(12);
+    let rest = words.get(at + 1..).unwrap_or_default();
+    // Without what was found, the same files go each time: rm's own rule judges them.
+    if !rest
+        .iter()
+        .any(|word| word.known().is_none_or(|text| text.contains("{}")))
+    {
+        return false;
+    }
+    let mut rest = rest.iter().take(12);
     rest.any(|word| {
         let program = word.known().and_then(|program| program.rsplit('/').next());
         program.is_some_and(|program| REMOVERS.contains(&program) && program != "mv")

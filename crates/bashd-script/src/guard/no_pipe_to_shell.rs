@@ -13,9 +13,9 @@ pub(super) const RULE: Rule = Rule {
     judge: RuleJudge::Whole(judge),
 };
 
-const FETCHING: [&str; 17] = [
+const FETCHING: [&str; 22] = [
     "curl", "wget", "fetch", "aria2c", "http", "https", "lynx", "GET", "curlie", "xh", "links",
-    "w3m", "wget2", "axel", "ftp", "iwr", "irm",
+    "w3m", "wget2", "axel", "ftp", "iwr", "irm", "ssh", "aws", "gh", "gsutil", "rclone",
 ];
 
 fn judge(script: &Script) -> Option<(Decision, Span)> {

@@ -13,12 +13,18 @@ pub(super) const RULE: Rule = Rule {
     message: "changing permissions or ownership of a part of the system or a whole home can't be undone",
     instead: "Name a subdirectory of the project or the home",
     example: "chmod -R 777 /",
-    judge: RuleJudge::Each(&[Concern::Programs {
-        names: &[
-            "chmod", "chown", "chgrp", "chattr", "setfacl", "gchmod", "gchown", "chcon",
-        ],
-        judge,
-    }]),
+    judge: RuleJudge::Each(&[
+        Concern::Programs {
+            names: &["find", "gfind"],
+            judge: by_find,
+        },
+        Concern::Programs {
+            names: &[
+                "chmod", "chown", "chgrp", "chattr", "setfacl", "gchmod", "gchown", "chcon",
+            ],
+            judge,
+        },
+    ]),
 };
 
 fn judge(call: &ProgramCall<'_>) -> Decision {
@@ -71,4 +77,20 @@ fn judge(call: &ProgramCall<'_>) -> Decision {
             && (path.components.is_empty() || is_etc && trees::is_critical(&path))
     };
     Decision::deny_if(locks && operands(call.words).any(is_critical))
+}
+
+/// `find / -exec chmod 777 {} +`
+fn by_find(call: &ProgramCall<'_>) -> Decision {
+    let changes = |pair: &[Word]| {
+        let is_exec = |word: &Word| matches!(word.known(), Some("-exec" | "-execdir"));
+        let is_change =
+            |word: &Word| matches!(word.known(), Some("chmod" | "chown" | "chgrp" | "chattr"));
+        matches!(pair, [exec, program] if is_exec(exec) && is_change(program))
+    };
+    if !call.words.windows(2).any(changes) {
+        return Decision::Allow;
+    }
+    let starts = call.words.iter();
+    let mut starts = starts.take_while(|word| !word.known_beginning().starts_with(['-', '(', '!']));
+    Decision::deny_if(starts.any(|word| trees::is_tree(&resolved(call, word))))
 }

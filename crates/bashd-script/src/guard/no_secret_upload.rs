@@ -115,8 +115,10 @@ const SIGN_IN: &[&str] = &[
 ];
 
 fn judge(script: &Script) -> Option<(Decision, Span)> {
-    let is_sending =
-        |command: &SimpleCommand| command.name().is_some_and(|name| SENDING.contains(&name));
+    let is_sending = |command: &SimpleCommand| {
+        let by_name = command.name().is_some_and(|name| SENDING.contains(&name));
+        by_name || to_network(command)
+    };
     let mut worst: Option<(Decision, Span)> = None;
     let commands = script.commands.iter().enumerate();
     for (at, command) in commands.filter(|(_, command)| is_sending(command)) {
@@ -207,8 +209,23 @@ fn reads_input(sender: &SimpleCommand) -> bool {
     }
 }
 
+/// `cat FILE > /dev/tcp/HOST/PORT`
+fn to_network(command: &SimpleCommand) -> bool {
+    command.redirects.iter().any(|redirect| {
+        let target = redirect.target.known_beginning();
+        let address = target
+            .strip_prefix("/dev/tcp/")
+            .or_else(|| target.strip_prefix("/dev/udp/"));
+        let is_local = |host: &str| host.starts_with("localhost") || host.starts_with("127.");
+        redirect.operator.writes() && address.is_some_and(|host| !is_local(host))
+    })
+}
+
 fn of_words(sender: &SimpleCommand) -> Decision {
     let words = sender.arguments();
+    if to_network(sender) {
+        return words.iter().map(of_path).max().unwrap_or(Decision::Allow);
+    }
     let inputs = sender
         .redirects
         .iter()
@@ -327,6 +344,7 @@ fn of_path(word: &Word) -> Decision {
         || text.contains(".example")
         || text.contains(".sample")
         || text.contains("known_hosts")
+        || text.ends_with(".ssh/config")
     {
         return Decision::Allow;
     }

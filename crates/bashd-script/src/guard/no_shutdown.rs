@@ -57,6 +57,7 @@ const ROWS: &[ToolRow] = &[
         &["virsh"],
         "destroy|undefine|shutdown|vol-delete|pool-destroy|pool-delete",
     ),
+    asks(&["launchctl"], "bootout system"),
     asks(&["rmmod"], ""),
     asks(&["modprobe"], "").with(&["-r", "--remove"]),
     asks(&["mount"], "/").with(&["-o"]),

@@ -168,11 +168,10 @@ fn of_write(path: &Path, word: &Word) -> Decision {
         }
         [
             "etc",
-            "cron.d" | "cron.daily" | "cron.hourly" | "systemd" | "profile.d" | "rc.local"
-            | "init.d",
+            "cron.d" | "cron.daily" | "cron.hourly" | "profile.d" | "rc.local" | "init.d",
             ..,
         ] => Decision::Ask,
-        ["var", "spool", "cron", ..] => Decision::Ask,
+        ["var", "spool", "cron", ..] | ["etc", "systemd", "system", ..] => Decision::Ask,
         ["bin" | "sbin" | "lib" | "lib64", _] | ["usr", "bin" | "sbin" | "lib", _] => Decision::Ask,
         _ => match trees::of_file(path) {
             Decision::Ask => Decision::Ask,

@@ -238,7 +238,9 @@ fn of_system(names: &[String]) -> Decision {
     match names.as_slice() {
         [] => Decision::Deny,
         [top] if could_be(top, TOP) => Decision::Deny,
-        ["tmp"] => Decision::Ask,
+        ["tmp"] | ["var", "spool", "cron", ..] => Decision::Ask,
+        // A whole disk.
+        ["Volumes", _] => Decision::Deny,
         [top, name] if second(top).is_some_and(|(_, names)| could_be(name, names)) => {
             Decision::Deny
         }

@@ -239,8 +239,8 @@ fn cut(options: &[&str], input: &str) -> Option<String> {
     }))
 }
 
-fn is_listed(list: &str, at: usize) -> bool {
-    list.split(',').any(|range| match range.split_once('-') {
+fn is_listed(ranges: &str, at: usize) -> bool {
+    ranges.split(',').any(|range| match range.split_once('-') {
         Some((first, last)) => {
             first.parse().map_or(1, |first: usize| first) <= at
                 && at <= last.parse().unwrap_or(usize::MAX)

@@ -16,7 +16,7 @@ const MOST_VARIABLES: usize = 64;
 const MOST_NAMES: usize = 8;
 
 /// What a part of a word may be.
-pub(super) enum Choice {
+pub(super) enum ValueChoice {
     /// One of these.
     OneOf(Vec<Word>),
     /// All of these, one word each.
@@ -101,7 +101,7 @@ impl Constants {
         if !self.can_fill(&word) {
             return vec![word];
         }
-        marked(self.rows(&word, Splice::Split))
+        marked(&self.rows(&word, Splice::Split))
     }
 
     /// The possible words of a command: several rows if its name has several values. Behind them, if
@@ -129,7 +129,7 @@ impl Constants {
                 rows.truncate(MOST_NAMES);
             } else {
                 is_uncertain |= choices.len() > 1;
-                let more = marked(choices);
+                let more = marked(&choices);
                 for row in &mut rows {
                     row.extend(more.iter().cloned());
                 }
@@ -204,14 +204,14 @@ impl Constants {
                 how => how,
             };
             match choice {
-                Choice::OneOf(values) => {
+                ValueChoice::OneOf(values) => {
                     may_vanish &= !quoted;
                     if rows.len() * values.len() > MOST_POSSIBILITIES {
                         return vec![vec![word.clone()]];
                     }
                     rows = self.multiplied(&rows, &values, splice);
                 }
-                Choice::List(words) => {
+                ValueChoice::List(words) => {
                     for row in &mut rows {
                         self.splice_list(row, &words, (how, splice));
                     }
@@ -262,7 +262,7 @@ impl Constants {
     }
 
     /// The possible values of a part, if it is a variable about which something is known.
-    fn choice(&mut self, part: &WordPart, is_part: bool) -> Option<(Choice, bool)> {
+    fn choice(&mut self, part: &WordPart, is_part: bool) -> Option<(ValueChoice, bool)> {
         let WordPart::Variable {
             name,
             quoted,
@@ -283,11 +283,11 @@ impl Constants {
             }),
             ..Word::default()
         };
-        Some((Choice::OneOf(vec![fallback, itself]), *quoted))
+        Some((ValueChoice::OneOf(vec![fallback, itself]), *quoted))
     }
 
     /// What a variable may be, by its name or by what is done to it.
-    pub(super) fn value(&mut self, name: &str, quoted: bool, is_part: bool) -> Option<Choice> {
+    pub(super) fn value(&mut self, name: &str, quoted: bool, is_part: bool) -> Option<ValueChoice> {
         if deferred::is_deferred(name) {
             return self.worked_out(name, quoted);
         }
@@ -295,36 +295,37 @@ impl Constants {
             return self.positional(name, quoted, is_part);
         }
         match self.known(name) {
-            Some(Known::OneOf(values)) => Some(Choice::OneOf(values.clone())),
+            Some(Known::OneOf(values)) => Some(ValueChoice::OneOf(values.clone())),
             Some(Known::List(words)) => {
                 let first = words.first().cloned().unwrap_or_default();
-                Some(Choice::OneOf(vec![first]))
+                Some(ValueChoice::OneOf(vec![first]))
             }
-            None if name == "IFS" => Some(Choice::OneOf(vec![text_word(" \t\n")])),
+            None if name == "IFS" => Some(ValueChoice::OneOf(vec![text_word(" \t\n")])),
             None => None,
         }
     }
 
     /// `$1`, `$@`, `$#`. Nobody gives a command any, so that one inside a word is nothing.
-    fn positional(&self, name: &str, quoted: bool, is_part: bool) -> Option<Choice> {
+    fn positional(&self, name: &str, quoted: bool, is_part: bool) -> Option<ValueChoice> {
         let Some(Known::List(words)) = self.known("@") else {
             let is_count = matches!(name, "#" | "0");
             let is_nothing = is_part && !is_count && !self.is_in_function;
-            return is_nothing.then(|| Choice::OneOf(vec![Word::default()]));
+            return is_nothing.then(|| ValueChoice::OneOf(vec![Word::default()]));
         };
         match name {
-            "@" => Some(Choice::List(words.clone())),
-            "*" if quoted => Some(Choice::OneOf(vec![self.joined(words)])),
-            "*" => Some(Choice::List(words.clone())),
-            "#" => Some(Choice::OneOf(vec![text_word(&words.len().to_string())])),
+            "*" if quoted => Some(ValueChoice::OneOf(vec![self.joined(words)])),
+            "@" | "*" => Some(ValueChoice::List(words.clone())),
+            "#" => Some(ValueChoice::OneOf(vec![text_word(
+                &words.len().to_string(),
+            )])),
             "0" => self.known("0").and_then(|known| match known {
-                Known::OneOf(values) => Some(Choice::OneOf(values.clone())),
+                Known::OneOf(values) => Some(ValueChoice::OneOf(values.clone())),
                 Known::List(_) => None,
             }),
             digits => {
                 let index: usize = digits.parse().ok()?;
                 let word = words.get(index.checked_sub(1)?).cloned();
-                Some(Choice::OneOf(vec![word.unwrap_or_default()]))
+                Some(ValueChoice::OneOf(vec![word.unwrap_or_default()]))
             }
         }
     }
@@ -353,7 +354,7 @@ impl Constants {
                 (WordPart::Text(text), Splice::Split) => {
                     splice_unquoted(row, text, self.separators());
                 }
-                (WordPart::Glob(text), Splice::Quoted) => {
+                (WordPart::Glob(text), Splice::Quoted) if !value.is_expanded => {
                     push_to_last(row, WordPart::Text(text.clone()));
                 }
                 (part, _) => push_to_last(row, part.clone()),
@@ -373,7 +374,7 @@ fn multiplied_rows(rows: &[Vec<Word>], others: &[Vec<Word>]) -> Vec<Vec<Word>> {
 }
 
 /// The words of all possibilities, each saying that they were one.
-fn marked(rows: Vec<Vec<Word>>) -> Vec<Word> {
+fn marked(rows: &[Vec<Word>]) -> Vec<Word> {
     let is_alternative = rows.len() > 1;
     let mut words = rows.concat();
     let several = words.len() > 1;

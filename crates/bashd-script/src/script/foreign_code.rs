@@ -148,7 +148,7 @@ fn calls(code: &str, found: &mut Vec<String>) {
         let is_running = RUNNING.contains(&name);
         let is_removing = REMOVING.contains(&name);
         if is_running || is_removing || name == "open" || name == "unlink" || name == "remove" {
-            let call = Call::read(code, at);
+            let call = ForeignCall::read(code, at);
             at = call.end.max(at);
             if found.len() < MOST_SCRIPTS {
                 found.extend(call.script(name, is_running, is_removing));
@@ -158,14 +158,14 @@ fn calls(code: &str, found: &mut Vec<String>) {
 }
 
 /// The arguments of a call, as far as they are literals.
-struct Call<'a> {
+struct ForeignCall<'a> {
     literals: Vec<String>,
     /// Everything between its parentheses.
     inside: &'a str,
     end: usize,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ForeignCall<'a> {
     fn read(code: &'a str, start: usize) -> Self {
         let bytes = code.as_bytes();
         let mut literals: Vec<String> = Vec::new();

@@ -32,13 +32,31 @@ const WITH_VALUE: [&str; 6] = [
     "--attr-source",
 ];
 
+/// Subcommands that run scripts.
+const RUNNING: [&str; 6] = [
+    "submodule",
+    "bisect",
+    "rebase",
+    "difftool",
+    "mergetool",
+    "filter-branch",
+];
+
+/// Whether a call may run scripts at all: most do not.
+pub(super) fn may_run(command: &SimpleCommand) -> bool {
+    command.arguments().iter().take(8).any(|word| {
+        let text = word.known_beginning();
+        text.starts_with("-c") || RUNNING.contains(&text)
+    })
+}
+
 /// A call of git: its settings, and the words from the subcommand on.
-struct Git<'a> {
+struct GitWords<'a> {
     settings: Vec<Word>,
     words: &'a [Word],
 }
 
-fn read(arguments: &[Word]) -> Git<'_> {
+fn read(arguments: &[Word]) -> GitWords<'_> {
     let mut settings = Vec::new();
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
@@ -57,7 +75,7 @@ fn read(arguments: &[Word]) -> Git<'_> {
             break;
         }
     }
-    Git {
+    GitWords {
         settings,
         words: arguments.get(at..).unwrap_or_default(),
     }
@@ -75,8 +93,8 @@ pub(super) fn aliased(command: &SimpleCommand) -> Option<Vec<Word>> {
     let git = read(command.arguments());
     let (called, rest) = git.words.split_first()?;
     let called = format!("alias.{}", called.known()?.to_ascii_lowercase());
-    let settings = git.settings.iter().filter_map(setting);
-    let (_, value) = settings.filter(|(name, _)| *name == called).last()?;
+    let mut settings = git.settings.iter().filter_map(setting);
+    let (_, value) = settings.rfind(|(name, _)| *name == called)?;
     if value.starts_with('!') {
         return None;
     }
@@ -153,7 +171,6 @@ pub(super) fn scripts(arguments: &[Word]) -> Vec<String> {
                 }
             }
         }
-        Some("for-each-repo") => {}
         _ => {}
     }
     found.retain(|script| !script.trim().is_empty());

@@ -54,7 +54,13 @@ pub(super) const MOST_CALLED: usize = 4096;
 impl Lowering<'_> {
     /// Scripts that the command with this index runs.
     pub(super) fn scripts_of(&mut self, at: usize) -> Vec<InnerScript> {
-        let Some(command) = self.script.commands.get(at).cloned() else {
+        let runs_scripts = |command: &&SimpleCommand| {
+            command.name() != Some("git")
+                || git_scripts::may_run(command)
+                || !command.assignments.is_empty()
+        };
+        let command = self.script.commands.get(at).filter(runs_scripts);
+        let Some(command) = command.cloned() else {
             return Vec::new();
         };
         let mut found: Vec<InnerScript> = Vec::new();
@@ -150,12 +156,11 @@ impl Lowering<'_> {
             "at" | "batch" | "ssh" | "parallel" => {
                 let wrapped = wrappers::wrapped(command);
                 let has_command = wrapped.is_some_and(|wrapped| wrapped.script.is_some());
-                let script = if has_command {
+                if has_command {
                     None
                 } else {
                     self.input_script(at, InnerShell::Other)
-                };
-                script
+                }
             }
             "crontab" => self
                 .known_input(at)

@@ -81,7 +81,7 @@ const INTERPRETERS: &[Interpreter] = &[
 const TCL: Interpreter = known("tclsh", Language::Other, "c", &[]);
 
 /// Names of programs that this file knows.
-pub(super) const NAMES: [&str; 36] = [
+pub(super) const NAMES: [&str; 44] = [
     "python",
     "pypy",
     "ipython",
@@ -118,6 +118,14 @@ pub(super) const NAMES: [&str; 36] = [
     "make",
     "gmake",
     "sed",
+    "scp",
+    "sftp",
+    "man",
+    "zip",
+    "split",
+    "sort",
+    "crontab",
+    "ssh",
 ];
 
 /// Options of programs whose value is a script: the program, the option, and what stands before the
@@ -145,6 +153,15 @@ const SCRIPT_VALUES: &[(&str, &str, &str)] = &[
     ("crontab", "-e", "\0"),
 ];
 
+/// The names of all programs that this file knows.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let values = SCRIPT_VALUES.iter().map(|(program, _, _)| *program);
+    NAMES
+        .into_iter()
+        .chain(INTERPRETERS.iter().map(|it| it.name))
+        .chain(values)
+}
+
 /// What a program of this name runs, by scripts in its options and its code; `input` is what it
 /// reads.
 pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Vec<String> {
@@ -164,9 +181,8 @@ pub(super) fn scripts(name: &str, arguments: &[Word], input: Option<&str>) -> Ve
         "make" | "gmake" => scripts.extend(recipes(arguments, input)),
         "sed" => scripts.extend(arguments.iter().filter_map(executed_by_sed)),
         "tclsh" | "expect" => {
-            for (code, _) in [code(&TCL, arguments)] {
-                scripts.extend(code.iter().filter_map(|code| spawned(code)));
-            }
+            let (codes, _) = code(&TCL, arguments);
+            scripts.extend(codes.iter().filter_map(|code| spawned(code)));
         }
         _ => {}
     }

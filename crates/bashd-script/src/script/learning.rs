@@ -79,7 +79,11 @@ impl Constants {
             Assigned::Value(word) => self.assign(name, word, maybe),
             Assigned::EachOf(words) => {
                 let most = words.get(..words.len().min(MOST_POSSIBILITIES));
-                let words = most.unwrap_or_default().to_vec();
+                let mut words = most.unwrap_or_default().to_vec();
+                for word in &mut words {
+                    // `for d in /*`: names that matched, which quotes do not make a pattern again.
+                    word.is_expanded |= word.has_glob();
+                }
                 self.set(name.clone(), Known::OneOf(words));
             }
             Assigned::Appended(word) => self.append(name, word, maybe),
@@ -168,7 +172,7 @@ impl Constants {
             let Some(text) = word.known() else { continue };
             match text.strip_prefix('-') {
                 Some(letters) if letters.ends_with('a') => {
-                    array = words.next().and_then(Word::known)
+                    array = words.next().and_then(Word::known);
                 }
                 Some(letters) if letters.ends_with(['d', 'n', 'N', 'p', 't', 'u', 'i']) => {
                     words.next();

@@ -7,6 +7,8 @@ use super::inner_scripts::SHELLS;
 use super::view::{Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span};
 use super::word::{Word, WordPart};
 use super::{deferred, handed_scripts, interpreters, started, wrappers};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// How deep inner scripts may nest (`bash -c 'bash -c …'`).
 const MOST_SCRIPTS: usize = 8;
@@ -30,6 +32,22 @@ static STARTING: Beginnings = wrappers::NAMES
     .and(&interpreters::NAMES)
     .and(&started::NAMES)
     .and(&handed_scripts::NAMES);
+
+/// The same names whole: the prefixes leave a few that only begin like them.
+static STARTING_NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let names = wrappers::names().chain(interpreters::names());
+    let names = names.chain(SHELLS).chain(started::NAMES);
+    names.chain(handed_scripts::NAMES).collect()
+});
+
+/// Whether a program of this name may start others, or run scripts.
+fn starts(name: &str) -> bool {
+    if !STARTING.may_have(name) {
+        return false;
+    }
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    STARTING_NAMES.contains(name) || STARTING_NAMES.contains(plain)
+}
 
 /// The view in the making.
 pub(super) struct Lowering<'a> {
@@ -160,10 +178,12 @@ impl<'a> Lowering<'a> {
         let Some(command) = self.script.commands.get(at) else {
             return;
         };
-        let writes = command
-            .redirects
-            .iter()
-            .any(|redirect| redirect.operator.writes());
+        // What most programs write is theirs to know.
+        let may_print = command.name().is_some_and(|name| {
+            deferred::PRINTING.contains(&name) || self.constants.may_be_text(command)
+        });
+        let mut redirects = command.redirects.iter();
+        let writes = may_print && redirects.any(|redirect| redirect.operator.writes());
         let (reads, writes) = match command.name() {
             Some("read" | "mapfile" | "readarray") => (true, writes),
             Some("tee") => (true, true),
@@ -217,7 +237,7 @@ impl<'a> Lowering<'a> {
         let is_idle = match command.words.first() {
             None => command.assignments.is_empty(),
             Some(first) if first.is_alternative => false,
-            Some(_) => command.name().is_some_and(|name| !STARTING.may_have(name)),
+            Some(_) => command.name().is_some_and(|name| !starts(name)),
         };
         if is_idle && command.assignments.is_empty() && !self.constants.may_be_text(command) {
             return;

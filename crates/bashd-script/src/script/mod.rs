@@ -24,6 +24,7 @@ mod escapes;
 mod few;
 mod filling;
 mod foreign_code;
+mod frames;
 mod git_scripts;
 mod handed_scripts;
 mod here_doc;

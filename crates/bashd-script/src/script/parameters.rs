@@ -1,7 +1,7 @@
 //! `${…}` with something done to it, where the value is known: `${x:0:2}`, `${x%.*}`, `${!x}`, `${a[1]}`.
 
 use super::constants::{Constants, Known, MOST_POSSIBILITIES, text_word};
-use super::filling::Choice;
+use super::filling::ValueChoice;
 use super::reader::ScriptReader;
 use super::word::{Word, WordPart};
 use super::{arithmetic, patterns};
@@ -16,7 +16,7 @@ const MOST_DEPTH: usize = 6;
 const MOST_CHARACTERS: usize = 512;
 
 /// The inside of `${…}`, taken apart.
-struct Parameter<'a> {
+struct ParameterText<'a> {
     is_indirect: bool,
     is_length: bool,
     name: &'a str,
@@ -24,7 +24,7 @@ struct Parameter<'a> {
     operation: &'a str,
 }
 
-impl<'a> Parameter<'a> {
+impl<'a> ParameterText<'a> {
     fn of(raw: &'a str) -> Option<Self> {
         let is_indirect = raw.starts_with('!') && raw.len() > 1;
         let is_length = raw.starts_with('#') && raw.len() > 1;
@@ -53,7 +53,7 @@ impl<'a> Parameter<'a> {
 
 impl Constants {
     /// What an expansion gives that the scan could only keep.
-    pub(super) fn worked_out(&mut self, raw: &str, quoted: bool) -> Option<Choice> {
+    pub(super) fn worked_out(&mut self, raw: &str, quoted: bool) -> Option<ValueChoice> {
         if raw.starts_with('<') || self.depth >= MOST_DEPTH || !self.may_work(raw.len()) {
             return None;
         }
@@ -63,21 +63,21 @@ impl Constants {
         choice
     }
 
-    fn worked_out_here(&mut self, raw: &str, quoted: bool) -> Option<Choice> {
+    fn worked_out_here(&mut self, raw: &str, quoted: bool) -> Option<ValueChoice> {
         if let Some(expression) = raw.strip_prefix("((") {
             let expression = expression.strip_suffix("))")?;
             let value = arithmetic::value(expression, &|name| self.number(name))?;
-            return Some(Choice::OneOf(vec![text_word(&value.to_string())]));
+            return Some(ValueChoice::OneOf(vec![text_word(&value.to_string())]));
         }
         if let Some(script) = raw.strip_prefix('(') {
             let printed = self.printed_by(script.strip_suffix(')')?)?;
             let word = super::printed::as_word(printed.trim_end_matches('\n'));
-            return Some(Choice::OneOf(vec![word]));
+            return Some(ValueChoice::OneOf(vec![word]));
         }
-        let parameter = Parameter::of(raw)?;
+        let parameter = ParameterText::of(raw)?;
         let base = self.base(&parameter, quoted)?;
         if parameter.is_length {
-            return length(&base).map(|length| Choice::OneOf(vec![text_word(&length)]));
+            return length(&base).map(|length| ValueChoice::OneOf(vec![text_word(&length)]));
         }
         self.operated(&parameter, base)
     }
@@ -93,7 +93,7 @@ impl Constants {
     }
 
     /// What the parameter is before anything is done to it; an empty list if it may be unset.
-    fn base(&mut self, parameter: &Parameter<'_>, quoted: bool) -> Option<Choice> {
+    fn base(&mut self, parameter: &ParameterText<'_>, quoted: bool) -> Option<ValueChoice> {
         let name = parameter.name;
         if parameter.is_indirect {
             let target = self.only(name)?.known()?.to_owned();
@@ -103,7 +103,7 @@ impl Constants {
             return match self.value(name, quoted, false) {
                 Some(choice) => Some(choice),
                 None if parameter.operation.is_empty() => None,
-                None => Some(Choice::OneOf(Vec::new())),
+                None => Some(ValueChoice::OneOf(Vec::new())),
             };
         };
         let words = match self.known(name)? {
@@ -111,21 +111,24 @@ impl Constants {
             Known::OneOf(values) => values.clone(),
         };
         match index {
-            "@" => Some(Choice::List(words)),
-            "*" if quoted => Some(Choice::OneOf(vec![self.joined(&words)])),
-            "*" => Some(Choice::List(words)),
+            "*" if quoted => Some(ValueChoice::OneOf(vec![self.joined(&words)])),
+            "@" | "*" => Some(ValueChoice::List(words)),
             index => {
                 let index = self.number_of(index)?;
                 let count = words.len() as i64;
                 let index = if index < 0 { index + count } else { index };
                 let word = usize::try_from(index).ok().and_then(|at| words.get(at));
-                Some(Choice::OneOf(vec![word.cloned().unwrap_or_default()]))
+                Some(ValueChoice::OneOf(vec![word.cloned().unwrap_or_default()]))
             }
         }
     }
 
     /// The value after what is done to it.
-    fn operated(&mut self, parameter: &Parameter<'_>, base: Choice) -> Option<Choice> {
+    fn operated(
+        &mut self,
+        parameter: &ParameterText<'_>,
+        base: ValueChoice,
+    ) -> Option<ValueChoice> {
         let operation = parameter.operation;
         if operation.is_empty() {
             return Some(base);
@@ -137,40 +140,40 @@ impl Constants {
             _ => (operation.get(..1)?, operation.get(1..).unwrap_or_default()),
         };
         match (test, base) {
-            ("-" | "=", Choice::OneOf(values)) if has_nothing(&values) => {
+            ("-" | "=", ValueChoice::OneOf(values)) if has_nothing(&values) => {
                 let word = self.operand(operand)?;
                 if test == "=" {
                     self.assign(parameter.name, &word, false);
                 }
-                Some(Choice::OneOf(vec![word]))
+                Some(ValueChoice::OneOf(vec![word]))
             }
             ("-" | "=" | "?", base) => Some(base),
-            ("+", Choice::OneOf(values)) if has_nothing(&values) => {
+            ("+", ValueChoice::OneOf(values)) if has_nothing(&values) => {
                 // It may be set elsewhere: `${x:+rm}` is then the word.
                 let word = self.operand(operand)?;
                 let nothing = values.is_empty().then_some(word);
-                Some(Choice::OneOf(
+                Some(ValueChoice::OneOf(
                     nothing.into_iter().chain([Word::default()]).collect(),
                 ))
             }
-            ("+", _) => Some(Choice::OneOf(vec![self.operand(operand)?])),
-            (":", Choice::List(words)) => self.slice(&words, operand),
-            (":", Choice::OneOf(values)) if values.is_empty() => {
+            ("+", _) => Some(ValueChoice::OneOf(vec![self.operand(operand)?])),
+            (":", ValueChoice::List(words)) => self.slice(&words, operand),
+            (":", ValueChoice::OneOf(values)) if values.is_empty() => {
                 let is_first = matches!(operand, "0:1" | " 0:1" | "0: 1" | ":1");
                 let is_path = is_first && PATHS.contains(&parameter.name);
-                is_path.then(|| Choice::OneOf(vec![text_word("/")]))
+                is_path.then(|| ValueChoice::OneOf(vec![text_word("/")]))
             }
-            (_, Choice::OneOf(values)) if values.is_empty() => None,
+            (_, ValueChoice::OneOf(values)) if values.is_empty() => None,
             (_, base) => self.changed(operation, base),
         }
     }
 
     /// `${a[@]:1:2}`, `${@:2}`
-    fn slice(&mut self, words: &[Word], operand: &str) -> Option<Choice> {
+    fn slice(&mut self, words: &[Word], operand: &str) -> Option<ValueChoice> {
         let (start, length) = self.range(operand, words.len())?;
         let words = words.get(start..).unwrap_or_default();
         let words = words.get(..length.min(words.len())).unwrap_or_default();
-        Some(Choice::List(words.to_vec()))
+        Some(ValueChoice::List(words.to_vec()))
     }
 
     /// The value of an expression, with known values in it.
@@ -209,9 +212,9 @@ impl Constants {
     }
 
     /// What is done to each value.
-    fn changed(&mut self, operation: &str, base: Choice) -> Option<Choice> {
-        let is_list = matches!(base, Choice::List(_));
-        let (Choice::OneOf(words) | Choice::List(words)) = base;
+    fn changed(&mut self, operation: &str, base: ValueChoice) -> Option<ValueChoice> {
+        let is_list = matches!(base, ValueChoice::List(_));
+        let (ValueChoice::OneOf(words) | ValueChoice::List(words)) = base;
         if words.len() > MOST_POSSIBILITIES {
             return None;
         }
@@ -221,9 +224,9 @@ impl Constants {
             changed.push(text_word(&self.changed_text(operation, text)?));
         }
         Some(if is_list {
-            Choice::List(changed)
+            ValueChoice::List(changed)
         } else {
-            Choice::OneOf(changed)
+            ValueChoice::OneOf(changed)
         })
     }
 
@@ -347,10 +350,10 @@ fn has_nothing(values: &[Word]) -> bool {
     values.is_empty() || values.iter().all(|word| word.parts.is_empty())
 }
 
-fn length(base: &Choice) -> Option<String> {
+fn length(base: &ValueChoice) -> Option<String> {
     match base {
-        Choice::List(words) => Some(words.len().to_string()),
-        Choice::OneOf(values) => {
+        ValueChoice::List(words) => Some(words.len().to_string()),
+        ValueChoice::OneOf(values) => {
             let [value] = values.as_slice() else {
                 return None;
             };

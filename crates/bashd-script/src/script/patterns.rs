@@ -108,16 +108,14 @@ pub(super) fn replace(pattern: &[char], text: &[char], by: &str, all: bool) -> S
     let mut is_done = pattern.is_empty();
     while let Some(character) = text.get(at) {
         let rest = text.get(at..).unwrap_or_default();
-        match prefix(pattern, rest, true).filter(|length| *length > 0 && !is_done) {
-            Some(length) => {
-                replaced.push_str(by);
-                at += length;
-                is_done = !all;
-            }
-            None => {
-                replaced.push(*character);
-                at += 1;
-            }
+        let length = prefix(pattern, rest, true).filter(|length| *length > 0 && !is_done);
+        if let Some(length) = length {
+            replaced.push_str(by);
+            at += length;
+            is_done = !all;
+        } else {
+            replaced.push(*character);
+            at += 1;
         }
     }
     replaced

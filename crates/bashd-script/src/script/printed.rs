@@ -86,7 +86,9 @@ impl Constants {
             let filled = self.fill(&mut command);
             // Of several possibilities the last that is known: it was assigned last.
             let is_known = |words: &&Vec<Word>| !words.iter().any(super::constants::is_unknown);
-            if let Some(words) = filled.others.iter().rfind(is_known) {
+            let others = || filled.others.iter();
+            let is_text = |words: &&Vec<Word>| words.iter().all(Word::is_literal_or_glob);
+            if let Some(words) = others().rfind(is_text).or_else(|| others().rfind(is_known)) {
                 command.words.clone_from(words);
             }
             let output = self.output_of(&command, input.take())?;

@@ -5,6 +5,7 @@
 //! out to be two subshells, and for that there is a budget. Words are in `word_reader.rs`, simple
 //! commands in `simple.rs`, reserved words in `keywords.rs`.
 
+use super::frames::CompoundFrame;
 use super::here_doc::PendingHereDoc;
 use super::view::{
     Bound, CommandPlace, Construct, Constructs, FunctionBody, Joint, Readings, Script,
@@ -61,35 +62,26 @@ pub(super) struct ScriptReader<'a> {
     /// The scope around each scope; the first is its own.
     pub(super) scopes: Vec<u32>,
     /// Whether bash would accept the text so far, as far as the scan checks.
-    is_sound: bool,
+    pub(super) is_sound: bool,
     /// Whether a command must or may come next, rather than an operator.
-    expects: Expects,
-    depth: usize,
+    pub(super) expects: Expects,
+    pub(super) depth: usize,
     pipelines: u32,
     /// The first command of the list that `&` would put into the background.
-    list_start: usize,
+    pub(super) list_start: usize,
     bound: Option<Bound>,
     rereads_left: usize,
 }
 
 /// Whether a command comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Expects {
+pub(super) enum Expects {
     /// After `|`, `&&`, `||`.
     MustCome,
     /// At the beginning, after `;` and `&`.
     MayCome,
     /// There was one just now.
     Came,
-}
-
-/// A compound command that is open.
-pub(super) struct CompoundFrame {
-    pub(super) kind: FrameKind,
-    around: CommandPlace,
-    list_start: usize,
-    /// The function whose body it is.
-    function: Option<usize>,
 }
 
 /// Which compound command is open.
@@ -421,77 +413,6 @@ impl<'a> ScriptReader<'a> {
     pub(super) fn skip_closing_parenthesis(&mut self) {
         self.is_sound &= self.peek() == Some(b')');
         self.skip(usize::from(self.peek() == Some(b')')));
-    }
-
-    /// Reads something nested, unless that is too deep.
-    pub(super) fn nested(&mut self, construct: Construct, read: impl FnOnce(&mut Self)) {
-        if self.depth >= MOST_DEPTH {
-            self.give_up(Bound::Depth);
-            return;
-        }
-        let (place, list_start, expects) = (self.place, self.list_start, self.expects);
-        self.expects = Expects::MayCome;
-        self.enter(construct);
-        self.depth += 1;
-        read(self);
-        self.depth -= 1;
-        (self.place, self.list_start, self.expects) = (place, list_start, expects);
-    }
-
-    fn enter(&mut self, construct: Construct) {
-        self.constructs = self.constructs.with(construct);
-        let mut inside = self.place.inside.with(construct);
-        let mut has_scope = matches!(construct, Construct::Subshell | Construct::Substitution);
-        if std::mem::take(&mut self.function_comes) {
-            inside = inside.with(Construct::Function);
-            has_scope = true;
-        }
-        if has_scope {
-            self.scopes.push(self.place.scope);
-            self.place.scope = self.scopes.len() as u32 - 1;
-        }
-        self.place = CommandPlace {
-            pipeline: self.next_pipeline(),
-            stage: 0,
-            joint: Joint::First,
-            inside,
-            ..self.place
-        };
-        self.list_start = self.commands.len();
-    }
-
-    pub(super) fn open_frame(&mut self, kind: FrameKind, construct: Construct) {
-        self.frames.push(CompoundFrame {
-            kind,
-            around: self.place,
-            list_start: self.list_start,
-            function: self.coming_function(),
-        });
-        self.enter(construct);
-        self.expects = Expects::MayCome;
-    }
-
-    pub(super) fn close_frame(&mut self) {
-        if let Some(frame) = self.frames.pop() {
-            (self.place, self.list_start) = (frame.around, frame.list_start);
-            self.end_function(frame.function);
-            self.is_sound &= self.expects != Expects::MustCome;
-            self.command_came();
-        }
-    }
-
-    /// The function whose body comes next, if one does.
-    fn coming_function(&self) -> Option<usize> {
-        let last = self.function_bodies.len().checked_sub(1);
-        last.filter(|_| self.function_comes)
-    }
-
-    /// The body of this function ends here.
-    fn end_function(&mut self, function: Option<usize>) {
-        let position = self.position;
-        if let Some(body) = function.and_then(|index| self.function_bodies.get_mut(index)) {
-            body.span.end = position;
-        }
     }
 
     /// Takes over the nesting depth of the surrounding reader.

@@ -145,9 +145,10 @@ impl ScriptReader<'_> {
         let index = index.map(|it| String::from_utf8_lossy(it).into());
         let value = if self.peek() == Some(b'(') {
             let words = self.read_array();
-            match is_appended {
-                true => Assigned::AppendedList(words),
-                false => Assigned::List(words),
+            if is_appended {
+                Assigned::AppendedList(words)
+            } else {
+                Assigned::List(words)
             }
         } else {
             let word = self.read_value();

@@ -1,22 +1,13 @@
-//! Commands that a command starts with its own words: behind a wrapper, in `find -exec`, in the
-//! directory that `cd` went to, under a name that is a pattern or unknown.
+//! Commands that a command starts with its own words: behind a wrapper, in `find -exec`, under a name that
+//! is a pattern or unknown.
 
-use super::constants::Known;
 use super::lowering::Lowering;
 use super::view::{CommandOrigin, SimpleCommand, Span};
 use super::word::{Word, WordPart};
 use super::{containers, git_scripts, patterns, wrappers};
 
 /// Names of programs that this file asks for.
-pub(super) const NAMES: [&str; 15] = [
-    "find", "gfind", "fd", "fdfind", "rm", "grm", "chmod", "chown", "chgrp", "shred", "mv",
-    "rsync", "git", "docker", "podman",
-];
-
-/// Programs that change what relative paths name, in the directory where they run.
-const WITH_PATHS: [&str; 8] = [
-    "rm", "grm", "chmod", "chown", "chgrp", "shred", "find", "gfind",
-];
+pub(super) const NAMES: [&str; 7] = ["find", "gfind", "fd", "fdfind", "git", "docker", "podman"];
 
 /// Programs that a name with a pattern may mean (`/bin/r?`).
 const MATCHED: [&str; 30] = [
@@ -66,8 +57,9 @@ impl Lowering<'_> {
         match command.name() {
             Some("find" | "gfind") => started = wrappers::find_commands(command),
             Some("fd" | "fdfind") => started.extend(wrappers::fd_command(command)),
-            Some("git") => started.extend(git_scripts::aliased(command)),
-            Some("hash" | "alias") => {}
+            Some("git") if git_scripts::may_run(command) => {
+                started.extend(git_scripts::aliased(command));
+            }
             None => {
                 started.extend(named_by_pattern(command));
                 guessed = guesses(command);
@@ -85,9 +77,6 @@ impl Lowering<'_> {
                 }
                 _ => started.push(words),
             }
-        }
-        if let Some(command) = self.script.commands.get(at) {
-            started.extend(self.in_directory(command));
         }
         for words in started.into_iter().filter(|words| !words.is_empty()) {
             self.add_started(at, words, false);
@@ -147,66 +136,6 @@ impl Lowering<'_> {
         let file = command.words.get(at + 1)?;
         Some((self.constants.file_text(file)?, file.span))
     }
-
-    /// The same command with the paths that it means where `cd` went.
-    fn in_directory(&self, command: &SimpleCommand) -> Vec<Vec<Word>> {
-        let is_about = command
-            .name()
-            .is_some_and(|name| WITH_PATHS.contains(&name));
-        let Some(Known::OneOf(directories)) = self.constants.known("PWD").filter(|_| is_about)
-        else {
-            return Vec::new();
-        };
-        if is_in_directory(command) {
-            return Vec::new();
-        }
-        let is_relative = |word: &Word| {
-            let text = word.known_beginning();
-            let is_open = matches!(
-                word.parts.first(),
-                Some(WordPart::Tilde(_) | WordPart::Variable { .. } | WordPart::Unknown { .. })
-                    | None
-            );
-            !text.starts_with('/') && !text.starts_with('-') && !is_open
-        };
-        let resolved = |directory: &Word| {
-            let is_home = directory.after_home().is_some();
-            let words = command.words.iter().enumerate().map(|(index, word)| {
-                if index == 0 || !is_relative(word) || is_home && !is_everything(word) {
-                    return word.clone();
-                }
-                let mut path = directory.clone();
-                path.span = word.span;
-                path.push(WordPart::Text("/".into()));
-                for part in &word.parts {
-                    path.push(part.clone());
-                }
-                path
-            });
-            words.collect::<Vec<Word>>()
-        };
-        let all = directories.iter().take(4).map(resolved);
-        all.filter(|words| *words != command.words).collect()
-    }
-}
-
-/// Whether a command was made by `in_directory`: its words are all there is to it, and it has the span
-/// of the written one.
-fn is_in_directory(command: &SimpleCommand) -> bool {
-    let first = command.words.first().map(|word| word.span);
-    matches!(command.origin, CommandOrigin::StartedBy(_))
-        && first.is_some_and(|first| first.start == command.span.start)
-        && command
-            .words
-            .iter()
-            .skip(1)
-            .any(|word| word.known_beginning().starts_with('/') && word.span != Span::default())
-}
-
-/// Whether a relative path means the whole directory, or the one around it.
-fn is_everything(word: &Word) -> bool {
-    let text = word.literal_or_glob().unwrap_or_default();
-    !text.is_empty() && text.chars().all(|c| "./*?".contains(c))
 }
 
 /// Whether `xargs` takes what it reads as one word, or one each line: `-0`, `-d '\n'`.

@@ -41,13 +41,13 @@ struct Wrapper {
 }
 
 /// The words of a subcommand, and where in the list its wrapper is.
-type Subcommand = (Vec<&'static str>, usize);
+type WrapperSubcommand = (Vec<&'static str>, usize);
 
 /// Every wrapper, and their names.
-struct Wrappers(HashMap<&'static str, Vec<Subcommand>>, Vec<Wrapper>);
+struct Wrappers(HashMap<&'static str, Vec<WrapperSubcommand>>, Vec<Wrapper>);
 
 static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
-    let mut by_name: HashMap<&str, Vec<Subcommand>> = HashMap::new();
+    let mut by_name: HashMap<&str, Vec<WrapperSubcommand>> = HashMap::new();
     let mut wrappers = Vec::new();
     for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line
@@ -83,6 +83,11 @@ static WRAPPERS: LazyLock<Wrappers> = LazyLock::new(|| {
     }
     Wrappers(by_name, wrappers)
 });
+
+/// The names of all wrappers.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    WRAPPERS.0.keys().copied()
+}
 
 /// What a wrapper runs.
 #[derive(Default)]
@@ -142,6 +147,8 @@ fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Opt
     let mut found = Wrapped::default();
     let is_env = matches!(command.name(), Some("env" | "genv"));
     let mut at = start;
+    // Words that are neither options nor a command may stand anywhere.
+    let is_free = matches!(wrapper.behind, Behind::Nothing | Behind::Option);
     let mut operands_left = wrapper.operands;
     let mut options_end = false;
     while let Some(word) = command.words.get(at) {
@@ -160,9 +167,7 @@ fn read_options(command: &SimpleCommand, wrapper: &Wrapper, start: usize) -> Opt
             } else {
                 at += option_length(wrapper, begins_with, word.parts.len() == 1)?;
             }
-        } else if is_assignment(begins_with) || word.is("-") && is_env {
-            at += 1;
-        } else if matches!(wrapper.behind, Behind::Nothing | Behind::Option) {
+        } else if is_assignment(begins_with) || word.is("-") && is_env || is_free {
             at += 1;
         } else if operands_left > 0 {
             operands_left -= 1;

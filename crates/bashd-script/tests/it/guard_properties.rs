@@ -329,6 +329,11 @@ const REPEATED: &[&str] = &[
     "$[",
     "<&",
     "xargs ",
+    "cd a && git diff -- b | grep c > d\n",
+    "cd a/b/c/d/e/f/g/h; ",
+    "curl a | b; ",
+    "git config alias.x '!y'; git x; ",
+    "find a | xargs rm; ",
     "$x ",
     "\u{F8F0}x\u{F8F1} ",
 ];

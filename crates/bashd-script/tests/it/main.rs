@@ -9,6 +9,8 @@
 //! | `guard_properties` | any text gets a verdict in linear time; wrappers, quotes and pipelines free nothing |
 //! | `reading` | disguises on data: `tests/cases/reading/` |
 //! | `soundness` | scripts in which bash has the last word: what is said to be right, and which commands another parser sees |
+//! | `spellings` | (no tests) spellings of a word that the shell reads the same |
+//! | `wrapper_help` | the table of wrappers against what the programs say of themselves |
 //!
 //! Cases that are data live in `tests/cases/`. A file that is missing here fails `tidy`.
 #![expect(
@@ -27,3 +29,5 @@ mod reading;
 #[path = "../../src/script/second_opinion.rs"]
 mod second_opinion;
 mod soundness;
+mod spellings;
+mod wrapper_help;

@@ -4,12 +4,13 @@ use super::{Engine, EngineCore, default_owner};
 use crate::call::Call;
 use crate::jobs::tool::JobToolCall;
 use crate::jobs::tool::result::JobResults;
-use crate::jobs::{Job, Jobs, Whose, tool};
+use crate::jobs::{Job, Jobs, Whose, claim, tool};
+use crate::plan::{Backgrounding, Otherwise};
 use crate::profile::Profile;
 use crate::profile::library::Library;
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
-use crate::request::Request;
+use crate::request::{Refusal, RefusalKind, Request};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -74,6 +75,26 @@ impl Engine {
 }
 
 impl EngineCore {
+    /// Refuses a call that wants a job when the limit is reached.
+    pub(super) fn check_room(
+        &self,
+        owner: &str,
+        backgrounding: Option<Backgrounding>,
+    ) -> Result<(), Ending> {
+        let wants_job = backgrounding.is_some_and(|when| when.otherwise == Otherwise::Fail);
+        if !wants_job {
+            return Ok(());
+        }
+        let limits = self.config.jobs.limits;
+        claim::check_room(&self.config.runs_dir(), owner, limits).map_err(|full| {
+            let kind = match full {
+                claim::ClaimFailure::Full(_) => RefusalKind::TooManyJobs,
+                claim::ClaimFailure::Io(_) => RefusalKind::InvalidValue,
+            };
+            Ending::Refused(Refusal::new(kind, full.to_string()))
+        })
+    }
+
     /// Waits until a job that was just started is ready, if its call wants that.
     pub(super) async fn when_ready(
         &self,

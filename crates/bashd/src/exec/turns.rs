@@ -12,7 +12,8 @@ const MOST_NAMES: usize = 64;
 /// The sessions in which a call runs or waits.
 #[derive(Default)]
 pub(crate) struct Turns {
-    by_session: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    /// By owner and name.
+    by_session: Mutex<HashMap<(String, String), Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// A call's turn, until it is dropped.
@@ -20,7 +21,7 @@ pub(crate) type HeldTurn = OwnedMutexGuard<()>;
 
 impl Turns {
     /// Waits until no other call of this session runs. Calls get their turns in their order.
-    pub(super) async fn take(&self, session: &str) -> HeldTurn {
+    pub(super) async fn take(&self, session: &(String, String)) -> HeldTurn {
         let turn = {
             let mut turns = self
                 .by_session
@@ -29,7 +30,7 @@ impl Turns {
             if turns.len() >= MOST_NAMES {
                 turns.retain(|_, turn| Arc::strong_count(turn) > 1);
             }
-            Arc::clone(turns.entry(session.to_owned()).or_default())
+            Arc::clone(turns.entry(session.clone()).or_default())
         };
         turn.lock_owned().await
     }
@@ -42,13 +43,15 @@ mod tests {
     #[tokio::test]
     async fn one_at_a_time_in_each_session_and_nothing_is_kept_for_ever() {
         let turns = Turns::default();
-        let held = turns.take("one").await;
+        let one = (String::new(), "one".to_owned());
+        let held = turns.take(&one).await;
         for number in 0..3 * MOST_NAMES {
-            drop(turns.take(&number.to_string()).await);
+            // Another owner's session of the same name is another session.
+            drop(turns.take(&(number.to_string(), "one".to_owned())).await);
         }
         let kept = turns.by_session.lock().unwrap().len();
         assert!(kept <= MOST_NAMES, "{kept} names");
-        let mut second = std::pin::pin!(turns.take("one"));
+        let mut second = std::pin::pin!(turns.take(&one));
         tokio::select! {
             biased;
             _ = &mut second => panic!("two at once"),

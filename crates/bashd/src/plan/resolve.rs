@@ -17,6 +17,7 @@ use crate::profile::rules::ShellChoice;
 use crate::request::{Accepted, DeadlineKind, Request};
 use crate::rewrite::Command;
 use crate::run_id::RunId;
+use crate::screen::Size;
 use crate::script::ScriptShape;
 use bashd_keeper::resources;
 use std::path::{Path, PathBuf};
@@ -82,17 +83,7 @@ pub(crate) fn draft(
     let wanted = directory::wanted(profile, request, lifted, (&surroundings.cwd, here), home);
     let cwd = directory::open(&wanted)?;
     let (terminal, notice) = terminal::decide(profile, request, config, surroundings);
-    let mut env = environment::of(setting.inheritance, wish.origin(), request, id);
-    if terminal.is_some() {
-        terminal::tell(&mut env, request);
-    }
-    if wanted.by_shell {
-        environment::tell_directories(&mut env, &wanted.path, &surroundings.cwd);
-    }
-    let has_own = !request.env.is_empty() || request.by.is_person();
-    if wish.is_guarded && has_own {
-        env.retain(|name| !environment::slips_code_past_the_guard(name));
-    }
+    let mut env = variables(wish, terminal, &wanted);
     let text = format!("{cd}{}", with_prefix(profile, config, &command.to_run));
     let (shell, script) = shell_and_script(wish, text, &mut env, &cwd)?;
     let script = script.map(|script| session::with_state(wish, script, &cwd.path));
@@ -152,6 +143,25 @@ pub(crate) fn draft(
         notices: notice.into_iter().collect(),
     };
     Ok(Draft::new(plan, wants_rc_script, started_shell))
+}
+
+/// The whole environment, but for what only the shell's choice tells.
+fn variables(wish: PlanInput<'_>, terminal: Option<Size>, wanted: &directory::Wanted) -> Variables {
+    let PlanInput {
+        request, setting, ..
+    } = wish;
+    let mut env = environment::of(setting.inheritance, wish.origin(), request, setting.id);
+    if terminal.is_some() {
+        terminal::tell(&mut env, request);
+    }
+    if wanted.by_shell {
+        environment::tell_directories(&mut env, &wanted.path, &setting.surroundings.cwd);
+    }
+    let has_own = !request.env.is_empty() || request.by.is_person();
+    if wish.is_guarded && has_own {
+        env.retain(|name| !environment::slips_code_past_the_guard(name));
+    }
+    env
 }
 
 /// The client's terminal, where the client runs the command itself.

@@ -179,12 +179,15 @@ pub(super) fn or_notes(
 
 /// The session in which a call must be alone, if its calls wait for each other. A job does not: its
 /// call returns at once.
-pub(super) fn exclusive_in(wish: PlanInput<'_>, accepted: &Accepted) -> Option<String> {
+pub(super) fn exclusive_in(wish: PlanInput<'_>, accepted: &Accepted) -> Option<(String, String)> {
     let rules = &wish.profile.session;
     let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
     let waits = rules.overlap_of(wish.request) == Overlap::Wait && !is_job;
     let name = rules.name_of(wish.request).filter(|_| waits);
-    name.map(str::to_owned)
+    name.map(|name| {
+        let owner = owner_of_session(name, wish.setting.owner);
+        (owner.to_owned(), name.to_owned())
+    })
 }
 
 /// The session of a call that has one; what to say if it cannot have one.

@@ -109,6 +109,8 @@ pub(super) fn of_job(profile: &Profile, handed: &BackgroundedCall) -> Shaped {
     };
     let text = match (rules.layout, handed.waits) {
         (JobLayout::Lines, false) => told,
+        // What came of the wait has the output.
+        (JobLayout::OutputFirst, _) if handed.until.is_some() => told,
         (JobLayout::Lines, true) | (JobLayout::OutputFirst, _) => {
             let mut text = partial_output(profile, &handed.so_far);
             start_line(&mut text);

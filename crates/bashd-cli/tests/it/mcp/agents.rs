@@ -18,8 +18,7 @@ const RULE: &str = "[[rules]]\nname = 'deploys'\ndecision = 'deny'\nmessage = 't
     command = 'deploy'\nexamples.deny = ['deploy now']\nexamples.allow = ['true']\n";
 
 /// What a background start is answered, after its first output.
-const STARTED: &str =
-    "[started as job bg_1; next: job wait bg_1, job output bg_1 or job kill bg_1]";
+const STARTED: &str = "[started as job bg_1, which is ended after 24 h; next: job wait bg_1, job output bg_1 or job kill bg_1]";
 
 /// The packages, if they are installed.
 fn packages() -> Option<PathBuf> {

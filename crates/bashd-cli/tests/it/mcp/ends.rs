@@ -100,7 +100,7 @@ fn a_command_over_its_timeout_goes_on_as_a_job_and_its_limit_is_said() {
         text(&slow).starts_with("a\n[still running after 1"),
         "{slow}"
     );
-    let says = " s, now as job bg_1, which is ended after 24 h; use the job tool";
+    let says = " s, now as job bg_1, which is ended after 24 h; next: job wait bg_1";
     assert!(text(&slow).contains(says), "{slow}");
     let kill = json!({"name": "job", "arguments": {"action": "kill", "job": "bg_1"}});
     client.ask("tools/call", &kill);

@@ -20,11 +20,15 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
 /// To a column of the same line: what follows may be another frame.
 static TO_COLUMN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\x1b\[\d*G").expect("a pattern"));
 
+/// Up by some lines.
+static UP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\x1b\[(\d*)A").expect("a pattern"));
+
 /// What a person could have seen of a text.
 pub(crate) struct PlainText {
     /// Its lines: of each the last frame, and before it every frame that tells of trouble.
     pub(crate) lines: Vec<String>,
-    /// How many lines have a last frame that is not blank.
+    /// How many lines have a last frame that is not blank, without those that the cursor went up to
+    /// and that were then written over.
     pub(crate) told: usize,
     /// How often each text stood on a line at any time, as it was and as it was written over.
     seen: HashMap<String, usize>,
@@ -34,7 +38,7 @@ impl PlainText {
     pub(crate) fn of(raw: &str) -> Self {
         let mut lines = Vec::new();
         let mut seen: HashMap<String, usize> = HashMap::new();
-        let mut last_frames = 0;
+        let mut last_frames: usize = 0;
         for raw_line in raw.split('\n') {
             let in_frames = TO_COLUMN.replace_all(raw_line, "\r");
             let clean = ESCAPE.replace_all(&in_frames, "");
@@ -63,9 +67,11 @@ impl PlainText {
                 *seen.entry(form).or_default() += 1;
             }
         }
+        let ups = UP.captures_iter(raw);
+        let written_over = ups.map(|up| up[1].parse().unwrap_or(1)).sum::<usize>();
         Self {
             lines,
-            told: last_frames,
+            told: last_frames.saturating_sub(written_over),
             seen,
         }
     }

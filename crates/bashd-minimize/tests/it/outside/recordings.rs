@@ -1,4 +1,4 @@
-//! The recordings of `tests/outside/`, and the half that each tool belongs to.
+//! The recorded outputs of `tests/outside/`, and the half that each tool belongs to.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ pub(crate) enum Half {
 }
 
 /// One run of a tool on a public project.
-pub(crate) struct Recording {
+pub(crate) struct RecordedOutput {
     pub(crate) tool: String,
     pub(crate) name: String,
     pub(crate) half: Half,
@@ -23,7 +23,7 @@ pub(crate) struct Recording {
     pub(crate) raw: String,
 }
 
-impl Recording {
+impl RecordedOutput {
     /// Whether it is one of the failures that the other corpus lacks.
     pub(crate) fn is_chosen_failure(&self) -> bool {
         self.name.starts_with("failure_")
@@ -50,8 +50,8 @@ fn halves() -> BTreeMap<String, Half> {
     rows.collect()
 }
 
-/// Every recording, in order.
-pub(crate) fn recordings() -> Vec<Recording> {
+/// Every recorded output, in order.
+pub(crate) fn recordings() -> Vec<RecordedOutput> {
     let halves = halves();
     let mut found = Vec::new();
     for tool in sorted(&root().join("recordings")) {
@@ -61,13 +61,13 @@ pub(crate) fn recordings() -> Vec<Recording> {
             .unwrap_or_else(|| panic!("{name} is in no half"));
         let files = sorted(&tool).into_iter();
         let files = files.filter(|file| file.extension().is_some_and(|kind| kind == "bytes"));
-        found.extend(files.map(|file| recording(&file, &name, half)));
+        found.extend(files.map(|file| recorded_output(&file, &name, half)));
     }
     found
 }
 
-fn recording(file: &Path, tool: &str, half: Half) -> Recording {
-    let bytes = fs::read(file).expect("a recording");
+fn recorded_output(file: &Path, tool: &str, half: Half) -> RecordedOutput {
+    let bytes = fs::read(file).expect("a recorded output");
     let text = String::from_utf8_lossy(&bytes);
     let parts = text.split_once('\n').and_then(|(command, rest)| {
         let (exit, raw) = rest.split_once('\n')?;
@@ -76,7 +76,7 @@ fn recording(file: &Path, tool: &str, half: Half) -> Recording {
     });
     let (command, exit, raw) =
         parts.unwrap_or_else(|| panic!("{}: no command and status", file.display()));
-    Recording {
+    RecordedOutput {
         tool: tool.to_owned(),
         name: stem_of(file),
         half,
@@ -87,7 +87,7 @@ fn recording(file: &Path, tool: &str, half: Half) -> Recording {
 }
 
 fn sorted(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).expect("a folder of recordings");
+    let entries = fs::read_dir(directory).expect("a folder of outputs");
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry").path())
         .collect();

@@ -130,9 +130,6 @@ impl WrittenOut {
         let mut falsehoods = Vec::new();
         let lines = match footer.and_then(mark_of) {
             Some(mark) => below_headings(&all, &mut 0, "", mark),
-            None if footer.is_some_and(|footer| footer.contains("common prefixes")) => {
-                below_beginnings(&all, plain)
-            }
             None => all.iter().map(|line| (*line).to_owned()).collect(),
         };
         let lines = with_references(lines, plain, &mut falsehoods);
@@ -166,44 +163,6 @@ fn below_headings(all: &[&str], at: &mut usize, indent: &str, mark: char) -> Vec
         out.extend(members.iter().map(|member| line.replace(mark, member)));
     }
     out
-}
-
-/// The same for headings without a mark: a line is below another one if both together are one.
-fn below_beginnings(all: &[&str], plain: &PlainText) -> Vec<String> {
-    let mut headings: Vec<(usize, String, bool)> = Vec::new();
-    let mut out: Vec<(String, bool)> = Vec::new();
-    for line in all {
-        let indent = line.len() - line.trim_start().len();
-        while headings.last().is_some_and(|(at, _, _)| *at >= indent) {
-            headings.pop();
-        }
-        let whole = headings.iter().rev().find_map(|(at, heading, _)| {
-            let rest = line.get(at + 1..)?;
-            let joined = [format!("{heading}{rest}"), format!("{heading} {rest}")];
-            joined.into_iter().find(|whole| plain.times(whole) > 0)
-        });
-        let (text, is_whole) = match whole {
-            Some(whole) => (whole, true),
-            None => ((*line).to_owned(), plain.times(line) > 0 || is_notice(line)),
-        };
-        headings.push((indent, text.clone(), is_whole));
-        out.push((text, is_whole));
-    }
-    // A heading is not a line itself; what is neither heading nor line is judged as it stands.
-    let texts: Vec<String> = out.iter().map(|(text, _)| text.clone()).collect();
-    let is_heading = |at: usize, text: &str| {
-        texts
-            .get(at + 1)
-            .is_some_and(|next| next.starts_with(text.trim_end()))
-    };
-    let kept = out.into_iter().enumerate();
-    kept.filter(|(at, (text, is_whole))| *is_whole || !is_heading(*at, text))
-        .map(|(_, (text, _))| text)
-        .collect()
-}
-
-fn is_notice(line: &str) -> bool {
-    TIMES.is_match(line) || AS_ABOVE.is_match(line) || THESE_LINES.is_match(line)
 }
 
 /// References to lines above, written out.

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// What the engine waits longer than the keeper.
 const BACKSTOP: Duration = Duration::from_secs(1);
 
+/// Finds the keeper's pid as the guard, which denies `kill $PPID`, can't see it coming.
+const FIND_KEEPER: &str = "read -r _ _ _ keeper _ < /proc/$$/stat";
+
 /// Makes a tree that is deaf to TERM, and tells its keeper's pid.
 const TREE: &str = "trap '' TERM; setsid -f sleep 300; sleep 300 & echo keeper $PPID; sleep 300";
 
@@ -30,7 +33,8 @@ fn a_command_that_kills_its_keeper_gets_a_clear_reply() {
     as_each_user(|| {
         let scene = Scene::new();
         let hidden = "setsid -f sleep 300; sleep 300 &";
-        let command = format!("{hidden} echo captured; {WAIT_FOR_GO}; kill -9 $PPID; sleep 300");
+        let kill = format!("{FIND_KEEPER}; kill -9 $keeper");
+        let command = format!("{hidden} echo captured; {WAIT_FOR_GO}; {kill}; sleep 300");
         let Answer { reply, took } = scene.run_and(request(command), has_line, |_| scene.go());
         let error = reply.error.clone().expect("an error");
         assert!(error.contains("keeper was killed"), "{error}");
@@ -103,7 +107,8 @@ fn a_stopped_keeper_is_given_up_after_the_deadline() {
     as_each_user(|| {
         let scene = Scene::new();
         let limit = Duration::from_secs(3);
-        let command = "setsid -f sleep 300; echo captured; sleep 1; kill -STOP $PPID; sleep 300";
+        let stop = format!("{FIND_KEEPER}; kill -STOP $keeper");
+        let command = format!("setsid -f sleep 300; echo captured; sleep 1; {stop}; sleep 300");
         let Answer { reply, took } = scene.run(request(command).timeout(limit));
         let error = reply.error.clone().expect("an error");
         assert!(error.contains("keeper does not answer"), "{error}");

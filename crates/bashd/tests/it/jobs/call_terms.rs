@@ -215,7 +215,7 @@ async fn start_and_readiness_are_one_call() {
     assert!(
         ready
             .text
-            .contains("it is ended after 24 h]\nbooting\nlistening on 7\n[ready after ")
+            .contains(" or job kill bg_1]\nbooting\nlistening on 7\n[ready after ")
     );
     assert!(
         ready.text.ends_with(" s: listening on 7]"),

@@ -25,7 +25,7 @@ async fn a_background_call_returns_at_once_and_the_job_goes_on() {
     assert_eq!((job.state, job.alias.as_str()), (JobState::Running, "bg_1"));
     assert_eq!(reply.exit_code, None);
     assert!(!reply.is_error, "{reply:?}");
-    let line = "[started as job bg_1; next: job wait bg_1, job output bg_1 or job kill bg_1]";
+    let line = "[started as job bg_1, which is ended after 24 h; next: job wait bg_1, job output bg_1 or job kill bg_1]";
     let (first, told) = reply.text.split_once('[').expect("a line");
     assert_eq!(format!("[{told}"), line);
     // A busy machine may not have come to the first output yet.

@@ -1,0 +1,313 @@
+//! Which lines stand together: those that share their beginning, their end, or the form around their
+//! first word.
+
+use super::super::work::Work;
+use super::{is_untouchable, stems};
+use std::cell::Cell;
+
+/// Least bytes of a shared beginning.
+const SHORTEST: usize = 5;
+
+/// Least bytes of one that is a path: nobody takes it for a separate word.
+const SHORTEST_PATH: usize = 4;
+
+/// Least bytes of one within a group, whose lines are known to be alike.
+const SHORTEST_WITHIN: usize = 3;
+
+/// Least bytes of a shared end.
+const SHORTEST_END: usize = 3;
+
+/// Bytes that a group must save.
+const LEAST_GAIN: usize = 24;
+
+/// How many lines to look ahead from each line.
+const FARTHEST: usize = 400;
+
+/// Lines, and which of them must not be touched, as far as anybody asked.
+pub(super) struct GroupLines<'a> {
+    pub(super) all: &'a [&'a str],
+    /// Empty where every line may be touched.
+    untouchable: Vec<Cell<Option<bool>>>,
+}
+
+impl<'a> GroupLines<'a> {
+    pub(super) fn of(all: &'a [&'a str]) -> Self {
+        Self {
+            all,
+            untouchable: vec![Cell::new(None); all.len()],
+        }
+    }
+
+    /// Lines of a group.
+    pub(super) fn within(all: &'a [&'a str]) -> Self {
+        Self {
+            all,
+            untouchable: Vec::new(),
+        }
+    }
+
+    fn may_touch(&self, at: usize) -> bool {
+        let (Some(known), Some(line)) = (self.untouchable.get(at), self.all.get(at)) else {
+            return true;
+        };
+        let is_untouchable = known.get().unwrap_or_else(|| is_untouchable(line));
+        known.set(Some(is_untouchable));
+        !is_untouchable
+    }
+}
+
+/// Lines that stand together, by what they share.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FoundGroup {
+    Beginning(PrefixGroup),
+    /// So many lines have the same form around their first word, which stands in them again.
+    FirstWord(usize),
+    /// So many lines end alike.
+    End(usize),
+}
+
+impl FoundGroup {
+    pub(super) fn lines(self) -> usize {
+        match self {
+            Self::Beginning(group) => group.lines,
+            Self::FirstWord(lines) | Self::End(lines) => lines,
+        }
+    }
+}
+
+/// The group that begins at this line.
+pub(super) fn find_at(
+    lines: &GroupLines<'_>,
+    at: usize,
+    depth: usize,
+    work: &Work,
+) -> Option<FoundGroup> {
+    if let Some(group) = group_at(lines, at, depth, work) {
+        return Some(FoundGroup::Beginning(group));
+    }
+    if depth == 0
+        && let Some(count) = words_at(lines, at, work)
+    {
+        return Some(FoundGroup::FirstWord(count));
+    }
+    ends_at(lines, at, work).map(FoundGroup::End)
+}
+
+/// Whether the line after these begins as a member of a group without a beginning would.
+fn is_apart(all: &[&str], at: usize) -> bool {
+    !all.get(at).is_some_and(|next| next.starts_with(' '))
+}
+
+/// How many lines from here on have the same form around their first word.
+fn words_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
+    let form = stems::WordForm::of(lines.all.get(at)?)?;
+    if !form.fits(lines.all.get(at + 1)?) || !lines.may_touch(at) {
+        return None;
+    }
+    let mut count = 1;
+    while let Some(line) = lines.all.get(at + count)
+        && work.charge(line.len())
+        && form.fits(line)
+        && lines.may_touch(at + count)
+    {
+        count += 1;
+    }
+    let gain = (form.fixed_bytes() * (count - 1)).saturating_sub(count + 6);
+    (gain >= LEAST_GAIN && is_apart(lines.all, at + count)).then_some(count)
+}
+
+/// Least bytes that lines which share only their ends must share.
+const SHORTEST_END_ALONE: usize = 12;
+
+/// How many lines from here on end alike.
+fn ends_at(lines: &GroupLines<'_>, at: usize, work: &Work) -> Option<usize> {
+    let all = lines.all;
+    let (first, second) = (all.get(at)?, all.get(at + 1)?);
+    // Almost always decided by these few bytes.
+    let last_bytes = |line: &str| {
+        let from = line.len().checked_sub(SHORTEST_PATH)?;
+        let bytes = line.as_bytes().get(from..)?;
+        <[u8; SHORTEST_PATH]>::try_from(bytes).ok()
+    };
+    if last_bytes(first)? != last_bytes(second)? {
+        return None;
+    }
+    let mut length = first.len().saturating_sub(1);
+    let mut best: Option<(usize, usize)> = None;
+    for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
+        length = end_from_separator(first, common_end(first, line, length));
+        let is_over = length < SHORTEST_END_ALONE
+            || !work.charge(8 + length / 8)
+            || !lines.may_touch(count)
+            || count == at + 1 && !lines.may_touch(at);
+        if is_over {
+            break;
+        }
+        let members = count - at + 1;
+        let gain = (length * (members - 1)).saturating_sub(members + 6);
+        if is_apart(all, count + 1) && best.is_none_or(|(_, most)| gain > most) {
+            best = Some((members, gain));
+        }
+    }
+    best.filter(|(members, gain)| *members > 2 && *gain >= LEAST_GAIN)
+        .map(|(members, _)| members)
+}
+
+/// A run of lines that share their first `length` bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PrefixGroup {
+    lines: usize,
+    pub(super) length: usize,
+    /// Bytes of the beginning that are no blanks: those cost next to no tokens.
+    shared: usize,
+}
+
+impl PrefixGroup {
+    /// Bytes saved: the beginning is written once with a mark and one more line end, each member
+    /// gets an indent.
+    fn gain(self) -> usize {
+        (self.shared * (self.lines - 1)).saturating_sub(self.lines + 4)
+    }
+}
+
+/// The group that saves most among those that begin at this line.
+fn group_at(lines: &GroupLines<'_>, at: usize, depth: usize, work: &Work) -> Option<PrefixGroup> {
+    let all = lines.all;
+    let first = all.get(at)?;
+    let second = all.get(at + 1)?;
+    // Almost always decided by these few bytes.
+    let few = if depth == 0 {
+        SHORTEST_PATH
+    } else {
+        SHORTEST_WITHIN
+    };
+    if first.as_bytes().get(..few)? != second.as_bytes().get(..few)? {
+        return None;
+    }
+    let blanks = leading_blanks(first);
+    let indent = blanks.len();
+    let mut length = first.len();
+    let mut shared = 0;
+    let mut best: Option<PrefixGroup> = None;
+    for (count, line) in all.iter().enumerate().skip(at + 1).take(FARTHEST) {
+        let before = length;
+        length = boundary(first, common(first, line, length));
+        if length != before || count == at + 1 {
+            shared = weight(first.as_bytes().get(indent..length).unwrap_or_default());
+        }
+        let is_path = length > 0 && first.as_bytes().get(length - 1) == Some(&b'/');
+        let shortest = match depth {
+            // Not in place of a longer one, whose lines would then be split.
+            0 if is_path && best.is_none() => SHORTEST_PATH,
+            0 => SHORTEST,
+            _ => SHORTEST_WITHIN,
+        };
+        if shared < SHORTEST_WITHIN || length < shortest + indent || !work.charge(8 + length / 8) {
+            break;
+        }
+        let may_touch = lines.may_touch(count) && (count > at + 1 || lines.may_touch(at));
+        if !may_touch {
+            break;
+        }
+        let group = PrefixGroup {
+            lines: count - at + 1,
+            length,
+            shared,
+        };
+        // The start of the line after the group must not look like a member of it.
+        let next_is_apart = all.get(count + 1).is_none_or(|next| {
+            !next
+                .strip_prefix(blanks)
+                .is_some_and(|rest| rest.starts_with(' '))
+        });
+        if next_is_apart && best.is_none_or(|best| group.gain() > best.gain()) {
+            best = Some(group);
+        } else if best.is_some_and(|best| group.gain() * 2 < best.gain()) {
+            break;
+        }
+    }
+    best.filter(|group| {
+        let members = all.get(at..at + group.lines).unwrap_or_default();
+        group.gain() >= LEAST_GAIN || group.gain() + end_gain(members, group.length) >= LEAST_GAIN
+    })
+}
+
+/// Bytes that a shared end of these lines saves.
+fn end_gain(members: &[&str], from: usize) -> usize {
+    let rests: Vec<&str> = members
+        .iter()
+        .map(|member| member.get(from..).unwrap_or_default())
+        .collect();
+    shared_end(&rests) * (members.len().saturating_sub(1))
+}
+
+/// Bytes that are no blanks, and no drawings.
+fn weight(bytes: &[u8]) -> usize {
+    let is_drawn = |byte: &u8| matches!(byte, b' ' | b'\t' | b'|' | b'-' | b'^' | b'~' | b'=');
+    bytes.iter().filter(|byte| !is_drawn(byte)).count()
+}
+
+pub(super) fn leading_blanks(line: &str) -> &str {
+    let length = line.len() - line.trim_start_matches([' ', '\t']).len();
+    line.get(..length).unwrap_or_default()
+}
+
+/// How many bytes two lines have in common, at most `most`.
+fn common(one: &str, other: &str, most: usize) -> usize {
+    let pairs = one.bytes().zip(other.bytes()).take(most);
+    pairs.take_while(|(one, other)| one == other).count()
+}
+
+/// The end of the last separator within the first `length` bytes, such that every line has
+/// something after it.
+fn boundary(line: &str, length: usize) -> usize {
+    let bytes = line.as_bytes();
+    let shared = bytes
+        .get(..length.min(bytes.len().saturating_sub(1)))
+        .unwrap_or_default();
+    let is_separator = |byte: &u8| {
+        matches!(
+            byte,
+            b'/' | b':' | b' ' | b'|' | b']' | b')' | b'=' | b',' | b'\t'
+        )
+    };
+    shared.iter().rposition(is_separator).map_or(0, |at| at + 1)
+}
+
+/// How many bytes the lines have in common at their ends, from a separator on, such that every line
+/// has something before it.
+pub(super) fn shared_end(rests: &[&str]) -> usize {
+    let Some((first, others)) = rests.split_first() else {
+        return 0;
+    };
+    let mut length = first.len().saturating_sub(1);
+    for other in others {
+        length = common_end(first, other, length);
+        if length < SHORTEST_END {
+            return 0;
+        }
+    }
+    match end_from_separator(first, length) {
+        shared if shared >= SHORTEST_END => shared,
+        _ => 0,
+    }
+}
+
+/// How many bytes two lines have in common at their ends, at most `most`, with something before.
+fn common_end(one: &str, other: &str, most: usize) -> usize {
+    let most = most.min(other.len().saturating_sub(1));
+    let pairs = one.bytes().rev().zip(other.bytes().rev()).take(most);
+    pairs.take_while(|(one, other)| one == other).count()
+}
+
+/// How long an end is from its first separator on.
+fn end_from_separator(line: &str, length: usize) -> usize {
+    let ending = line
+        .as_bytes()
+        .get(line.len() - length..)
+        .unwrap_or_default();
+    let is_separator =
+        |byte: &u8| matches!(byte, b' ' | b':' | b'/' | b'.' | b'(' | b'[' | b'|' | b'=');
+    let start = ending.iter().position(is_separator).unwrap_or(length);
+    length - start
+}

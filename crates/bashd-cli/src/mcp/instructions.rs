@@ -27,9 +27,9 @@ pub(super) fn text(server: &ServerBase, tools: &[Tool]) -> String {
     let continues = parameter(Sets::OnTimeout).is_some();
     let mut text = if continues { CONTINUED } else { ENDED }.to_owned();
     if let Some(timeout) = parameter(Sets::Timeout) {
-        text.push_str(&format!(
+        text.extend([format!(
             "\n- Give slow commands (builds, installs, test suites) a longer {timeout} instead of running them again."
-        ));
+        )]);
     }
     text.push_str(ALWAYS);
     let job_tool = server.profile.job_tool.as_ref();
@@ -38,12 +38,12 @@ pub(super) fn text(server: &ServerBase, tools: &[Tool]) -> String {
             JobToolKind::Actions => "wait, output, kill",
             JobToolKind::Poll => "list, poll, cancel",
         };
-        text.push_str(&format!(
+        text.extend([format!(
             "\n- If a reply names a job, its command is still running: manage it with the {} tool ({uses}). A reply begins with the jobs that ended before it.",
             tool.name
-        ));
+        )]);
         if let Some(background) = parameter(Sets::Background) {
-            text.push_str(&format!(" Start servers with {background}: true."));
+            text.extend([" Start servers with ", background, ": true."]);
         }
     }
     text.push_str(if has_tool(artifact::NAME) {

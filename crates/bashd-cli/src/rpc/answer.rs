@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_ended_a_bash_is_a_line_before_its_output_and_then_there_is_no_status() {
-        let limit = Duration::from_secs(300);
+        let limit = Duration::from_mins(5);
         let mut reply = Reply::default();
         reply.output = "so far\n".to_owned();
         reply.exit_code = Some(143);

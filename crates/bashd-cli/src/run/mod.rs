@@ -101,10 +101,9 @@ fn call(arguments: &RunOptions) -> Result<Call, Failure> {
     request.background = arguments.background;
     request.stdin_open = arguments.stdin_open;
     request.on_timeout = Some(match arguments.on_timeout {
-        Some(OnTimeoutName::Background) => OnTimeout::Background,
         Some(OnTimeoutName::Kill) => OnTimeout::Kill,
-        None if arguments.input.is_some() => OnTimeout::Background,
-        None => OnTimeout::Kill,
+        None if arguments.input.is_none() => OnTimeout::Kill,
+        Some(OnTimeoutName::Background) | None => OnTimeout::Background,
     });
     request.resources = arguments.limiting.resources();
     arguments.judging.apply_to(&mut request);

@@ -104,7 +104,7 @@ impl Peer for RpcPeer {
 struct McpPeer<A>(A);
 
 impl<A: FnMut(&str, Value) -> Value + Send> McpPeer<A> {
-    fn tool(&mut self, name: &str, arguments: Value) -> String {
+    fn tool(&mut self, name: &str, arguments: &Value) -> String {
         let answer = (self.0)("tools/call", json!({"name": name, "arguments": arguments}));
         text(&answer["result"]["content"][0]["text"], &answer)
     }
@@ -112,11 +112,11 @@ impl<A: FnMut(&str, Value) -> Value + Send> McpPeer<A> {
 
 impl<A: FnMut(&str, Value) -> Value + Send> Peer for McpPeer<A> {
     fn run(&mut self, arguments: Value) -> String {
-        self.tool("bash", arguments)
+        self.tool("bash", &arguments)
     }
 
     fn job(&mut self, arguments: Value) -> Option<String> {
-        Some(self.tool("job", arguments))
+        Some(self.tool("job", &arguments))
     }
 }
 
@@ -249,12 +249,12 @@ fn over_acp(home: &Home, directories: &[String]) -> (Served, Vec<Box<dyn Peer>>)
     let (senders, receivers): (Vec<_>, Vec<_>) = sessions.iter().map(|_| channel()).unzip();
     let names = sessions.clone();
     std::thread::spawn(move || {
-        for message in lines {
-            let id = message["id"].as_u64().map(|id| (id / IDS) as usize);
-            let session = message["params"]["sessionId"].as_str();
-            let named = names.iter().position(|name| Some(name.as_str()) == session);
-            if let Some(number) = named.or(id) {
-                let _ = senders[number].send(message);
+        for received in lines {
+            let id = received["id"].as_u64().map(|id| (id / IDS) as usize);
+            let session = received["params"]["sessionId"].as_str();
+            let at = names.iter().position(|name| Some(name.as_str()) == session);
+            if let Some(number) = at.or(id) {
+                let _ = senders[number].send(received);
             }
         }
     });

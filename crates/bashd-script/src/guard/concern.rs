@@ -125,9 +125,9 @@ static NAMES: Beginnings = names_of(DOCUMENTED, names_of(RULES, Beginnings::NONE
 
 /// Which rules are about commands of a name, as a bit for each by its place in [`RULES`].
 struct NameIndex {
-    by_name: HashMap<&'static str, u64>,
-    by_beginning: Vec<(&'static str, u64)>,
-    by_redirect: u64,
+    names: HashMap<&'static str, u64>,
+    beginnings: Vec<(&'static str, u64)>,
+    redirects: u64,
 }
 
 impl NameIndex {
@@ -138,9 +138,9 @@ impl NameIndex {
 
     fn new() -> Self {
         let mut index = Self {
-            by_name: HashMap::new(),
-            by_beginning: Vec::new(),
-            by_redirect: 0,
+            names: HashMap::new(),
+            beginnings: Vec::new(),
+            redirects: 0,
         };
         for rule in RULES.iter().chain(DOCUMENTED) {
             let (RuleJudge::Each(concerns) | RuleJudge::Both(concerns, _)) = rule.judge else {
@@ -150,15 +150,19 @@ impl NameIndex {
             for concern in concerns {
                 match concern.names() {
                     ConcernNames::Listed(names) => {
-                        names.iter().for_each(|name| index.add(name, bit));
+                        for name in names {
+                            index.add(name, bit);
+                        }
                     }
                     ConcernNames::OfRows(rows) => {
                         let names = rows.iter().flat_map(|row| row.programs);
-                        names.for_each(|name| index.add(name, bit));
+                        for name in names {
+                            index.add(name, bit);
+                        }
                     }
                 }
                 if matches!(concern, Concern::Written(_)) {
-                    index.by_redirect |= bit;
+                    index.redirects |= bit;
                 }
             }
         }
@@ -167,14 +171,14 @@ impl NameIndex {
 
     fn add(&mut self, name: &'static str, bit: u64) {
         match name.strip_suffix('*') {
-            Some(beginning) => self.by_beginning.push((beginning, bit)),
-            None => *self.by_name.entry(name).or_default() |= bit,
+            Some(beginning) => self.beginnings.push((beginning, bit)),
+            None => *self.names.entry(name).or_default() |= bit,
         }
     }
 
     fn of(&self, name: &str) -> u64 {
-        let exact = self.by_name.get(name).copied().unwrap_or_default();
-        let beginnings = self.by_beginning.iter();
+        let exact = self.names.get(name).copied().unwrap_or_default();
+        let beginnings = self.beginnings.iter();
         let beginnings = beginnings.filter(|(beginning, _)| name.starts_with(beginning));
         beginnings.fold(exact, |bits, (_, bit)| bits | bit)
     }
@@ -221,7 +225,7 @@ fn suspect<'a>(
     let mut rules = named.map_or(0, |name| index.of(name));
     let mut redirects = command.redirects.iter();
     if redirects.any(|redirect| redirect.operator.writes()) {
-        rules |= index.by_redirect;
+        rules |= index.redirects;
     }
     (rules != 0).then(|| Suspect {
         rules,

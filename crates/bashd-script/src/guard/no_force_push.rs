@@ -132,8 +132,9 @@ fn is_forcing(key: &str, value: &str) -> bool {
         value.to_ascii_lowercase().as_str(),
         "false" | "no" | "off" | "0"
     );
-    name.ends_with(".mirror") && is_true
-        || name.ends_with(".push") && (value.starts_with('+') || value.starts_with(':'))
+    let key = name.rsplit('.').next();
+    key == Some("mirror") && is_true
+        || key == Some("push") && (value.starts_with('+') || value.starts_with(':'))
 }
 
 /// `git config remote.origin.mirror true`

@@ -339,7 +339,8 @@ fn of_path(word: &Word) -> Decision {
             WordPart::Unknown { .. } => text.push(' '),
         }
     }
-    if text.ends_with(".pub")
+    let extension = text.rsplit('.').next();
+    if extension == Some("pub")
         || text.contains(" -i ")
         || text.contains(".example")
         || text.contains(".sample")
@@ -354,7 +355,7 @@ fn of_path(word: &Word) -> Decision {
     Decision::ask_if(SECRETS.iter().any(|secret| match *secret {
         ".env" => {
             let file = text.rsplit(['/', '@', '=']).next().unwrap_or_default();
-            file == ".env" || file.starts_with(".env.") || file.ends_with(".env")
+            file == ".env" || file.starts_with(".env.") || file.rsplit('.').next() == Some("env")
         }
         secret => text.contains(secret),
     }))

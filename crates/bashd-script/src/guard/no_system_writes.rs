@@ -62,6 +62,10 @@ pub(super) fn is_harmless_device(path: &str) -> bool {
         .any(|place| name.starts_with(place))
 }
 
+#[expect(
+    clippy::match_same_arms,
+    reason = "a table: each place has an arm, in order"
+)]
 fn written(redirect: &Redirect, directory: &Directories) -> Decision {
     let path = directory.resolve(Path::of(&redirect.target));
     let decision = of_write(&path, &redirect.target);
@@ -136,6 +140,10 @@ fn downloads(call: &ProgramCall<'_>) -> Decision {
 }
 
 /// What writing to a path costs, whatever was in it.
+#[expect(
+    clippy::match_same_arms,
+    reason = "a table: each place has an arm, in order"
+)]
 fn of_write(path: &Path, word: &Word) -> Decision {
     if path.start == PathStart::Home {
         let names: Vec<&str> = path.components.iter().map(String::as_str).collect();

@@ -73,9 +73,8 @@ fn mv(call: &ProgramCall<'_>) -> Decision {
         let path = resolved(call, word);
         let whole = trees::of_removal(&path);
         match (whole, to_nowhere) {
-            (Decision::Deny, _) => Decision::Deny,
             // Everything here may well move elsewhere.
-            (_, true) => Decision::Deny,
+            (Decision::Deny, _) | (_, true) => Decision::Deny,
             _ => Decision::ask_if(trees::of_file(&path) == Decision::Deny),
         }
     });

@@ -168,6 +168,10 @@ pub(super) fn is_tree(path: &Path) -> bool {
 }
 
 /// What removing or overwriting this one file would cost.
+#[expect(
+    clippy::match_same_arms,
+    reason = "a table: each place has an arm, in order"
+)]
 pub(super) fn of_file(path: &Path) -> Decision {
     let path = at_home(path);
     let names: Vec<&str> = path.components.iter().map(String::as_str).collect();
@@ -232,6 +236,10 @@ fn without_everything(names: &[String]) -> &[String] {
         .unwrap_or_default()
 }
 
+#[expect(
+    clippy::match_same_arms,
+    reason = "a table: each place has an arm, in order"
+)]
 fn of_system(names: &[String]) -> Decision {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let second = |top: &str| SECOND.iter().find(|(name, _)| could_match(top, name));

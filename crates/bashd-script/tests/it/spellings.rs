@@ -1,4 +1,10 @@
 //! Spellings of a word that the shell reads the same, for tests that hide commands.
+#![expect(
+    clippy::format_collect,
+    clippy::format_push_string,
+    clippy::too_many_lines,
+    reason = "a table of spellings, each an arm that reads as the shell's text"
+)]
 
 use crate::guard_properties::Random;
 

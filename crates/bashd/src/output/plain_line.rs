@@ -41,14 +41,14 @@ pub(super) fn line(raw: &[u8], cap: Cap) -> PlainLine {
         }
         if !shown.text.is_empty() {
             let earlier = raw.get(..start - 1).unwrap_or_default();
-            return with_trouble(earlier, shown, cap);
+            return with_trouble(earlier, &shown, cap);
         }
         end = start - 1;
     }
 }
 
 /// A frame after those that it overwrote and that tell of trouble, as far as the cap allows.
-fn with_trouble(earlier: &[u8], last: PlainLine, cap: Cap) -> PlainLine {
+fn with_trouble(earlier: &[u8], last: &PlainLine, cap: Cap) -> PlainLine {
     let mut text = String::new();
     let mut cut = last.cut;
     let room = cap.unwrap_or(usize::MAX).saturating_sub(last.text.len());

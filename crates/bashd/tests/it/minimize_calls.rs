@@ -138,13 +138,12 @@ async fn a_window_over_a_digest_has_headings_and_the_raw_outputs_numbers() {
         assert_eq!(raw.len(), 6000);
         assert!(reply.output.contains("[minimized: "), "{}", reply.text);
         // The end can be read by itself: rebuilt, its lines are those of the raw output.
-        let end = match profile {
-            "pi" => reply.output.as_str(),
-            _ => {
-                let cut = reply.output.find("[bashd: ").expect("a notice");
-                let rest = &reply.output[cut..];
-                &rest[rest.find('\n').expect("its end") + 1..]
-            }
+        let end = if profile == "pi" {
+            reply.output.as_str()
+        } else {
+            let cut = reply.output.find("[bashd: ").expect("a notice");
+            let rest = &reply.output[cut..];
+            &rest[rest.find('\n').expect("its end") + 1..]
         };
         let rebuilt = bashd::minimize::rebuild(end);
         let rebuilt: Vec<&str> = rebuilt.iter().map(String::as_str).collect();

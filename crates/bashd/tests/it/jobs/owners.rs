@@ -54,7 +54,7 @@ async fn jobs_of_a_client_that_is_gone_are_earlier_ones_until_somebody_takes_the
     assert_eq!((taken.alias.as_str(), taken.earlier), ("bg_2", false));
     assert!(sees(third.owner(), &job).is_none(), "taken");
     assert!(tool(&shop, third.owner(), &input).await.is_error);
-    let input = format!(r#"{{"action":"kill","jobs":["bg_1","bg_2"]}}"#);
+    let input = r#"{"action":"kill","jobs":["bg_1","bg_2"]}"#.to_string();
     assert!(!tool(&shop, second.owner(), &input).await.is_error);
     assert!(
         shop.jobs.take_ended(second.owner()).is_empty(),

@@ -72,11 +72,11 @@ fn what_a_rule_denies_is_denied_with_its_reason() {
     assert_eq!(word, "deny");
     assert!(reason.starts_with("script_readable: "), "{reason}");
     assert!(!home.workspace().join("X").exists());
-    for arguments in [
-        &["--safe-mode", "strict"][..],
-        &["--interceptor", "--tools", "read"],
+    for (arguments, command) in [
+        (&["--safe-mode", "strict"][..], "cat > f < g"),
+        (&["--interceptor", "--tools", "read"], "cat g"),
     ] {
-        let (word, _) = decision(&hook(&home, arguments, &event("cat > f < g"))).unwrap();
+        let (word, _) = decision(&hook(&home, arguments, &event(command))).unwrap();
         assert_eq!(word, "deny", "{arguments:?}");
     }
     let without = hook(&home, &["--profile", "voice"], &event("rm -rf ~"));

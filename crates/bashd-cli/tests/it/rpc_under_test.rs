@@ -129,7 +129,11 @@ impl Client {
         let mut stderr = String::new();
         let mut pipe = self.child.stderr.take().unwrap();
         pipe.read_to_string(&mut stderr).unwrap();
-        assert_eq!(stderr, "");
+        // A profile without rules says so once.
+        let said = stderr
+            .lines()
+            .filter(|line| !line.contains(" has no rules of its own"));
+        assert_eq!(said.collect::<Vec<_>>(), Vec::<&str>::new());
         (status, rest)
     }
 

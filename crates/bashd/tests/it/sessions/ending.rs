@@ -7,6 +7,9 @@ use bashd::{Call, CancellationToken, Event, Request};
 use bashd_testkit::Home;
 use std::time::{Duration, Instant};
 
+/// Finds the keeper's pid where the guard, which denies `kill $PPID`, can't see it coming.
+const FIND_KEEPER: &str = "read -r _ _ _ keeper _ < /proc/$$/stat";
+
 /// A server that says so when it is there, and nothing more.
 const SERVER: &str = "sleep 300 >/dev/null 2>&1 & echo $!";
 
@@ -100,7 +103,9 @@ async fn wait_until_the_session_keeps(session: &Session) {
 async fn returns_promptly_and_quarantines_the_key_when_clean_up_stalls() {
     let home = Home::new();
     let session = Session::new(&home);
-    let request = session.request("echo $PPID >keeper; kill -STOP $PPID; sleep 60");
+    let request = session.request(&format!(
+        "echo $PPID >keeper; {FIND_KEEPER}; kill -STOP $keeper; sleep 60"
+    ));
     let begun = Instant::now();
     let reply = session
         .engine
@@ -126,7 +131,8 @@ async fn a_killed_keeper_is_told_and_the_next_call_works() {
     let home = Home::new();
     let session = Session::new(&home);
     session.output("x=1").await;
-    let reply = session.run("echo before; kill -9 $PPID; sleep 60").await;
+    let kill = format!("echo before; {FIND_KEEPER}; kill -9 $keeper; sleep 60");
+    let reply = session.run(&kill).await;
     assert!(reply.error.is_some(), "{reply:?}");
     let next = session.run("echo \"[$x]\"").await;
     assert_eq!(

@@ -66,7 +66,7 @@ async fn start_and_end(engine: &Engine) -> Result<Duration> {
     let job = background(engine, "sleep 300").await?;
     let took = begun.elapsed();
     let ended = engine.jobs().kill(&job).await?;
-    engine.jobs().remove(&ended)?;
+    engine.jobs().remove(&ended).await?;
     Ok(took)
 }
 
@@ -108,7 +108,7 @@ async fn come_and_go(engine: &Engine, count: usize) -> Result<Duration> {
     for one in waited {
         let is_right = one.met == Met::Yes && one.job.exit_code == Some(0);
         ensure!(is_right, "a job ended as {one:?}");
-        all.remove(&one.job)?;
+        all.remove(&one.job).await?;
     }
     Ok(took)
 }
@@ -165,7 +165,7 @@ pub(super) fn list(bench: &Bench) -> Result<Vec<Row>> {
     let waited = bench.wait(jobs.wait(all, &WaitFor::new(Condition::Exit, PATIENCE)));
     ensure!(waited.iter().all(|one| one.met == Met::Yes), "one was lost");
     for one in waited {
-        jobs.remove(&one.job)?;
+        bench.wait(jobs.remove(&one.job))?;
     }
     drop(opened);
     fs::remove_file(&gate)?;
@@ -231,7 +231,7 @@ async fn followed(engine: &Engine, script: &str) -> Result<Duration> {
             ControlFlow::Continue(())
         })
         .await?;
-    engine.jobs().remove(&ended)?;
+    engine.jobs().remove(&ended).await?;
     median(ages)
 }
 

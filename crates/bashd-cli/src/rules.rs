@@ -10,6 +10,7 @@ use bashd::Profile;
 use bashd::guard::{self, Decision, RULES, Rule, UserRule};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 /// One line of the list.
 struct RuleLine {
@@ -162,12 +163,19 @@ pub(crate) fn say_if_there_are_none(settings: &ConfigInForce, profile: &str, pri
         return;
     }
     printer.note(&format!(
-        "the profile {} has no rules of its own, so that nothing is denied; guard.rules = \"default\" in \
+        "the profile {} has no rules of its own, so nothing is denied; guard.rules = \"default\" in \
          config.toml switches bashd's on (said once)",
         profile.name
     ));
-    if fs::create_dir_all(&directory).is_ok() {
-        // What can't be remembered is said again.
-        drop(fs::write(mark, ""));
+    // What can't be remembered is said again.
+    let mut private = fs::DirBuilder::new();
+    if private
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory)
+        .is_ok()
+    {
+        let mut file = fs::OpenOptions::new();
+        drop(file.write(true).create(true).mode(0o600).open(mark));
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! let text = "cd /tmp && git push --force";
 //! let guard = Guard::new(["no_force_push"], &[]);
-//! assert!(matches!(guard.check(&Script::parse(text), text), Verdict::Deny(_)));
+//! assert!(matches!(guard.check(&Script::parse(text), text), Verdict::Ask(_)));
 //! ```
 //!
 //! Used by `bashd-minimize` (which tool wrote an output), by `bashd` (every call) and by the binary

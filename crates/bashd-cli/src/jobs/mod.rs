@@ -92,7 +92,7 @@ async fn perform(
             let job = desk.find(&rename.id)?;
             desk.jobs.rename(&job, &rename.name)?;
         }
-        JobsAction::Rm(rm) => remove(rm, desk, printer)?,
+        JobsAction::Rm(rm) => remove(rm, desk, printer).await?,
     }
     Ok(ExitStatus::Success)
 }
@@ -299,9 +299,9 @@ fn tell_end(
     Ok(())
 }
 
-fn remove(arguments: &JobsRm, desk: &JobsDesk, printer: &Printer) -> Result<(), Failure> {
+async fn remove(arguments: &JobsRm, desk: &JobsDesk, printer: &Printer) -> Result<(), Failure> {
     for job in desk.find_all(&arguments.ids)? {
-        desk.jobs.remove(&job).map_err(|error| {
+        desk.jobs.remove(&job).await.map_err(|error| {
             let alive = job.state.is_alive();
             let hint = alive.then(|| format!("bashd jobs kill {} ends it", job.alias));
             let failure = Failure::from(error);

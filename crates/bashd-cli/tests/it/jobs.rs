@@ -452,7 +452,7 @@ fn jobs_their_output_and_their_status_survive_sigkill_of_bashd() {
 fn files_are_for_their_owner_alone_whatever_the_umask_is() {
     let home = Home::new().keeping_in_state(&["runs"]);
     let script = "umask 0; \"$0\" run --background 'seq 1 300000; sleep 0.5'; \"$0\" jobs rename bg_1 named; \
-                  \"$0\" run 'seq 1 300000; sleep 0.5 &'; \"$0\" jobs wait named";
+                  \"$0\" run 'seq 1 300000; sleep 0.5 &'; \"$0\" run --profile voice true; \"$0\" jobs wait named";
     let transcript = Binary::new("/bin/sh", &home)
         .args(["-c", script, env!("CARGO_BIN_EXE_bashd")])
         .run();

@@ -25,7 +25,7 @@ fn the_text_is_the_reply_and_the_status_the_commands() {
 
     [Exit code: 3][no newline]
     --- stderr
-    bashd: the profile voice has no rules of its own, so that nothing is denied; guard.rules = "default" in config.toml switches bashd's on (said once)
+    bashd: the profile voice has no rules of its own, so nothing is denied; guard.rules = "default" in config.toml switches bashd's on (said once)
     --- status
     exit 3
     "#);

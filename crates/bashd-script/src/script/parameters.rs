@@ -1,6 +1,7 @@
 //! `${…}` with something done to it, where the value is known: `${x:0:2}`, `${x%.*}`, `${!x}`, `${a[1]}`.
 
 use super::constants::{Constants, Known, MOST_POSSIBILITIES, text_word};
+use super::few::Few;
 use super::filling::ValueChoice;
 use super::reader::ScriptReader;
 use super::word::{Word, WordPart};
@@ -160,10 +161,14 @@ impl Constants {
             (":", ValueChoice::List(words)) => self.slice(&words, operand),
             (":", ValueChoice::OneOf(values)) if values.is_empty() => {
                 let is_first = matches!(operand, "0:1" | " 0:1" | "0: 1" | ":1");
-                let is_path = is_first && PATHS.contains(&parameter.name);
-                is_path.then(|| ValueChoice::OneOf(vec![text_word("/")]))
+                if is_first && PATHS.contains(&parameter.name) {
+                    return Some(ValueChoice::OneOf(vec![text_word("/")]));
+                }
+                is_still_home(parameter).then(|| ValueChoice::OneOf(vec![home()]))
             }
-            (_, ValueChoice::OneOf(values)) if values.is_empty() => None,
+            (_, ValueChoice::OneOf(values)) if values.is_empty() => {
+                is_still_home(parameter).then(|| ValueChoice::OneOf(vec![home()]))
+            }
             (_, base) => self.changed(operation, base),
         }
     }
@@ -343,6 +348,29 @@ impl Constants {
             }
         }
         (pattern.len() <= MOST_CHARACTERS).then_some(pattern)
+    }
+}
+
+/// Whether an expansion of `HOME` is the home, or a directory above it, whatever the home is called:
+/// `${HOME%/}`, `${HOME:0}`. What takes its beginning off is a name.
+fn is_still_home(parameter: &ParameterText<'_>) -> bool {
+    let operation = parameter.operation;
+    let keeps_beginning = operation.starts_with(['%', '/', '^', ','])
+        || operation
+            .strip_prefix(':')
+            .is_some_and(|from| from.trim_start().starts_with('0'));
+    parameter.name == "HOME" && !parameter.is_indirect && keeps_beginning
+}
+
+/// The home, of which nothing more is known.
+fn home() -> Word {
+    Word {
+        parts: Few::one(WordPart::Variable {
+            name: "HOME".into(),
+            quoted: true,
+            fallback: None,
+        }),
+        ..Word::default()
     }
 }
 

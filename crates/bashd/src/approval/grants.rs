@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -136,7 +136,11 @@ impl Grants {
     }
 
     fn lock(&self) -> io::Result<File> {
-        fs::create_dir_all(&self.state_dir)?;
+        let mut directory = fs::DirBuilder::new();
+        directory
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.state_dir)?;
         let lock = private().open(self.state_dir.join(LOCK))?;
         flock(&lock, FlockOperation::LockExclusive)?;
         Ok(lock)

@@ -209,7 +209,12 @@ impl Jobs {
     }
 
     /// Forgets a job that has ended: its output, its status, everything.
-    pub fn remove(&self, job: &Job) -> Result<()> {
+    ///
+    /// Its keeper may be about to leave, a moment after it has told the end: that is waited for.
+    pub async fn remove(&self, job: &Job) -> Result<()> {
+        if !job.state.is_alive() {
+            let _ = tokio::time::timeout(LEAVING_BOUND, self.until_gone(job)).await;
+        }
         if directory::is_alive(&job.directory) {
             let text = format!("job {} is still running; end it first", job.alias);
             return Err(Error::new(ErrorKind::Job, text).about(&job.id));

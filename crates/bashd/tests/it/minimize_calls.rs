@@ -141,9 +141,8 @@ async fn a_window_over_a_digest_has_headings_and_the_raw_outputs_numbers() {
         let end = if profile == "pi" {
             reply.output.as_str()
         } else {
-            let cut = reply.output.find("[bashd: ").expect("a notice");
-            let rest = &reply.output[cut..];
-            &rest[rest.find('\n').expect("its end") + 1..]
+            let (_, rest) = reply.output.split_once("[bashd: ").expect("a notice");
+            rest.split_once('\n').expect("its end").1
         };
         let rebuilt = bashd::minimize::rebuild(end);
         let rebuilt: Vec<&str> = rebuilt.iter().map(String::as_str).collect();
@@ -165,11 +164,7 @@ async fn a_window_over_a_digest_has_headings_and_the_raw_outputs_numbers() {
                 "[Showing lines {}-6000 of 6000 (50.0KB limit), minimized to lines ",
                 first + 1
             );
-            assert!(
-                reply.text.contains(&said),
-                "{}",
-                &reply.text[reply.text.len() - 300..]
-            );
+            assert!(reply.text.contains(&said), "{said}: {}", reply.text);
             assert!(reply.output.len() <= 51_200);
         } else {
             let left_out = reply.omitted_lines;

@@ -171,7 +171,7 @@ async fn another_process_finds_follows_and_ends_what_this_one_started() {
     let ended = other.jobs().kill(&seen).await.expect("an end");
     assert_eq!(ended.state, JobState::Killed);
     assert_eq!(shop.output(&ended).await, "one\n");
-    shop.jobs.remove(&ended).expect("a removal");
+    shop.jobs.remove(&ended).await.expect("a removal");
     assert!(shop.jobs.list(Whose::Everybody).is_empty());
 }
 

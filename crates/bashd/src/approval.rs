@@ -26,7 +26,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Waits for the answer that counts, whoever gave it: a front end can then take its question back.
+    /// Waits for the answer that counts, from any approver: a front end can then withdraw its question.
     /// Never ends if the call is over before.
     pub async fn answered(&self) -> ApprovalAnswer {
         let mut answered = self.answered.clone();
@@ -79,6 +79,6 @@ impl ApprovalAnswer {
     }
 }
 
-/// Asks somebody. Dropped with the call that waits for it, and when somebody else has answered.
+/// Asks somebody. Dropped with the call that waits for it, or when somebody else has answered.
 pub type Approver =
     Arc<dyn Fn(Approval) -> Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>> + Send + Sync>;

@@ -105,7 +105,7 @@ pub enum Place {
 pub(crate) enum Vessel {
     /// A new shell, which ends with the command.
     OwnShell,
-    /// A shell that was started ahead and waits for such a command; a new one where none waits.
+    /// A shell that was started ahead and waits for such a command; a new one if none waits.
     StartedShell,
     /// The shell of a session.
     Session(Box<SessionPlan>),
@@ -136,7 +136,8 @@ impl Vessel {
         }
     }
 
-    /// Whether a shell that was started ahead may be used; also by a call that must do without its session.
+    /// Whether a shell that was started ahead may be used, even by a call that has to run without its
+    /// session.
     pub(crate) fn may_be_started(&self) -> bool {
         match self {
             Self::StartedShell => true,
@@ -156,7 +157,7 @@ pub struct OneProgram {
 }
 
 impl Plan {
-    /// What a shell gets that has sourced already what it should.
+    /// What a shell gets that has already sourced its rc script.
     pub(crate) fn script_of_started_shell(&self) -> Option<String> {
         let script = self.script.as_ref()?;
         Some(match &self.program {

@@ -100,7 +100,7 @@ impl AcpServer {
         Ok(NewSessionResponse::new(id))
     }
 
-    /// Goes on with a session of before: its directory, and the shell that is kept for it.
+    /// Continues an earlier session: its directory, and the shell that is kept for it.
     fn load(&self, request: &LoadSessionRequest) -> Result<LoadSessionResponse, Error> {
         let mut sessions = self.sessions();
         let id = &request.session_id;

@@ -187,7 +187,7 @@ impl PromptTurn {
         self.notify(SessionUpdate::ToolCallUpdate(update));
     }
 
-    /// Tells the client. That it is gone is noticed elsewhere.
+    /// Tells the client. Other code notices if the client is gone.
     fn notify(&self, update: SessionUpdate) {
         let notification = SessionNotification::new(self.session.clone(), update);
         let _ = self.connection.send_notification(notification);

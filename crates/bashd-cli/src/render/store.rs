@@ -76,7 +76,7 @@ impl LineStore {
         self.held().map(|line| line.text)
     }
 
-    /// The same, with how much of each is not held.
+    /// Likewise, with how much of each is not held.
     pub(super) fn held(&self) -> impl Iterator<Item = HeldLine> {
         let unfinished = Some(&self.lines.current).filter(|line| !line.text.is_empty());
         self.lines.finished.iter().chain(unfinished).cloned()

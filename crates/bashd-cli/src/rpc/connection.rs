@@ -365,7 +365,7 @@ impl RpcConnection {
         }
     }
 
-    /// The same call, which asks the client where it can be asked.
+    /// The call, which asks the client for approval if the client can be asked.
     fn asking(&self, call: Call, id: Option<&Value>) -> Call {
         if self.offers.approve {
             asking::on_behalf_of(self.client(id), call)

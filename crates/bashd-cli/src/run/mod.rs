@@ -53,7 +53,7 @@ pub(crate) fn run(
         && form != ReplyFormat::Json
         && Profile::names().all(|known| known != name)
     {
-        // There are no words in which its reply could be given.
+        // Without a profile there are no words for a reply.
         settings.profile(name)?;
     }
     let open = asking::PromptShown::default();

@@ -48,7 +48,7 @@ pub(crate) struct ServerBase {
     pub(crate) cwd: PathBuf,
     /// The defaults of every call.
     pub(crate) defaults: Request,
-    /// Who is there.
+    /// The clients that are connected.
     clients: Clients,
     /// The owner of all calls, if they share one session.
     shared: Option<Arc<ClientEntry>>,
@@ -56,7 +56,7 @@ pub(crate) struct ServerBase {
     pub(crate) jobs_begun: Arc<JobsBegun>,
 }
 
-/// What the names of sessions begin with that clients share.
+/// The prefix of names of sessions that clients share.
 const SHARED: &str = "shared:";
 
 impl ServerBase {
@@ -120,7 +120,7 @@ impl ServerBase {
         self.tool_of(&self.profile)
     }
 
-    /// The same of another profile.
+    /// Another profile's tool.
     pub(crate) fn tool_of(&self, profile: &Profile) -> Value {
         let pwd = self.cwd.to_string_lossy();
         schema::definition(profile, &pwd, self.engine.config())

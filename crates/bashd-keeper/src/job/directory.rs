@@ -91,7 +91,7 @@ pub struct Spec {
     pub keeper: i32,
     /// Filled in by the keeper: bytes of each stream that go to its file before the ring begins.
     pub head_bytes: u64,
-    /// Filled in by the keeper: what its output file says at its end, for whoever has to write it
+    /// Filled in by the keeper: what its output file says at its end, if another process writes it
     /// in the keeper's place.
     #[serde(default)]
     pub end_lines: Option<EndLines>,
@@ -226,7 +226,7 @@ pub enum Sure {
     Probably,
 }
 
-/// Whose a job is and by which short name, from before there is a job: who takes it over writes it
+/// Owner and short name of a job, from before there is a job: a client that takes it over writes it
 /// again.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Claim {

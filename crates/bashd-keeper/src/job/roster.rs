@@ -1,7 +1,7 @@
 //! The processes that a keeper looks after, written down beside its run.
 //!
 //! A keeper that is killed (out of memory, by hand) can't end its tree any more, and what had
-//! changed its session or its parent is then below nobody who knows it. Whoever finds the run
+//! changed its session or its parent is then below nobody who knows it. A process that finds the run
 //! without its keeper ends what is written here. A process is the one that was meant if its number
 //! *and* its start time are those written down, in the same boot and the same pid namespace; it is
 //! signalled by a pidfd that was opened before the comparison, so that no other process can be hit.

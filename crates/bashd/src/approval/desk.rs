@@ -92,7 +92,7 @@ impl ApprovalDesk {
     }
 }
 
-/// The first answer that is one.
+/// The first answer that anybody gives.
 async fn first(mut asked: Vec<Asked>) -> ApprovalAnswer {
     poll_fn(|context| {
         let mut answer = None;

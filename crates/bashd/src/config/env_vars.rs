@@ -1,4 +1,4 @@
-//! Every environment variable that has a meaning for bashd: a constant each, but for those of keys.
+//! Every environment variable that has a meaning for bashd, each a constant, except those of keys.
 //!
 //! The library reads none of them: a front end does, and hands over what it found. The variable
 //! of a configuration key follows from the key by [`for_key`].

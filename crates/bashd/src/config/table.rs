@@ -1,6 +1,6 @@
 //! Every setting, a row each: its key, what its value must be, its default, and what it means.
 //!
-//! All else that is said of a key is made of its row: the variable, the reference, `config show`, what a slip
+//! Everything else about a key is made from its row: the variable, the reference, `config show`, what a slip
 //! was probably meant to be, and the table of `docs/config.md` (a test compares that one; `BASHD_BLESS=1` writes
 //! it anew). A new setting is a row here and the field of [`Config`](super::Config) that it lands in, without which
 //! a test fails.
@@ -11,7 +11,7 @@ use super::keys::{ConfigKey, ValueKind};
 const LEAST_SPOOL: u64 = 4 << 10;
 /// Above this, a size is a slip of the pen rather than a wish.
 const MOST_SPOOL: u64 = 1 << 40;
-/// Above this, what is shown is no window any more.
+/// Above this, a window would no longer be one.
 const MOST_SHOWN: u64 = 1 << 30;
 /// The reader of the ledger takes no line above 16 MiB; JSON may make a text six times longer.
 const MOST_COMMAND: u64 = 1 << 20;
@@ -19,7 +19,7 @@ const MOST_COMMAND: u64 = 1 << 20;
 const MOST_DAYS: u64 = 36_500;
 /// More jobs than this are more processes than a machine of today has.
 const MOST_JOBS: u64 = 100_000;
-/// A year: a job that is meant to run longer is a service.
+/// A year: anything that is meant to run longer is a service.
 const MOST_JOB_SECONDS: u64 = 366 * 86_400;
 
 const SPOOL: ValueKind = size(LEAST_SPOOL, MOST_SPOOL);
@@ -50,7 +50,7 @@ const fn key(
     }
 }
 
-/// Every key, in the order in which all lists show them. Keys of one group stand together.
+/// Every key, in the order in which all lists show them. Keys of one group are together.
 pub const KEYS: &[ConfigKey] = &[
     key(
         "profile",

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Bytes after the longest recorded command in which the end of a secret may lie.
+/// Bytes after the longest recorded command that may hold the end of a secret.
 const SECRET_AT_THE_CUT: usize = 64 << 10;
 
 /// What is known of a call so far.

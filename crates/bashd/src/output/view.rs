@@ -1,4 +1,4 @@
-//! The stack of readers between stored output and whoever is shown something of it.
+//! The stack of readers between stored output and everyone who is shown some of it.
 //!
 //! From the bottom: the stored bytes; what a terminal's bytes say as text, where the run had a
 //! terminal; the lines that the call wants. Replies, the minimizer, excerpts, progress and the output

@@ -1,4 +1,4 @@
-//! A plan but for what the user's rc file left, which may have to be found out first.
+//! A plan, except for what the user's rc file left, which may have to be found out first.
 
 use super::{Plan, Shell, Variables, Vessel};
 use crate::rc::RcScript;

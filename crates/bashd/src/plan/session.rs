@@ -101,10 +101,10 @@ impl SessionPlan {
     }
 }
 
-/// What the names of sessions begin with that clients share.
+/// The prefix of names of sessions that clients share.
 const SHARED: &str = "shared:";
 
-/// Whose the session of this name is: its client's alone, or everybody's (`""`) if the name says so.
+/// The owner of a session: its client, or everybody (`""`) if the name says so.
 pub(crate) fn owner_of_session<'a>(name: &str, owner: &'a str) -> &'a str {
     if name.starts_with(SHARED) { "" } else { owner }
 }

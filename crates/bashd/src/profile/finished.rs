@@ -1,4 +1,4 @@
-//! From a run to what its reply is made of: notices, counts, and what got lost. Pure, but for reading.
+//! From a run to what its reply is made of: notices, counts, and lost output. Pure, except for reading.
 
 use super::Profile;
 use super::digest_lines::DigestWindow;

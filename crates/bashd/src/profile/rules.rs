@@ -252,9 +252,9 @@ pub struct BackgroundRules {
     /// What a call that waited for its job to be ready says when it is: `{by}` (the line that matched,
     /// the port, the status), `{seconds}`.
     pub ready: String,
-    /// The same for a job that ended first: `{state}`.
+    /// What it says if the job ended first: `{state}`.
     pub ended_first: String,
-    /// The same for a job that keeps running, and is not ready yet: `{seconds}`.
+    /// What it says if the job keeps running and is not ready yet: `{seconds}`.
     pub not_ready: String,
     /// The last line of the output file.
     pub file_ends: Option<EndLines>,

@@ -290,7 +290,7 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
     })
 }
 
-/// Whether all that came of the run is the shell's word that there is nothing it can run. A program
+/// Whether the run produced only the shell's message that it found nothing to run. A program
 /// may exit with the same status, and mean something else.
 fn is_not_runnable(finished: &Finished) -> bool {
     let Captured::Apart { out, err } = &finished.captured else {

@@ -281,7 +281,7 @@ fn decimal(number: f64) -> String {
     if size >= 1e21 || size > 0.0 && size < 1e-6 {
         format!("{number:e}")
     } else {
-        // There is no zero below zero for readers.
+        // Readers know no negative zero.
         (number + 0.0).to_string()
     }
 }

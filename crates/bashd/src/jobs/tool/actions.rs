@@ -69,7 +69,7 @@ async fn perform(
     }
 }
 
-/// What runs, and what ended unseen; whoever reads of an end has seen it.
+/// Running jobs, and ends that nobody has seen; an end that is listed here counts as seen.
 fn list(jobs: &Jobs, mut listed: Vec<Job>) -> JobAnswer {
     let all = listed.len();
     listed.retain(|job| job.state.is_alive() || !jobs.is_acknowledged(job));

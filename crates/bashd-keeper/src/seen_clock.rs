@@ -4,7 +4,8 @@
 //! looks ten days older. So code that is about to remove old things asks here first. Each look is
 //! noted in a file with the time since boot beside the time of day. If the time of day went forward
 //! by more than the time since boot, that was a jump: its length is taken off the age of everything
-//! that is older than the jump. A clock that was set back makes things younger, which loses nothing.
+//! that is older than the jump. A clock that was set back makes things younger, which loses
+//! nothing.
 
 use crate::job::directory::{self, boot_id};
 use serde::{Deserialize, Serialize};

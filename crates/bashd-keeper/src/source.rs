@@ -10,7 +10,8 @@ pub trait Source {
     /// Newlines the stream had so far, kept or not.
     fn lines(&self) -> u64;
 
-    /// Reads what is kept of `range`, in order; missing bytes are reported as a gap, never as zeros.
+    /// Reads what is kept of `range`, in order; missing bytes are reported as a gap, never as
+    /// zeros.
     fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<StreamPiece>>;
 
     /// The part of `range` that is between streams, and that no command wrote.

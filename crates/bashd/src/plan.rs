@@ -47,8 +47,8 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
-    /// Owner and name of the session of which no other call may run meanwhile, if its calls wait for
-    /// each other.
+    /// Owner and name of the session of which no other call may run meanwhile, if its calls wait
+    /// for each other.
     pub(crate) exclusive_in: Option<(String, String)>,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
@@ -136,8 +136,8 @@ impl Vessel {
         }
     }
 
-    /// Whether a shell that was started ahead may be used, even by a call that has to run without its
-    /// session.
+    /// Whether a shell that was started ahead may be used, even by a call that has to run without
+    /// its session.
     pub(crate) fn may_be_started(&self) -> bool {
         match self {
             Self::StartedShell => true,

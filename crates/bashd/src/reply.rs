@@ -93,8 +93,8 @@ impl Reply {
         Rest { reply, elsewhere }
     }
 
-    /// Likewise, without zeros, empty texts and lists, and `false`: a missing field means one of these.
-    /// Only a status of 0 is written, since it is one.
+    /// Likewise, without zeros, empty texts and lists, and `false`: a missing field means one of
+    /// these. Only a status of 0 is written, since it is one.
     pub fn compact<'a>(&'a self, elsewhere: &'a [&'a str]) -> impl Serialize + 'a {
         let reply = self;
         CompactReply { reply, elsewhere }

@@ -248,7 +248,8 @@ impl Request {
         self
     }
 
-    /// Makes a call that returns at once wait for this first, so that start and readiness are one call.
+    /// Makes a call that returns at once wait for this first, so that start and readiness are one
+    /// call.
     #[must_use]
     pub fn until(mut self, ready: WaitFor) -> Self {
         self.until = Some(ready);

@@ -22,7 +22,8 @@ enum RunningState {
 }
 
 impl Running {
-    /// A call whose reply is on its way; with excerpts of its output where somebody asked for those.
+    /// A call whose reply is on its way; with excerpts of its output where somebody asked for
+    /// those.
     pub(crate) fn new(
         reply: impl Future<Output = Reply> + Send + 'static,
         keyboard: Keyboard,

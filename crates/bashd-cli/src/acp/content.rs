@@ -1,7 +1,7 @@
 //! A prompt as the command that the user wrote: its text, and links to files as quoted paths.
 //!
-//! What can't be a part of a command is refused with the reason: leaving it out would run another command than the
-//! one that was written.
+//! What can't be a part of a command is refused with the reason: leaving it out would run another
+//! command than the one that was written.
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 

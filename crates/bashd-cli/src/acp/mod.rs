@@ -1,9 +1,9 @@
 //! `bashd acp`: an agent of the Agent Client Protocol whose prompts are commands.
 //!
 //! The text of a prompt runs as one command, in one of the client's terminals if it offers them,
-//! otherwise here. The client sees a tool call with its terminal or its output, and the reply's text
-//! as the agent's message. `prompt` is one turn, `content` reads its command, `permission` asks the client's user, `terminal` is
-//! the client's terminals.
+//! otherwise here. The client sees a tool call with its terminal or its output, and the reply's
+//! text as the agent's message. `prompt` is one turn, `content` reads its command, `permission`
+//! asks the client's user, `terminal` is the client's terminals.
 //!
 //! Handlers block the dispatch of the protocol's crate: none of them waits for the client, and
 //! anything that takes time is spawned.

@@ -114,7 +114,8 @@ impl PromptTurn {
         Err(Error::internal_error().data(json!("the call ended without a reply")))
     }
 
-    /// The directory to run in. A shell that is kept goes there once, and then stays where its commands leave it.
+    /// The directory to run in. A shell that is kept goes there once, and then stays where its
+    /// commands leave it.
     async fn enter(&self, cwd: PathBuf, token: &CancellationToken) -> Option<PathBuf> {
         let mut request = self.client.base.defaults.clone();
         if request.session.is_none() {

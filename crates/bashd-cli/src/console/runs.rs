@@ -201,7 +201,8 @@ impl ConsoleRuns {
         });
     }
 
-    /// Everything that ran, as lines of at most this many columns; last the call that is being typed.
+    /// Everything that ran, as lines of at most this many columns; last the call that is being
+    /// typed.
     pub(super) fn lines(&self, columns: usize, written: Option<&str>) -> Vec<render::StyledLine> {
         let mut lines = Vec::new();
         for shown in &self.shown {

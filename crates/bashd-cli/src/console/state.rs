@@ -1,9 +1,9 @@
 //! What a person's commands leave to the next one: variables, functions, aliases, options, the
 //! directory.
 //!
-//! Each command has a terminal and so a shell of its own. `state.sh` has that shell take over what the
-//! one before left, and leave its own: to the person who types, they are one shell. Only the user
-//! can read the files, which go away with the console.
+//! Each command has a terminal and so a shell of its own. `state.sh` has that shell take over what
+//! the one before left, and leave its own: to the person who types, they are one shell. Only the
+//! user can read the files, which go away with the console.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

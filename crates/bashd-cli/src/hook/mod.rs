@@ -1,7 +1,7 @@
 //! `bashd hook`: the guard in front of a shell tool that is not ours, one file per agent.
 //!
-//! Agents take any status of a hook except 2 for consent, so a hook that fails lets everything pass.
-//! Ours must not: whatever goes wrong ends with a question to the user, or with status 2.
+//! Agents take any status of a hook except 2 for consent, so a hook that fails lets everything
+//! pass. Ours must not: whatever goes wrong ends with a question to the user, or with status 2.
 
 pub(crate) mod claude_code;
 

@@ -1,8 +1,9 @@
 //! What every server has in common: its options, its engine, its runtime, and the end by signal.
 //!
-//! A server is an engine that stays alive: the fork server of its keepers runs before the first request
-//! is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is whom it serves,
-//! `asking` finds whom to ask for approval, `lines` reads and writes messages that are lines.
+//! A server is an engine that stays alive: the fork server of its keepers runs before the first
+//! request is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is
+//! whom it serves, `asking` finds whom to ask for approval, `lines` reads and writes messages that
+//! are lines.
 
 pub(crate) mod asking;
 pub(crate) mod client;
@@ -149,8 +150,8 @@ pub(crate) fn greet(printer: &Printer, whom: &str, page: &str) {
     }
 }
 
-/// Serves until the future is done. A signal cancels the token, which ends the future. Memory of busy
-/// times is given back in idle ones.
+/// Serves until the future is done. A signal cancels the token, which ends the future. Memory of
+/// busy times is given back in idle ones.
 pub(crate) fn until_done<T, F>(
     engine: &Engine,
     serve: impl FnOnce(CancellationToken) -> F,

@@ -1,10 +1,10 @@
 //! A job's directory: its files and their contents.
 //!
 //! The directory is the source of truth. `claim.json` is written by the engine that is about to
-//! hand a run over, and by who takes the job over later (it holds owner and short name); `spec.json`, `status.json` and `waiting.json` by the
-//! keeper alone; `name` and `told` by the process that renames a job or first hears of its end.
-//! `lock` is locked for as long as the keeper lives; the kernel releases it, whatever happens to
-//! the keeper.
+//! hand a run over, and by who takes the job over later (it holds owner and short name);
+//! `spec.json`, `status.json` and `waiting.json` by the keeper alone; `name` and `told` by the
+//! process that renames a job or first hears of its end. `lock` is locked for as long as the keeper
+//! lives; the kernel releases it, whatever happens to the keeper.
 
 use super::end_line::EndLines;
 use crate::capture::Streams;

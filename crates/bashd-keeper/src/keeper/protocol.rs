@@ -208,7 +208,8 @@ pub fn refuse(socket: impl AsFd, name: &str) -> io::Result<()> {
     )
 }
 
-/// A file in memory with these bytes, for any process that has its descriptor; nobody can change it.
+/// A file in memory with these bytes, for any process that has its descriptor; nobody can change
+/// it.
 ///
 /// Even a file in memory may exceed `RLIMIT_FSIZE`, and writing it would then kill the host by
 /// SIGXFSZ, so the limit is checked first.

@@ -1,7 +1,8 @@
-//! Grants: what a person allowed for longer than once. Each covers one rule with one exact command text.
+//! Grants: what a person allowed for longer than once. Each covers one rule with one exact command
+//! text.
 //!
-//! Those for a session are in memory. Those for good are lines of a file in the state directory, which
-//! `bashd grants` lists and removes from. What can't be read is not granted.
+//! Those for a session are in memory. Those for good are lines of a file in the state directory,
+//! which `bashd grants` lists and removes from. What can't be read is not granted.
 
 use super::ApprovalAnswer;
 use rustix::fs::{FlockOperation, flock};

@@ -14,8 +14,8 @@
 //! STATE/runs/ID/artifact.json       the record
 //! ```
 //!
-//! Programs that want a plain file get one from [`ArtifactStore::path`], which puts the parts in order
-//! first. How long artifacts stay is decided for runs as a whole (`spool.total_bytes`,
+//! Programs that want a plain file get one from [`ArtifactStore::path`], which puts the parts in
+//! order first. How long artifacts stay is decided for runs as a whole (`spool.total_bytes`,
 //! `spool.max_age_days`): the oldest goes first, and never one that somebody reads.
 #![cfg_attr(doctest, doc = include_str!("../../../../docs/artifacts.md"))]
 

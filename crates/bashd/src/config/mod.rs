@@ -2,8 +2,8 @@
 //! defaults.
 //!
 //! Nothing here reads the environment, the home directory or a file: front ends hand the texts
-//! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`ConfigReport`] of where
-//! each value came from. Programs that embed the library and read no configuration start from
+//! over as [`Sources`], and [`resolve`] turns them into a [`Config`] and a [`ConfigReport`] of
+//! where each value came from. Programs that embed the library and read no configuration start from
 //! [`Config::new`].
 
 pub mod env_vars;

@@ -1,9 +1,9 @@
 //! Every setting, a row each: its key, what its value must be, its default, and what it means.
 //!
-//! Everything else about a key is made from its row: the variable, the reference, `config show`, what a slip
-//! was probably meant to be, and the table of `docs/config.md` (a test compares that one; `BASHD_BLESS=1` writes
-//! it anew). A new setting is a row here and the field of [`Config`](super::Config) that it lands in, without which
-//! a test fails.
+//! Everything else about a key is made from its row: the variable, the reference, `config show`,
+//! what a slip was probably meant to be, and the table of `docs/config.md` (a test compares that
+//! one; `BASHD_BLESS=1` writes it anew). A new setting is a row here and the field of
+//! [`Config`](super::Config) that it lands in, without which a test fails.
 
 use super::keys::{ConfigKey, ValueKind};
 

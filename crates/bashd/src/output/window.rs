@@ -1,7 +1,7 @@
 //! The one truncation algorithm: which part of a stream a reply shows.
 //!
-//! Limits count bytes of text, because that is what a reply costs. A text that fits is shown whole; of
-//! a longer one only its ends are read, so memory is bounded whatever the stream's length is. A
+//! Limits count bytes of text, because that is what a reply costs. A text that fits is shown whole;
+//! of a longer one only its ends are read, so memory is bounded whatever the stream's length is. A
 //! stream's reader (`decoded`, `rendered`) makes it text; only this file decides where to cut it.
 
 use super::decoded::DecodedText;
@@ -110,8 +110,8 @@ impl Window {
 
 /// A stream as text that can be read from either end.
 ///
-/// There are two: the bytes decoded as they are (`decoded`), and lines as a terminal would show them
-/// (`rendered`). Sizes are those of the text.
+/// There are two: the bytes decoded as they are (`decoded`), and lines as a terminal would show
+/// them (`rendered`). Sizes are those of the text.
 pub(super) trait TextEnds {
     /// Everything, if that is at most `limit` bytes.
     fn whole(&mut self, limit: usize) -> io::Result<Option<ShownPart>>;

@@ -19,8 +19,8 @@ pub(crate) struct Draft {
 pub(super) enum StartedShellUse {
     /// It must be a new one.
     Never,
-    /// One that has sourced the plan's rc script will do; without such a script a new one is as good, since
-    /// it becomes the one program that it is to run.
+    /// One that has sourced the plan's rc script will do; without such a script a new one is as
+    /// good, since it becomes the one program that it is to run.
     WithRcScript,
     /// It will.
     Always,

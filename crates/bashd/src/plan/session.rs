@@ -141,8 +141,8 @@ impl SessionKey {
 }
 
 impl Hash for SessionKey {
-    /// By owner and name: sessions that differ only in something else are rare, and an environment is
-    /// long.
+    /// By owner and name: sessions that differ only in something else are rare, and an environment
+    /// is long.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.owner.hash(state);
         self.name.hash(state);
@@ -266,8 +266,8 @@ fn plan_session(
     }))
 }
 
-/// What a session's shell says of itself, for a job that begins as the session is: a script that sets
-/// it up again.
+/// What a session's shell says of itself, for a job that begins as the session is: a script that
+/// sets it up again.
 pub(crate) fn telling_state(into: &Path) -> String {
     let mut text = br"{ \builtin declare -p; \builtin declare -f; \builtin alias -p; \builtin shopt -p; \builtin set +o; } 2>/dev/null >| ".to_vec();
     quote(&mut text, into.as_os_str().as_bytes());

@@ -18,7 +18,8 @@ pub(crate) struct DigestWindow {
     pub(crate) lines: u64,
     /// Bytes of the digest.
     pub(crate) bytes: u64,
-    /// Which lines of the raw output are shown, from its start and from its end, where that is known.
+    /// Which lines of the raw output are shown, from its start and from its end, where that is
+    /// known.
     pub(crate) shown: Option<(LineRange, LineRange)>,
 }
 

@@ -180,12 +180,12 @@ typed! {
         job: Option<String>, "The job by which it can be ended";
     });
     LimitsInForce = FieldType::Object(list! {
-        kind: LimitKind, "By which means";
+        kind: LimitKind, "How the limits are enforced";
         cpu_seconds: Option<u64>, "Seconds of processor time of each process";
         cpu_percent: Option<u64>, "Share of the processors; 100 is one";
         memory_bytes: Option<u64>, "Bytes of memory";
         processes: Option<u64>, "Processes at a time";
-        out_of_memory: bool, "Whether the kernel ended a process for want of memory";
+        out_of_memory: bool, "Whether the kernel ended a process for lack of memory";
     });
 }
 

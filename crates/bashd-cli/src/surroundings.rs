@@ -31,7 +31,7 @@ pub(crate) struct ColorHints {
 
 /// Whether a command of ours started this process.
 pub(crate) fn is_in_a_run() -> bool {
-    env::var_os("BASHD_RUN").is_some()
+    env::var_os(env_vars::RUN).is_some()
 }
 
 /// Finds bashd's places: `BASHD_HOME`, else the XDG directories.

@@ -20,7 +20,7 @@ pub(crate) use self::directory::check_way;
 pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
 pub(crate) use self::resolve::{SessionState, Setting, draft};
-pub use self::session::{Overlap, SessionKey, SessionPlan};
+pub use self::session::{Overlap, SHARED_PREFIX, SessionKey, SessionPlan};
 pub(crate) use self::session::{owner_of_session, telling_state};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};

@@ -21,6 +21,7 @@ use crate::settings::ConfigInForce;
 use crate::signals::Signals;
 use crate::surroundings;
 use bashd::jobs::{ClientEntry, Clients};
+use bashd::plan::SHARED_PREFIX;
 use bashd::profile::schema;
 use bashd::request::OnTimeout;
 use bashd::{Call, CancellationToken, Engine, KeeperSource, Profile, Request, request};
@@ -57,9 +58,6 @@ pub(crate) struct ServerBase {
     pub(crate) jobs_begun: Arc<JobsBegun>,
 }
 
-/// The prefix of names of sessions that clients share.
-const SHARED: &str = "shared:";
-
 impl ServerBase {
     /// Starts an engine for a front end, and reads the options for its calls.
     pub(crate) fn start(
@@ -93,7 +91,7 @@ impl ServerBase {
         let engine = Engine::new(settings.config, surroundings, KeeperSource::Hook)?;
         let clients = Clients::of(engine.config(), front_end);
         let session = defaults.session.as_deref();
-        let shared = session.filter(|name| name.starts_with(SHARED));
+        let shared = session.filter(|name| name.starts_with(SHARED_PREFIX));
         let shared = shared.map(|name| Arc::new(clients.admit_as(name, &cwd)));
         Ok(Self {
             engine,

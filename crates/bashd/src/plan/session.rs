@@ -102,11 +102,15 @@ impl SessionPlan {
 }
 
 /// The prefix of names of sessions that clients share.
-const SHARED: &str = "shared:";
+pub const SHARED_PREFIX: &str = "shared:";
 
 /// The owner of a session: its client, or everybody (`""`) if the name says so.
 pub(crate) fn owner_of_session<'a>(name: &str, owner: &'a str) -> &'a str {
-    if name.starts_with(SHARED) { "" } else { owner }
+    if name.starts_with(SHARED_PREFIX) {
+        ""
+    } else {
+        owner
+    }
 }
 
 /// What identifies a session. The call's own variables are not part of it.

@@ -328,3 +328,38 @@ pub(crate) fn directories(runs: &Path) -> impl Iterator<Item = PathBuf> + use<> 
     let runs = runs.to_owned();
     names.into_iter().map(move |name| runs.join(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Every state; a new one does not compile until it is here.
+    fn states() -> impl Iterator<Item = JobState> {
+        std::iter::successors(Some(JobState::Running), |state| {
+            Some(match state {
+                JobState::Running => JobState::WaitingForInput,
+                JobState::WaitingForInput => JobState::Survivors,
+                JobState::Survivors => JobState::Exited,
+                JobState::Exited => JobState::Killed,
+                JobState::Killed => JobState::Lost,
+                JobState::Lost => return None,
+            })
+        })
+    }
+
+    #[test]
+    fn the_page_about_jobs_lists_every_state() {
+        let page = include_str!("../../../../docs/jobs.md");
+        let (_, table) = page.split_once("| state | meaning |").unwrap();
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with("| `"));
+        let listed: BTreeSet<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(listed, states().map(JobState::name).collect());
+        for state in states() {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! The documents about configuration and ledger name everything that the code has, and every command
-//! line in a page can be typed.
+//! The documents about configuration, ledger and servers name everything that the code has, and
+//! every command line in a page can be typed.
 
 use crate::shown;
 use crate::usage::subcommands;
@@ -219,4 +219,22 @@ fn every_command_line_in_a_page_can_be_typed() {
     }
     assert!(problems.is_empty(), "not bashd's:\n{}", problems.join("\n"));
     assert!(unseen.is_empty(), "no page shows how to use {unseen:?}");
+}
+
+#[test]
+fn every_option_of_a_server_is_in_its_page() {
+    let home = Home::new();
+    for server in ["mcp", "rpc", "acp"] {
+        let page = sources::text(&format!("docs/{server}.md")).unwrap();
+        let help = shown(&home, &[server, "--help"]).out();
+        let (own, _) = help.split_once("\nGlobal options:\n").unwrap();
+        let lines = own.lines().map(str::trim_start);
+        let lines = lines.filter(|line| line.starts_with("--"));
+        let named: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+        assert!(named.contains(&"--profile"), "{help}");
+        let listed: Vec<&str> = page.split([' ', '`', '\n']).collect();
+        for option in named {
+            assert!(listed.contains(&option), "docs/{server}.md lacks {option}");
+        }
+    }
 }

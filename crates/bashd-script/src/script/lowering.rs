@@ -3,7 +3,7 @@
 use super::Context;
 use super::beginnings::Beginnings;
 use super::constants::{Constants, NamedText};
-use super::inner_scripts::SHELLS;
+use super::inner_scripts::{self, SHELLS};
 use super::view::{Bound, CommandOrigin, Construct, FunctionBody, Script, SimpleCommand, Span};
 use super::word::{Word, WordPart};
 use super::{deferred, handed_scripts, interpreters, started, wrappers};
@@ -155,6 +155,20 @@ impl<'a> Lowering<'a> {
             at += 1;
         }
         self.learn(first);
+        // `command read -r x`: the builtin behind it changes this shell.
+        let is_behind = |command: &SimpleCommand| {
+            command.origin == CommandOrigin::StartedBy(first) && command.name() == Some("read")
+        };
+        let by_name = self
+            .script
+            .commands
+            .get(first)
+            .and_then(SimpleCommand::name);
+        if matches!(by_name, Some("command" | "builtin"))
+            && self.script.commands.get(first + 1).is_some_and(is_behind)
+        {
+            self.learn(first + 1);
+        }
         for command in self.script.commands.iter_mut().skip(first) {
             give_up_on_deferred(command);
         }
@@ -239,6 +253,7 @@ impl<'a> Lowering<'a> {
             Some(first) if first.is_alternative => false,
             Some(_) => command.name().is_some_and(|name| !starts(name)),
         };
+        let is_idle = is_idle && !inner_scripts::writes_startup(command);
         if is_idle && command.assignments.is_empty() && !self.constants.may_be_text(command) {
             return;
         }

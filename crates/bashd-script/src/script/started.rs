@@ -7,7 +7,9 @@ use super::word::{Word, WordPart};
 use super::{containers, git_scripts, patterns, wrappers};
 
 /// Names of programs that this file asks for.
-pub(super) const NAMES: [&str; 7] = ["find", "gfind", "fd", "fdfind", "git", "docker", "podman"];
+pub(super) const NAMES: [&str; 8] = [
+    "find", "gfind", "fd", "fdfind", "git", "docker", "podman", "exe",
+];
 
 /// Programs that a name with a pattern may mean (`/bin/r?`).
 const MATCHED: [&str; 30] = [
@@ -60,13 +62,15 @@ impl Lowering<'_> {
             Some("git") if git_scripts::may_run(command) => {
                 started.extend(git_scripts::aliased(command));
             }
+            // `/proc/self/exe -c x`: the shell that reads this.
+            Some("exe") if is_own_shell(command) => guessed.push(renamed(command, "bash")),
             None => {
                 started.extend(named_by_pattern(command));
                 guessed = guesses(command);
             }
             Some(_) => {}
         }
-        started.extend(other_names(command));
+        started.extend(other_choices(command));
         if let Some(inner) = wrappers::wrapped(command).and_then(|wrapped| wrapped.command) {
             let words = command.words.get(inner..).unwrap_or_default().to_vec();
             started.extend(containers::on_host(command, inner));
@@ -149,23 +153,42 @@ fn has_comma(command: &SimpleCommand) -> bool {
     words.any(|word| matches!(word.known(), Some("-d," | ",")))
 }
 
-/// A name of several possibilities that stands in a list has become several words: each may be the name.
-fn other_names(command: &SimpleCommand) -> Vec<Vec<Word>> {
-    let Some(first) = command.words.first().filter(|first| first.is_alternative) else {
-        return Vec::new();
-    };
-    if matches!(command.origin, CommandOrigin::StartedBy(_)) {
+/// Most choices of the words of one command.
+const MOST_CHOICES: usize = 4;
+
+/// A word of several possibilities that stands in a list has become several words: the same command with one
+/// of them each.
+fn other_choices(command: &SimpleCommand) -> Vec<Vec<Word>> {
+    let is_alternative = |word: &Word| word.is_alternative;
+    if matches!(command.origin, CommandOrigin::StartedBy(_))
+        || !command.words.iter().any(is_alternative)
+    {
         return Vec::new();
     }
-    let is_other = |word: &&Word| word.is_alternative && word.span == first.span;
-    let others = command
-        .arguments()
-        .iter()
-        .take(4)
-        .take_while(is_other)
-        .count();
-    let rest = |index: usize| command.words.get(index..).map(<[Word]>::to_vec);
-    (1..=others).filter_map(rest).collect()
+    let is_same = |one: &Word, other: &Word| {
+        one.is_alternative && other.is_alternative && one.span == other.span
+    };
+    let groups: Vec<&[Word]> = command.words.chunk_by(is_same).collect();
+    let most = groups.iter().map(|group| group.len()).max();
+    let most = most.unwrap_or_default().min(MOST_CHOICES);
+    if most < 2 {
+        return Vec::new();
+    }
+    let choice = |at: usize| {
+        let words = groups.iter();
+        let words = words.filter_map(|group| group.get(at).or_else(|| group.last()));
+        let words = words.map(|word| Word {
+            is_alternative: false,
+            ..word.clone()
+        });
+        words.collect()
+    };
+    (0..most).map(choice).collect()
+}
+
+fn is_own_shell(command: &SimpleCommand) -> bool {
+    let path = command.words.first().and_then(Word::known);
+    path.is_some_and(|path| path.starts_with("/proc/"))
 }
 
 /// `/bin/r? -rf /`: the programs that the pattern of the name matches.

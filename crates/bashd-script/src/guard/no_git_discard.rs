@@ -9,7 +9,7 @@ use crate::script::{Word, WordPart};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_git_discard",
-    denies: "asks about git checkout -- ., git restore ., git checkout -f, git stash drop and clear",
+    denies: "asks about git checkout -- ., git restore ., git checkout -f, git stash drop and clear; svn revert -R, hg update -C",
     message: "this discards changes that are not committed, or what was stashed",
     instead: "Use git stash, or restore the one file that is meant by its name",
     example: "git checkout -- .",

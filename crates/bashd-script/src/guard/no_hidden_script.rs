@@ -12,7 +12,7 @@ use crate::script::{CommandOrigin, RedirectOperator, Script, SimpleCommand, Span
 
 pub(super) const RULE: Rule = Rule {
     name: "no_hidden_script",
-    denies: "asks about text that is decoded and then run: base64 -d | sh, eval \"$(… | rev)\", $(printf rm) -rf /",
+    denies: "asks about text that is decoded and then run: base64 -d | sh, eval \"$(… | rev)\", bash <&3; denies $x -rf /",
     message: "what this runs is hidden until it runs",
     instead: "Decode it into a file, read it, then run it",
     example: "echo cm0gLXJmIC8= | base64 -d | sh",

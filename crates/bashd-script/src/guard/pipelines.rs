@@ -40,9 +40,15 @@ pub(super) fn near(script: &Script, at: usize) -> &[SimpleCommand] {
 
 /// Whether a command comes before another one in the same pipeline.
 pub(super) fn feeds(source: &SimpleCommand, reader: &SimpleCommand) -> bool {
+    // Commands of a script that does not stand in the text as it is are all at the same place.
+    let is_before = || {
+        source.span == reader.span
+            && source.place.pipeline == reader.place.pipeline
+            && source.place.stage < reader.place.stage
+    };
     reader.place.reads_pipe
         && reader.place.outermost_pipeline == source.place.outermost_pipeline
-        && source.span.start < reader.span.start
+        && (source.span.start < reader.span.start || is_before())
 }
 
 /// Whether a command runs what it reads from its input.

@@ -45,6 +45,9 @@ const MATCHED: [&str; 30] = [
     "busybox",
 ];
 
+/// Most lines for each of which `xargs -I` runs its command.
+const MOST_LINES: usize = 16;
+
 /// Where programs are.
 const DIRECTORIES: [&str; 4] = ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/"];
 
@@ -77,7 +80,7 @@ impl Lowering<'_> {
             match command.name() {
                 Some("xargs" | "gxargs") => {
                     let command = command.clone();
-                    started.push(self.xargs_words(at, &command, inner, words));
+                    started.extend(self.xargs_words(at, &command, inner, words));
                 }
                 _ => started.push(words),
             }
@@ -96,7 +99,7 @@ impl Lowering<'_> {
         command: &SimpleCommand,
         inner: usize,
         words: Vec<Word>,
-    ) -> Vec<Word> {
+    ) -> Vec<Vec<Word>> {
         let input = self.file_of_xargs(command).or_else(|| self.known_input(at));
         if is_whole_input(command)
             && let Some((text, span)) = &input
@@ -106,14 +109,23 @@ impl Lowering<'_> {
                 span: *span,
                 ..super::printed::as_word(text.trim_end_matches(['\n', '\0']))
             });
-            return words;
+            return vec![words];
         }
         if let Some(placeholder) = wrappers::xargs_placeholder(command, inner) {
-            let known = input.as_ref().map(|(text, _)| text.trim_end_matches('\n'));
-            let words = words.iter();
-            return words
-                .map(|word| wrappers::with_placeholder(word, &placeholder, known))
-                .collect();
+            let with = |line: Option<&str>| {
+                let words = words.iter();
+                words
+                    .map(|word| wrappers::with_placeholder(word, &placeholder, line))
+                    .collect()
+            };
+            return match &input {
+                Some((text, _)) => text
+                    .lines()
+                    .take(MOST_LINES)
+                    .map(|it| with(Some(it)))
+                    .collect(),
+                None => vec![with(None)],
+            };
         }
         let mut words = words;
         match input {
@@ -131,7 +143,7 @@ impl Lowering<'_> {
             }
             None => words.push(Word::unknown(command.span)),
         }
-        words
+        vec![words]
     }
 
     /// `xargs -a FILE`
@@ -153,37 +165,34 @@ fn has_comma(command: &SimpleCommand) -> bool {
     words.any(|word| matches!(word.known(), Some("-d," | ",")))
 }
 
-/// Most choices of the words of one command.
-const MOST_CHOICES: usize = 4;
+/// Most words of a command that are left out in turn.
+const MOST_CHOICES: usize = 8;
 
-/// A word of several possibilities that stands in a list has become several words: the same command with one
-/// of them each.
+/// A word of several possibilities that stands in a list has become several words, and which of them belong
+/// together is not kept: the same command without each of them, and without all before it.
 fn other_choices(command: &SimpleCommand) -> Vec<Vec<Word>> {
-    let is_alternative = |word: &Word| word.is_alternative;
-    if matches!(command.origin, CommandOrigin::StartedBy(_))
-        || !command.words.iter().any(is_alternative)
-    {
-        return Vec::new();
-    }
+    let words = command.words.as_slice();
     let is_same = |one: &Word, other: &Word| {
         one.is_alternative && other.is_alternative && one.span == other.span
     };
-    let groups: Vec<&[Word]> = command.words.chunk_by(is_same).collect();
-    let most = groups.iter().map(|group| group.len()).max();
-    let most = most.unwrap_or_default().min(MOST_CHOICES);
-    if most < 2 {
+    let are_many = words.windows(2).any(|pair| match pair {
+        [one, other] => is_same(one, other),
+        _ => false,
+    });
+    if matches!(command.origin, CommandOrigin::StartedBy(_)) || !are_many {
         return Vec::new();
     }
-    let choice = |at: usize| {
-        let words = groups.iter();
-        let words = words.filter_map(|group| group.get(at).or_else(|| group.last()));
-        let words = words.map(|word| Word {
-            is_alternative: false,
-            ..word.clone()
-        });
-        words.collect()
+    let without = |at: usize| {
+        let (before, rest) = words.split_at(at);
+        let after = rest.get(1..).unwrap_or_default();
+        [before, after].concat()
     };
-    (0..most).map(choice).collect()
+    let is_choice = |at: &usize| words.get(*at).is_some_and(|word| word.is_alternative);
+    let most = words.len().min(MOST_CHOICES);
+    let mut choices: Vec<Vec<Word>> = (0..most).filter(is_choice).map(without).collect();
+    let beginnings = (2..most.min(5)).filter(is_choice);
+    choices.extend(beginnings.filter_map(|at| words.get(at..).map(<[Word]>::to_vec)));
+    choices
 }
 
 fn is_own_shell(command: &SimpleCommand) -> bool {

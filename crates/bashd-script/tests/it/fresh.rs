@@ -20,17 +20,19 @@ fn rows(name: &str) -> Vec<Vec<String>> {
         .lines()
         .next()
         .map_or(0, |head| head.split('\t').count());
-    let escapes = [
-        ("\\n", "\n"),
+    // A NUL and odd blanks are a matter of safe mode; elsewhere `\0` is what a shell reads.
+    let odd = [
         ("\\0", "\0"),
         ("\\u00a0", "\u{a0}"),
         ("\\u2028", "\u{2028}"),
     ];
+    let odd = odd.into_iter().filter(|_| name == "strict.tsv");
+    let escapes: Vec<(&str, &str)> = odd.chain([("\\n", "\n")]).collect();
     let row = |line: &str| {
         let mut cells: Vec<String> = line.splitn(columns, '\t').map(str::to_owned).collect();
         assert_eq!(cells.len(), columns, "{name}: {line}");
         if let Some(command) = cells.last_mut() {
-            for (written, meant) in escapes {
+            for (written, meant) in &escapes {
                 *command = command.replace(written, meant);
             }
         }

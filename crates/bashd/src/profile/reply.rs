@@ -112,8 +112,9 @@ pub struct Finished {
     pub left_behind: Vec<LeftBehind>,
     /// Whether something still worked on the last of the output.
     pub output_unfinished: bool,
-    /// Whether the shell's last command was a program that is not there or may not be executed.
-    pub lacks_program: bool,
+    /// What the shell said last, if its last command was a program that is not there or may not be
+    /// executed.
+    pub missing_program: Option<String>,
     /// Why the session's shell is gone, or is another one than before.
     pub session_reset: Option<Reset>,
     /// The client's terminal that it ran in.

@@ -32,7 +32,7 @@ pub(crate) fn rules(
     let profile = settings.profile(name.unwrap_or(&settings.config.profile))?;
     let on = settings.config.guard(&profile);
     let compiled_in = RULES.iter().map(|rule| {
-        let in_force = on.rules().iter().find(|other| other.name == rule.name);
+        let in_force = on.rules().find(|other| other.name == rule.name);
         line_of(
             in_force.copied().unwrap_or(rule),
             in_force.is_some(),

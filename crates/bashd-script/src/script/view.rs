@@ -105,10 +105,10 @@ pub enum Bound {
 /// Who could read the script whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readings {
-    /// The scan, and tree-sitter without an error.
-    ScanAndTree,
-    /// The scan, and our own check of what bash accepts, where tree-sitter could not.
+    /// The scan, and our own check of what bash accepts.
     ScanAndCheck,
+    /// The scan, and tree-sitter without an error, where the check knows no answer.
+    ScanAndTree,
     /// The scan alone: nobody else vouches for the text, or it is too large to be asked about.
     ScanOnly,
 }

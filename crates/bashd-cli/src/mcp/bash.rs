@@ -101,7 +101,8 @@ impl BashTool<'_> {
         tokio::select! {
             biased;
             () = self.log.tell(&context, &reply, warnings) => {}
-            // It is not passed on to a client that asks for nothing more; the answer must not wait for it.
+            // It is not passed on to a client that asks for nothing more; the answer must not wait
+            // for it.
             () = self.load.closing.cancelled() => {}
         }
         if !context.ct.is_cancelled()

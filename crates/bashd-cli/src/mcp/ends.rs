@@ -1,5 +1,5 @@
-//! Ends of jobs: told once, at the head of the client's next reply; and, as they come, by a log message
-//! to those who listen.
+//! Ends of jobs: told once, at the head of the client's next reply; and, as they come, by a log
+//! message to those who listen.
 
 #![expect(
     deprecated,

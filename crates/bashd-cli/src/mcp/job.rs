@@ -41,7 +41,8 @@ pub(super) fn tool(server: &ServerBase, form: ResultForm) -> Option<Tool> {
     Some(form.announced(tool, || result::object(output)))
 }
 
-/// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need us.
+/// Answers one call of the tool. Waiting for a job is reported as progress; the job does not need
+/// us.
 pub(super) async fn answer(
     server: &ServerBase,
     load: &Load,

@@ -190,7 +190,8 @@ impl PrefixGroup {
     }
 }
 
-/// What an indent costs: one blank before a word is part of its token, two are a token of their own.
+/// What an indent costs: one blank before a word is part of its token, two are a token of their
+/// own.
 pub(super) fn indent_cost(depth: usize) -> usize {
     if depth > 0 { 2 } else { 1 }
 }

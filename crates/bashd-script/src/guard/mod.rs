@@ -221,8 +221,8 @@ struct EnabledRule {
 }
 
 impl Guard {
-    /// The compiled-in rules of these names, and the user's own. [`DEFAULT_RULES`] stands for all that
-    /// are on by default. Unknown names are skipped: whoever reads the names checks them.
+    /// The compiled-in rules of these names, and the user's own. [`DEFAULT_RULES`] stands for all
+    /// that are on by default. Unknown names are skipped: whoever reads the names checks them.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, own: &[UserRule]) -> Self {
         let mut rules: Vec<EnabledRule> = Vec::new();
         let mut add = |rule: &'static Rule| {

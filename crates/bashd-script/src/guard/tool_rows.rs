@@ -8,8 +8,8 @@ use crate::script::Word;
 pub(super) struct ToolRow {
     /// The programs, any of which is meant. Each has at least two letters.
     pub(super) programs: &'static [&'static str],
-    /// Words that are not options, in this order, perhaps with others between them: `volume prune`. A star
-    /// at the end of a word is any end; `a|b` is one of both.
+    /// Words that are not options, in this order, perhaps with others between them: `volume prune`.
+    /// A star at the end of a word is any end; `a|b` is one of both.
     pub(super) words: &'static str,
     /// Options, one of which must be there. Empty: none need be.
     pub(super) with: &'static [&'static str],

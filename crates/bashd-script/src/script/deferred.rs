@@ -77,8 +77,8 @@ fn variable(name: &'static str, quoting: Quoting) -> WordPart {
     }
 }
 
-/// The output of a substitution, if its one command makes it plain: an `echo` of one word, `pwd`, or
-/// where the repository begins.
+/// The output of a substitution, if its one command makes it plain: an `echo` of one word, `pwd`,
+/// or where the repository begins.
 pub(super) fn plain_output(commands: &[SimpleCommand], quoting: Quoting) -> Option<WordPart> {
     let [command] = commands else { return None };
     if !command.redirects.is_empty() {

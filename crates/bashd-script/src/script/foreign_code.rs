@@ -1,8 +1,8 @@
 //! What code of other languages runs in a shell or removes, where that is a literal:
 //! `os.system('rm -rf /')`, `subprocess.run(['rm', '-rf', '/'])`, `shutil.rmtree('/')`.
 //!
-//! No language is parsed: a call is a name that stands in a table, and the literals behind it are its
-//! arguments.
+//! No language is parsed: a call is a name that stands in a table, and the literals behind it are
+//! its arguments.
 
 use super::escapes;
 

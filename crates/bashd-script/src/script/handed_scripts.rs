@@ -1,5 +1,5 @@
-//! Text that a command hands to a shell: `bash -c`, `eval`, `source`, `trap`, functions, aliases, files
-//! that the script wrote, code of other languages.
+//! Text that a command hands to a shell: `bash -c`, `eval`, `source`, `trap`, functions, aliases,
+//! files that the script wrote, code of other languages.
 
 use super::constants::NamedText;
 use super::inner_scripts::{

@@ -1,5 +1,5 @@
-//! What a command reads, where that is in the text: a here-document, a file that the script wrote, or
-//! what is printed into its pipe.
+//! What a command reads, where that is in the text: a here-document, a file that the script wrote,
+//! or what is printed into its pipe.
 
 use super::inner_scripts::printed_text;
 use super::lowering::Lowering;
@@ -94,8 +94,8 @@ impl Lowering<'_> {
         Some((printed, span))
     }
 
-    /// What a command prints. What only running could tell of its words was given up already, but may be
-    /// worked out again from the text: `cat <(echo x)`.
+    /// What a command prints. What only running could tell of its words was given up already, but
+    /// may be worked out again from the text: `cat <(echo x)`.
     fn output_of(&mut self, command: &SimpleCommand, piped: Option<String>) -> Option<String> {
         let is_unknown = |word: &Word| word.known().is_none();
         let is_first = piped.is_none();

@@ -1,4 +1,5 @@
-//! From commands as written to all commands: with known values, through wrappers, into inner scripts.
+//! From commands as written to all commands: with known values, through wrappers, into inner
+//! scripts.
 
 use super::Context;
 use super::beginnings::Beginnings;

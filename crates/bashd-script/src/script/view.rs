@@ -307,8 +307,8 @@ pub struct CommandPlace {
     pub background: bool,
     /// What it is inside of.
     pub inside: Constructs,
-    /// Which shell's variables it changes: a subshell, a substitution and a function's body are each
-    /// a scope of their own.
+    /// Which shell's variables it changes: a subshell, a substitution and a function's body are
+    /// each a scope of their own.
     pub(super) scope: u32,
 }
 

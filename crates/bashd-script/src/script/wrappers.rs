@@ -1,5 +1,5 @@
-//! Programs that run another one, or a script: where its words begin among theirs. Which programs, and
-//! their options, is data: `wrappers.tsv`.
+//! Programs that run another one, or a script: where its words begin among theirs. Which programs,
+//! and their options, is data: `wrappers.tsv`.
 
 use super::beginnings::Beginnings;
 use super::few::Few;

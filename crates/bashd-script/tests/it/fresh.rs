@@ -1,7 +1,9 @@
-//! Fresh lists: commands that were written down, with what is wanted of each, before any was judged.
+//! Fresh lists: commands that were written down, with what is wanted of each, before any was
+//! judged.
 //!
-//! They measure what the guard makes of commands nobody tuned it for; `docs/guard.md` has the shares as they
-//! were first measured. Since then most of what was missed is caught, and the tests hold what was reached.
+//! They measure what the guard makes of commands nobody tuned it for; `docs/guard.md` has the
+//! shares as they were first measured. Since then most of what was missed is caught, and the tests
+//! hold what was reached.
 
 use crate::corpus::decided;
 use crate::documented::directory;
@@ -41,8 +43,8 @@ fn rows(name: &str) -> Vec<Vec<String>> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// Judges a list with the default rules: the share that is caught of each class must reach `least`, in
-/// percent, and nothing everyday may be refused.
+/// Judges a list with the default rules: the share that is caught of each class must reach `least`,
+/// in percent, and nothing everyday may be refused.
 fn measure(name: &str, least: usize) {
     let guard = Guard::new([DEFAULT_RULES], &[]);
     let mut classes: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();

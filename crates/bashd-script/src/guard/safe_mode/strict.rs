@@ -175,8 +175,8 @@ fn step_word(word: &Word, script: &str) -> Result<StepWord, Objection> {
     Ok(StepWord::Literal(text.into_owned()))
 }
 
-/// Whether a word as it is written has a variable: what it may hold was followed, but the shell that runs it
-/// may know better.
+/// Whether a word as it is written has a variable: what it may hold was followed, but the shell
+/// that runs it may know better.
 fn has_expansion(written: &str) -> bool {
     let mut after = written.split('$').skip(1);
     after.any(|after| !after.is_empty() && !after.starts_with(['\'', '"']))

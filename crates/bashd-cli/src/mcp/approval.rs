@@ -168,7 +168,7 @@ fn stateless(
     }
 }
 
-/// What the user chose. Accepting alone is no choice: some clients accept forms without showing
+/// What the user chose. Accepting alone is not a choice: some clients accept forms without showing
 /// them to anybody.
 fn answer_of(result: &ElicitResult) -> ApprovalAnswer {
     let content = result.content.as_ref();

@@ -19,7 +19,7 @@ const REPLY: &str = "bashd/reply";
 /// The fields that have places of their own in the protocol.
 const ELSEWHERE: &[&str] = &["text", "is_error"];
 
-/// The same, where the profile's own result has another place, too.
+/// Likewise, if the profile's own result has another place, too.
 const ELSEWHERE_IF_STRUCTURED: &[&str] = &["text", "is_error", "result"];
 
 /// What the text of an error says already. Some agents show their model the whole result of an
@@ -217,7 +217,7 @@ impl<'a> MetaReply<'a, ()> {
     }
 }
 
-/// The same without members that say nothing; a status of 0 does.
+/// The value without members that say nothing; a status of 0 says something.
 fn compact(value: Value) -> Value {
     let says_nothing = |name: &str, value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
@@ -241,7 +241,7 @@ fn compact(value: Value) -> Value {
     }
 }
 
-/// The same with only the facts of each job that a program needs to go on.
+/// The value with only the facts of each job that a program needs to go on.
 fn briefly(value: Value) -> Value {
     match value {
         Value::Object(mut members) => {

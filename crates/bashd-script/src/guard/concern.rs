@@ -1,7 +1,7 @@
 //! What a rule is about: the commands that it is shown, by their names, and what it is shown of
 //! them.
 //!
-//! The names stand in the rule's table and nowhere else. What judges gets the words after the name,
+//! The names are in the rule's table and nowhere else. What judges gets the words after the name,
 //! and so can't ask for a name that the table lacks; the filter that spares most commands every
 //! question is made of the same table.
 

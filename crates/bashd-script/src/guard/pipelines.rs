@@ -31,7 +31,7 @@ pub(super) const RUNNERS: &[&str] = &["eval", "source", ".", "xargs", "parallel"
 /// How far apart in the text commands may stand that feed each other.
 const MOST_APART: usize = 256;
 
-/// The commands that stand near one: whoever feeds it is among them.
+/// The commands near one: those that feed it are among them.
 pub(super) fn near(script: &Script, at: usize) -> &[SimpleCommand] {
     let end = (at + MOST_APART).min(script.commands.len());
     let near = script.commands.get(at.saturating_sub(MOST_APART)..end);
@@ -40,7 +40,7 @@ pub(super) fn near(script: &Script, at: usize) -> &[SimpleCommand] {
 
 /// Whether a command comes before another one in the same pipeline.
 pub(super) fn feeds(source: &SimpleCommand, reader: &SimpleCommand) -> bool {
-    // Commands of a script that does not stand in the text as it is are all at the same place.
+    // Commands of a script that is not literally in the text are all at the same place.
     let is_before = || {
         source.span == reader.span
             && source.place.pipeline == reader.place.pipeline

@@ -75,7 +75,7 @@ pub(super) struct OuterScopes {
 }
 
 impl Constants {
-    /// The same knowledge for a script that another shell runs here, with its own positional
+    /// This knowledge for a script that another shell runs here, with its own positional
     /// parameters.
     pub(super) fn hand_on(&self, own: &[Assignment], positional: Option<&[Word]>) -> Self {
         let mut handed_on = if self.values.len() + self.texts.len() > MOST_HANDED_ON {

@@ -45,7 +45,7 @@ impl Lowering<'_> {
         if !found.is_empty() {
             return found;
         }
-        // It stands in a group that reads the pipe around it.
+        // It is in a group that reads the pipe around it.
         let around = of_pipeline(place.outermost_pipeline, u32::MAX);
         if place.stage == 0 && !around.is_empty() {
             return around;
@@ -107,7 +107,7 @@ impl Lowering<'_> {
         self.constants.printed_by(text)
     }
 
-    /// `while read x; do …; done <<< text`: the redirect stands behind the group.
+    /// `while read x; do …; done <<< text`: the redirect follows the group.
     fn input_of_group(&mut self, command: &SimpleCommand) -> Option<(String, Span)> {
         if command.place.inside.is_empty() {
             return None;

@@ -17,7 +17,7 @@ struct Interpreter {
     letters: &'static str,
     /// Long options with code as their value.
     long: &'static [&'static str],
-    /// Whether the first word that is no option is code.
+    /// Whether the first word that is not an option is code.
     is_operand: bool,
 }
 

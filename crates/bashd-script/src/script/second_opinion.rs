@@ -50,7 +50,7 @@ fn has_long_descriptor(text: &[u8]) -> bool {
 }
 
 /// Here-documents inside expansions make the parser (0.4.0) unwrap characters that are not there,
-/// and one without a name (`<<''`) makes it read the end of the text for ever.
+/// and one without a name (`<<''`) makes it read the end of the text forever.
 fn has_odd_here_doc(text: &str) -> bool {
     let mut after_operators = text.split("<<").skip(1).peekable();
     let has_expansion = ["$(", "${", "$[", "`"]

@@ -25,7 +25,7 @@ pub struct Script {
     pub constructs: Constructs,
     /// Who could read it.
     pub readings: Readings,
-    /// The bound that it breaks: what lies beyond was not read, so nobody may call it harmless.
+    /// The bound that it breaks: what is beyond was not read, so nobody may call it harmless.
     pub bound: Option<Bound>,
     /// Whether the scan found nothing that bash would not accept.
     pub(super) is_sound: bool,
@@ -301,7 +301,7 @@ pub struct CommandPlace {
     pub stage: u32,
     /// Whether its stdin may be a pipe: it is a later stage, or inside of one.
     pub reads_pipe: bool,
-    /// How it is joined to what stands before it in its list.
+    /// How it is joined to what comes before it in its list.
     pub joint: Joint,
     /// Whether it runs in the background.
     pub background: bool,

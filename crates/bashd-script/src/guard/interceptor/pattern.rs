@@ -55,7 +55,7 @@ impl JsPattern {
     }
 }
 
-/// JavaScript's `[^]` is any character, which elsewhere is no class at all.
+/// JavaScript's `[^]` is any character, which elsewhere is not a class.
 fn any_character(pattern: &str) -> String {
     pattern.replace("[^]", r"[\s\S]")
 }

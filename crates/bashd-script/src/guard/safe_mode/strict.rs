@@ -139,7 +139,7 @@ fn step(command: &SimpleCommand, text: &str) -> Result<Step, Objection> {
     })
 }
 
-/// Whether `|&` stands before the command: stderr would go into the pipe as well.
+/// Whether `|&` comes before the command: stderr would go into the pipe as well.
 fn is_after_joint_of_both(command: &SimpleCommand, text: &str) -> bool {
     let before = text.get(..command.span.start).unwrap_or_default();
     before.trim_end().ends_with("|&")

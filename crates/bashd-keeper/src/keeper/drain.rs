@@ -10,9 +10,9 @@
 //! A filter that the shell forked just before it ended may not have had its turn on a busy machine.
 //! Then it has both ends of its pipe, or has not moved the reading end to stdin yet.
 //!
-//! Filters in a row end one after the other, and one may end while the processes are being looked at:
-//! the next one was seen with a writer, the writer was not seen any more. So where somebody reads a
-//! pipe, only two looks that find the same processes end the drain.
+//! Filters in a row end one after the other, and one may end while the processes are being looked
+//! at: the next one was seen with a writer, the writer was not seen any more. So where somebody
+//! reads a pipe, only two looks that find the same processes end the drain.
 
 use super::ending::RunScope;
 use super::life::{KeeperRun, Phase};
@@ -221,8 +221,8 @@ impl PipeEnd {
     }
 }
 
-/// Whether a process is a fork that has a turn, or waits for one or for memory, and runs no program of
-/// its own yet.
+/// Whether a process is a fork that has a turn, or waits for one or for memory, and runs no program
+/// of its own yet.
 fn is_being_set_up(pid: Pid) -> bool {
     tree::stat(pid).is_some_and(|stat| stat.is_mere_fork && matches!(stat.state, 'R' | 'D'))
 }

@@ -184,8 +184,8 @@ pub enum Descend {
 
 /// Visits every process below this one, parents first, each once.
 ///
-/// A process whose parent dies while we walk becomes our own child, so our children are listed again
-/// until none of them is new. One that is born meanwhile may be missed; its parent is not.
+/// A process whose parent dies while we walk becomes our own child, so our children are listed
+/// again until none of them is new. One that is born meanwhile may be missed; its parent is not.
 pub fn for_each_descendant(mut visit: impl FnMut(&Member) -> Descend) {
     let own = rustix::process::getpid();
     let (mut parents, mut seen) = (vec![own], HashSet::new());

@@ -136,6 +136,14 @@ impl Vessel {
         }
     }
 
+    /// Whether the command has a terminal, ours or the client's.
+    pub(crate) fn is_terminal(&self) -> bool {
+        match self {
+            Self::Terminal(_) | Self::ClientTerminal(..) => true,
+            Self::OwnShell | Self::StartedShell | Self::Session(_) => false,
+        }
+    }
+
     /// Whether a shell that was started ahead may be used; also by a call that must do without its session.
     pub(crate) fn may_be_started(&self) -> bool {
         match self {

@@ -116,6 +116,8 @@ pub struct Finished {
     pub lacks_program: bool,
     /// Why the session's shell is gone, or is another one than before.
     pub session_reset: Option<Reset>,
+    /// Whether it had a terminal, ours or the client's.
+    pub in_terminal: bool,
     /// The client's terminal that it ran in.
     pub terminal: Option<String>,
     /// The limits that held for it.

@@ -52,6 +52,7 @@ fn ran(name: &str, out: impl Into<Vec<u8>>, err: impl Into<Vec<u8>>) -> Ran {
         output_unfinished: false,
         lacks_program: true,
         session_reset: None,
+        in_terminal: false,
         terminal: None,
         limits: None,
     };

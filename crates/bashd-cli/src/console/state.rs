@@ -1,10 +1,10 @@
 //! What a person's commands and the session of calls leave to each other: variables, functions,
 //! aliases, options, the directory.
 //!
-//! Each command has a terminal and so a shell of its own. `state.sh` has that shell take over what the
-//! one before left, and leave its own (`own_state.sh`); the session of calls does the same
-//! (`session_state.sh`). To whoever types, they are one shell. The files are the user's alone, and are
-//! gone with the console.
+//! Each command has a terminal and so a shell of its own. `state.sh` has that shell take over what
+//! the one before left, and leave its own (`own_state.sh`); the session of calls does the same
+//! (`session_state.sh`). To the person who types, they are one shell. Only the user can read the
+//! files, which go away with the console.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -36,7 +36,7 @@ impl SharedState {
     /// A state with nothing in it, below this directory.
     pub(super) fn below(directory: &Path) -> Self {
         let mut builder = std::fs::DirBuilder::new();
-        // Without it every command has a fresh shell, as good as that is.
+        // Without it every command just has a fresh shell.
         let _ = builder.recursive(true).mode(0o700).create(directory);
         Self {
             file: directory.join(format!("console-{}", std::process::id())),

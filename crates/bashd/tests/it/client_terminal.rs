@@ -315,20 +315,18 @@ async fn a_silent_command_that_is_ended_has_the_documents_words() {
     let client = Client::new(&home);
     let engine = engine(&home);
     let request = |script: &str| Request::new(script).profile("pi");
-    let limited = request("sleep 60").timeout(Duration::from_secs(1));
+    let limited = request("exec sleep 60").timeout(Duration::from_secs(1));
     let reply = run(&engine, &client, limited).await;
     assert_eq!(reply.text, "Command timed out after 1 seconds");
     assert!(reply.is_error && reply.timed_out);
-    let limited = request("echo out; sleep 60").timeout(Duration::from_secs(2));
+    let limited = request("echo out; exec sleep 60").timeout(Duration::from_secs(2));
     let reply = run(&engine, &client, limited).await;
     assert_eq!(reply.text, "[Command timed out after 2 seconds]\nout\n");
-    let token = CancellationToken::new();
-    let call = Call::from(request(": >begun; sleep 60")).cancel_by(token.clone());
+    let (client, token) = (Client::new(&home), CancellationToken::new());
+    let call = Call::from(request("exec sleep 60")).cancel_by(token.clone());
     let call = engine.run(call.in_terminal_of(client.clone()));
     let cancel = async {
-        while !home.workspace().join("begun").exists() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        asked(&client, "output").await;
         token.cancel();
     };
     let (reply, ()) = tokio::join!(call, cancel);

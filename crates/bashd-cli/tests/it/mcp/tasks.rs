@@ -1,4 +1,4 @@
-//! Calls that take long, as tasks of the protocol: for clients that know them, and for those that do not.
+//! Calls that take long, as tasks of the protocol: for clients that know them, and for others.
 
 use super::client::{Client, until};
 use super::stateless::meta;

@@ -23,6 +23,7 @@ mod resources;
 mod result;
 mod resumption;
 mod stdio;
+mod tasks;
 
 use crate::args::Mcp;
 use crate::exit_status::ExitStatus;

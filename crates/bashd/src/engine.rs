@@ -1,8 +1,8 @@
 //! The engine: the pipeline from a call to its reply.
 //!
-//! [`EngineCore::stages`] and [`EngineCore::show`] list the pipeline in order and contain no stage's
-//! logic. Every future of an engine may be dropped at any time: the command that it waits for is then
-//! ended by its keeper.
+//! [`EngineCore::stages`] and [`EngineCore::show`] list the pipeline in order and contain no
+//! stage's logic. Every future of an engine may be dropped at any time: the command that it waits
+//! for is then ended by its keeper.
 
 mod jobs;
 mod session_state;
@@ -164,8 +164,8 @@ impl Engine {
         Running::new(reply, keyboard, events, Some(slot))
     }
 
-    /// Runs one request without judging or recording it, and hands out the run itself: its exit and its
-    /// spools, before any window or reply.
+    /// Runs one request without judging or recording it, and hands out the run itself: its exit and
+    /// its spools, before any window or reply.
     ///
     /// For programs that want the bytes of scripts of their own.
     pub async fn run_unjudged(&self, request: &Request, streams: Streams) -> Result<Run> {
@@ -194,9 +194,10 @@ impl Engine {
         }
     }
 
-    /// Adds somebody who is asked when a rule wants approval; without anybody, such commands are denied.
-    /// All of them are asked at once, and the approver of the call ([`Call::approved_by`]) with them; the
-    /// first answer counts, and the others see it ([`Approval::answered`](crate::approval::Approval::answered)).
+    /// Adds somebody who is asked when a rule wants approval; without anybody, such commands are
+    /// denied. All of them are asked at once, and the approver of the call ([`Call::approved_by`])
+    /// with them; the first answer counts, and the others see it
+    /// ([`Approval::answered`](crate::approval::Approval::answered)).
     pub fn ask(&self, approver: Approver) {
         self.0.desk.add(approver);
     }
@@ -406,7 +407,8 @@ impl EngineCore {
         }
     }
 
-    /// The last arrows of the pipeline: readers, minimize, keep, window; what they make is the reply's.
+    /// The last arrows of the pipeline: readers, minimize, keep, window; what they make is the
+    /// reply's.
     fn show(
         &self,
         profile: &Profile,

@@ -97,7 +97,7 @@ impl LineStore {
         self.held().map(|line| line.text)
     }
 
-    /// The same, with how much of each is not held.
+    /// Likewise, with how much of each is not held.
     pub(super) fn held(&self) -> impl Iterator<Item = HeldLine> {
         let stored = self.lines.sink();
         let mut unfinished = stored.current.clone();

@@ -13,6 +13,7 @@
 mod arithmetic;
 mod beginnings;
 mod braces;
+mod builtins;
 mod byte_set;
 mod constants;
 mod containers;
@@ -53,8 +54,9 @@ mod word_reader;
 mod wrappers;
 
 pub(crate) use beginnings::Beginnings;
+pub use builtins::{builtins, is_builtin};
 pub use few::Few;
-pub use shape::{ScriptShape, is_builtin};
+pub use shape::ScriptShape;
 pub use view::{
     Assigned, Assignment, Bound, CommandOrigin, CommandPlace, Construct, Constructs, Joint,
     Readings, Redirect, RedirectOperator, Script, SimpleCommand, Span,

@@ -1,4 +1,5 @@
-//! The engine and jobs: the job tool's answers, what is told of ends, and whose sessions end.
+//! The engine and jobs: the job tool's answers, notices about ends, and the end of an owner's
+//! sessions.
 
 use super::{Engine, EngineCore, default_owner};
 use crate::call::Call;
@@ -63,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// The jobs of this engine's state directory, whoever started them.
+    /// The jobs of this engine's state directory, whichever process started them.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(&self.0.config)
     }

@@ -1,4 +1,5 @@
-//! From a run to what its reply is made of: notices, counts, and what got lost. Pure, but for reading.
+//! From a run to what its reply is made of: notices, counts, and lost output. Pure, except for
+//! reading.
 
 use super::Profile;
 use super::digest_lines::DigestWindow;
@@ -116,8 +117,8 @@ fn notices(plan: &Plan, run: &Run, accepted: &Accepted) -> Vec<Notice> {
     notices
 }
 
-/// What a call returns whose command goes on, and the run as far as it is now. Its output is stored already: the
-/// job's file.
+/// What a call returns whose command goes on, and the run as far as it is now. Its output is stored
+/// already: the job's file.
 pub(crate) fn backgrounded(
     plan: &Plan,
     job: BackgroundedRun,
@@ -181,8 +182,8 @@ pub(crate) struct JobEnding<'a> {
     pub(crate) call: &'a CallTerms,
 }
 
-/// What the call of a job that has ended would have answered. `keep` stores the output, if less than
-/// all of it is shown.
+/// What the call of a job that has ended would have answered. `keep` stores the output, if less
+/// than all of it is shown.
 pub(crate) fn of_job(
     profile: &Profile,
     out: View<'_>,

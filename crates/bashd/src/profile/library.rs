@@ -19,7 +19,7 @@ pub struct Library {
     read: Mutex<HashMap<String, Arc<Profile>>>,
 }
 
-/// Why there is no profile of a name.
+/// Why a profile was not found.
 #[derive(Debug)]
 pub enum Missing {
     /// It does not exist.

@@ -290,9 +290,9 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
     })
 }
 
-/// Whether all that came of the run is the shell's word that there is nothing it can run; that word
-/// itself, where what is shown of stderr leaves it out. A program may exit with the same status, and
-/// mean something else.
+/// Whether the run produced only the shell's message that it found nothing to run; that message,
+/// where what is shown of stderr leaves it out. A program may exit with the same status, and mean
+/// something else.
 fn not_runnable(finished: &Finished) -> Option<Option<&str>> {
     let Captured::Apart { out, err } = &finished.captured else {
         return None;

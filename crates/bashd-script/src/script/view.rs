@@ -139,7 +139,7 @@ impl SimpleCommand {
     /// The name without its directory (`rm` for `/bin/rm`), if it is known.
     pub fn name(&self) -> Option<&str> {
         let name = self.words.first()?.known()?;
-        let directory = name.bytes().rposition(|byte| byte == b'/');
+        let directory = memchr::memrchr(b'/', name.as_bytes());
         let name = name.get(directory.map_or(0, |slash| slash + 1)..)?;
         (!name.is_empty()).then_some(name)
     }

@@ -135,7 +135,7 @@ impl Engine {
         let found = shared.profile(call.profile());
         let profile = found.unwrap_or_else(|_| shared.fallback(call.profile()));
         let ending = Err(Ending::Failed(error, None));
-        shared.close(call, entry, &profile, ending, begun)
+        shared.close(call, entry, (&profile, ending), begun)
     }
 
     /// Like `run`, reporting events while the call runs.
@@ -258,7 +258,7 @@ impl EngineCore {
             }
             Err(missing) => (self.fallback(call.profile()), Err(missing.into())),
         };
-        self.close(call, entry, &profile, ending, begun)
+        self.close(call, entry, (&profile, ending), begun)
     }
 
     /// The last of a call: its reply and its record. `Err` is an ending before the last stage.
@@ -266,8 +266,7 @@ impl EngineCore {
         &self,
         call: &Call,
         mut entry: LedgerEntry<'_>,
-        profile: &Arc<Profile>,
-        ending: Result<Ending, Ending>,
+        (profile, ending): (&Profile, Result<Ending, Ending>),
         begun: Instant,
     ) -> Reply {
         let ending = ending.unwrap_or_else(|early| {

@@ -1,10 +1,10 @@
 //! Calls that take long as tasks of the protocol (`io.modelcontextprotocol/tasks`).
 //!
-//! A task is a view of a job: its id is the job's, its state is read from the job's directory, and so it
-//! outlives the request, the connection and the server. A call becomes one when the server's own limit
-//! ended its wait, so that the client waits on in its place: for the end, or for as long as the call
-//! would have waited. Who asked for a job, or for a shorter wait, gets the plain handle, and so does
-//! every client without tasks.
+//! A task is a view of a job: its id is the job's, its state is read from the job's directory, and
+//! so it outlives the request, the connection and the server. A call becomes one when the server's
+//! own limit ended its wait, so that the client waits on in its place: for the end, or for as long
+//! as the call would have waited. Who asked for a job, or for a shorter wait, gets the plain
+//! handle, and so does every client without tasks.
 
 use super::handler::{McpServer, is_stateless};
 use super::job;
@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 /// How often a client should ask.
 const POLL_MS: u64 = 500;
 
-/// A task that was not asked about for this long is followed by nobody: its end is told as any job's.
+/// A task that was not asked about for this long is followed by nobody: its end is told as any
+/// job's.
 const FOLLOWED_FOR: Duration = Duration::from_secs(30);
 
 /// Tasks that are followed at a time; the ends of others are told as any job's.
@@ -35,8 +36,8 @@ pub(super) fn are_possible(server: &ServerBase) -> bool {
     parameters.any(|parameter| parameter.sets == Sets::WaitMax)
 }
 
-/// Whether the client of a request knows tasks. Some announce them in a handshake, whose revisions have
-/// no such tasks.
+/// Whether the client of a request knows tasks. Some announce them in a handshake, whose revisions
+/// have no such tasks.
 pub(super) fn are_known(context: &RequestContext<RoleServer>) -> bool {
     let capabilities = context.client_capabilities();
     is_stateless(context) && capabilities.is_some_and(|offered| offered.supports_tasks())

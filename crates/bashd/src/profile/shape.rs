@@ -253,10 +253,13 @@ fn streams_object(profile: &Profile, finished: &Finished) -> Shaped {
     };
     if is_error(profile, finished) {
         let partial = partial_output(profile, finished);
-        return match (ended_text(texts, finished), not_runnable(finished)) {
-            (Some(message), _) => of_error(profile, &message, &partial),
-            (None, Some(reason)) => of_error(profile, reason.unwrap_or(partial.trim()), ""),
-            (None, None) => of_error(profile, &exit_text(texts, finished), &partial),
+        return match ended_text(texts, finished) {
+            Some(message) => of_error(profile, &message, &partial),
+            None if is_not_runnable(finished) => {
+                let message = message_left_out(finished).unwrap_or(partial.trim());
+                of_error(profile, message, "")
+            }
+            None => of_error(profile, &exit_text(texts, finished), &partial),
         };
     }
     for remark in remarks(profile, finished) {
@@ -286,22 +289,29 @@ pub(super) fn is_error(profile: &Profile, finished: &Finished) -> bool {
         ErrorWhen::TimedOut => finished.ended_by == Some(EndedBy::Timeout),
         ErrorWhen::Cancelled => finished.ended_by == Some(EndedBy::Cancel),
         ErrorWhen::Failed => finished.exit != Exit::Code(0),
-        ErrorWhen::NotRunnable => finished.ended_by.is_none() && not_runnable(finished).is_some(),
+        ErrorWhen::NotRunnable => finished.ended_by.is_none() && is_not_runnable(finished),
     })
 }
 
-/// Whether the run produced only the shell's message that it found nothing to run; that message,
-/// where what is shown of stderr leaves it out. A program may exit with the same status, and mean
-/// something else.
-fn not_runnable(finished: &Finished) -> Option<Option<&str>> {
+/// Whether the run produced only the shell's message that it found nothing to run. A program
+/// may exit with the same status, and mean something else.
+fn is_not_runnable(finished: &Finished) -> bool {
     let Captured::Apart { out, err } = &finished.captured else {
+        return false;
+    };
+    matches!(finished.exit, Exit::Code(126 | 127))
+        && finished.missing_program.is_some()
+        && out.bytes == 0
+        && !err.text.trim().is_empty()
+}
+
+/// The message of such a run, if the window over stderr leaves it out.
+fn message_left_out(finished: &Finished) -> Option<&str> {
+    let Captured::Apart { err, .. } = &finished.captured else {
         return None;
     };
     let said = finished.missing_program.as_deref()?;
-    let is_one = matches!(finished.exit, Exit::Code(126 | 127))
-        && out.bytes == 0
-        && !err.text.trim().is_empty();
-    is_one.then(|| Some(said).filter(|said| err.omitted.is_some() && !said.is_empty()))
+    (err.omitted.is_some() && !said.is_empty()).then_some(said)
 }
 
 pub(super) fn ended_text(texts: &OutcomeTexts, finished: &Finished) -> Option<String> {

@@ -23,6 +23,7 @@ pub mod os;
 pub mod quote;
 pub mod reset;
 pub mod resources;
+pub mod runtime;
 pub mod seen_clock;
 pub mod signal;
 pub mod size;

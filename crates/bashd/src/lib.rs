@@ -57,6 +57,7 @@ pub mod urls;
 
 pub use bashd_keeper::keeper::{ForkedKeeper, KeeperSource, NoKeeper, run_if_asked};
 pub use bashd_keeper::left_behind::{LeftBehind, LeftReason};
+pub use bashd_keeper::os::seclusion::seclude;
 pub use bashd_keeper::seen_clock::{ClockJump, SeenClock};
 pub use bashd_minimize as minimize;
 pub use bashd_script::{guard, script};

@@ -24,6 +24,8 @@ pub mod quote;
 pub mod reset;
 pub mod resources;
 pub mod runtime;
+pub mod seal;
+pub mod secrets;
 pub mod seen_clock;
 pub mod signal;
 pub mod size;

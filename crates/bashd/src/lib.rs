@@ -45,6 +45,7 @@ pub mod output;
 pub mod plan;
 pub mod profile;
 pub mod rc;
+pub mod records;
 mod reply;
 pub mod request;
 pub mod rewrite;

@@ -302,6 +302,9 @@ pub(crate) struct LogOptions {
     /// Show only calls since this time: 90m, 2h, 3d, today, 2026-08-01, '2026-08-01 10:30'.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
+    /// Check that all records of calls, jobs and artifacts are as they were written.
+    #[arg(long, conflicts_with_all = ["json", "failed", "since", "limit", "pattern"])]
+    pub(crate) verify: bool,
     /// Show at most this many calls; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,

@@ -19,6 +19,9 @@ pub(crate) fn log(
     settings: &ConfigInForce,
     printer: &Printer,
 ) -> Result<ExitStatus, Failure> {
+    if arguments.verify {
+        return verify(settings, printer);
+    }
     let zone = surroundings::time_zone();
     let filter = RecordQuery {
         which: if arguments.failed {
@@ -66,6 +69,35 @@ pub(crate) fn log(
         printer.remark(Paint::Hint, "log:", &nothing_found(arguments, settings));
     }
     Ok(ExitStatus::Success)
+}
+
+/// Says whether records are as they were written, and what is not.
+fn verify(settings: &ConfigInForce, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let state = &settings.config.state_dir;
+    let unreadable = || format!("the records in {} can't be checked", state.display());
+    let found = bashd::records::verify(&settings.config)
+        .with_context(unreadable)
+        .map_err(|chain| Failure::of(FailureKind::System, chain))?;
+    let mut page = printer.page();
+    for problem in &found.problems {
+        page.line(page.paint(Paint::Bad, problem))?;
+    }
+    let records = for_people::count(found.records, "record");
+    let chains = for_people::count(found.chains, "chain");
+    let sealed = for_people::count(found.sealed, "sealed job or artifact");
+    page.line(format_args!("checked {records} in {chains}, and {sealed}"))?;
+    if found.unsealed > 0 {
+        let unsealed = for_people::count(found.unsealed, "record");
+        page.line(format_args!(
+            "not checked: {unsealed} of a bashd that made no seals"
+        ))?;
+    }
+    page.finish()?;
+    Ok(if found.problems.is_empty() {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Unfit
+    })
 }
 
 fn json(record: &Record) -> Result<String, Failure> {

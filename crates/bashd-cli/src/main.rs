@@ -44,6 +44,8 @@ const _: () = assert!(cfg!(panic = "unwind"));
 
 fn main() -> ExitCode {
     bashd::run_if_asked();
+    // Commands are of the same user, and must not write in our place.
+    bashd::seclude();
     let early = dispatch::Early::fork();
     let words: Vec<OsString> = std::env::args_os().collect();
     let is_hook = hook::is_asked(words.iter().skip(1).cloned());

@@ -18,6 +18,7 @@ const MAY_STAY: &[&str] = &[
     "said",
     "artifacts",
     "clients",
+    "key",
     "ledger",
     "live",
     "runs/bell",

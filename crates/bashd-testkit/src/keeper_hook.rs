@@ -7,7 +7,7 @@
 //!
 //! While no thread exists yet it also puts a mark into the test's environment, so that whatever
 //! this program starts (keepers too, which get no environment from a [`Home`](crate::Home)) is
-//! found by the leak check.
+//! found by the leak check. A keeper also has it as its name.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -29,9 +29,26 @@ static PROCESS_MARK: OnceLock<String> = OnceLock::new();
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
+    name_keeper();
     // Never returns in a keeper.
     bashd_keeper::keeper::run_if_asked();
     mark_this_process();
+}
+
+/// Puts the mark into the name of a keeper: nobody but root can read the environment of one.
+fn name_keeper() {
+    let is_keeper = std::env::args_os()
+        .next()
+        .is_some_and(|name| name == "bashd-keeper");
+    if is_keeper && let Ok(mark) = std::env::var(MARK) {
+        let name = std::ffi::CString::new(short(&mark)).unwrap_or_default();
+        let _ = rustix::thread::set_name(&name);
+    }
+}
+
+/// As much of a mark as a process's name has room for.
+pub(crate) fn short(mark: &str) -> &str {
+    mark.get(..15).unwrap_or(mark)
 }
 
 #[expect(

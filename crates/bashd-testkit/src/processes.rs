@@ -1,5 +1,6 @@
 //! Finding processes: those that carry a test's mark, and those below the test itself.
 
+use crate::keeper_hook::short;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeSet;
@@ -38,7 +39,10 @@ pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
     let own = std::process::id() as i32;
     all()
         .into_iter()
-        .filter(|process| process.pid != own && has_variable(process.pid, &wanted))
+        .filter(|process| {
+            let is_it = has_variable(process.pid, &wanted);
+            process.pid != own && is_it.unwrap_or_else(|| is_named(process.pid, short(value)))
+        })
         .collect()
 }
 
@@ -103,13 +107,16 @@ impl Process {
     }
 }
 
-fn has_variable(pid: i32, wanted: &str) -> bool {
-    let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else {
-        return false;
-    };
-    environ
-        .split(|byte| *byte == 0)
-        .any(|entry| entry == wanted.as_bytes())
+/// `None` if we may not look, as with a keeper that is not root's.
+fn has_variable(pid: i32, wanted: &str) -> Option<bool> {
+    let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut entries = environ.split(|byte| *byte == 0);
+    Some(entries.any(|entry| entry == wanted.as_bytes()))
+}
+
+fn is_named(pid: i32, name: &str) -> bool {
+    let found = fs::read_to_string(format!("/proc/{pid}/comm"));
+    found.is_ok_and(|found| found.trim_end() == name)
 }
 
 fn read(pid: i32) -> Option<Process> {

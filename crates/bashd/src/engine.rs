@@ -31,13 +31,14 @@ use crate::profile::views::Views;
 use crate::rc::RcScripts;
 use crate::reply::{Denied, Reply};
 use crate::request::{self, Accepted, By, Refusal, RefusalKind, Request};
-use crate::rewrite::{self, Command};
+use crate::rewrite;
 use crate::run_id::RunId;
 use crate::running::Running;
 use crate::script::{Script, ScriptShape};
 use crate::urls::{self, Expanded, UrlTargets};
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
+use bashd_keeper::secrets::Secrets;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -98,7 +99,8 @@ impl Engine {
         }
         let ledger = Ledger::new(config.ledger, config.ledger_dir())
             .hiding(&surroundings.env)
-            .watching_the_clock(config.runs_dir());
+            .watching_the_clock(config.runs_dir())
+            .chained(config.state_dir.clone());
         let artifacts = ArtifactStore::of(&config).for_one_call(keepers.is_for_one_call());
         let (minimizer, problems) = config.minimizer.load();
         let warnings = Mutex::new(problems);
@@ -177,9 +179,10 @@ impl Engine {
         let id = RunId::new();
         let shape = Script::parse(&command.to_run).shape(&command.to_run);
         let owner = owner_of(request);
+        let secrets = Arc::clone(shared.ledger.secrets());
         let setting = Setting {
             streams: Some(streams),
-            ..shared.setting(&id, &RunForm::AsWritten, &owner, shape)
+            ..shared.setting((&id, &secrets), &RunForm::AsWritten, &owner, shape)
         };
         let draft = plan::draft(&profile, request, &command, &accepted, setting)?;
         let plan = plan::resolve(draft, None);
@@ -292,17 +295,19 @@ impl EngineCore {
         } = &*expanded;
         let judgement = self.config.judge(profile, request, command);
         let owner = owner_of(request);
-        self.permit(&judgement, command, call, &owner).await?;
+        let asked = (&*command.to_run, &*entry.secrets);
+        self.permit(&judgement, asked, call, &owner).await?;
         if let Some(problem) = &expanded.problem {
             return Err(Ending::Refused(problem.clone()));
         }
         self.check_room(&owner, accepted.backgrounding)?;
         let failed = |error| Ending::Failed(error, None);
         let client = call.terminal.as_ref();
+        let (id, secrets) = (entry.id.clone(), Arc::clone(&entry.secrets));
         let setting = Setting {
             client: client.filter(|_| exec::terminal::suits(request)),
             make_directories: &expanded.parents,
-            ..self.setting(&entry.id, &judgement.form, &owner, judgement.shape)
+            ..self.setting((&id, &secrets), &judgement.form, &owner, judgement.shape)
         };
         let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
@@ -451,7 +456,7 @@ impl EngineCore {
     async fn permit(
         &self,
         judgement: &Judgement,
-        command: &Command,
+        (command, secrets): (&str, &Secrets),
         call: &Call,
         caller: &str,
     ) -> Result<(), Ending> {
@@ -461,7 +466,8 @@ impl EngineCore {
             Verdict::Ask(objection) => objection,
         };
         let question = ApprovalQuestion {
-            command: &command.to_run,
+            command,
+            secrets,
             objection,
             caller,
         };
@@ -497,7 +503,7 @@ impl EngineCore {
 
     fn setting<'a>(
         &'a self,
-        id: &'a RunId,
+        (id, secrets): (&'a RunId, &'a Arc<Secrets>),
         form: &'a RunForm,
         owner: &'a str,
         shape: ScriptShape,
@@ -513,6 +519,7 @@ impl EngineCore {
             inheritance: &self.inheritance,
             client: None,
             make_directories: &[],
+            secrets,
             state: None,
             streams: None,
         }

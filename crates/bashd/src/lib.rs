@@ -45,6 +45,7 @@ pub mod output;
 pub mod plan;
 pub mod profile;
 pub mod rc;
+pub mod records;
 mod reply;
 pub mod request;
 pub mod rewrite;
@@ -57,6 +58,7 @@ pub mod urls;
 
 pub use bashd_keeper::keeper::{ForkedKeeper, KeeperSource, NoKeeper, run_if_asked};
 pub use bashd_keeper::left_behind::{LeftBehind, LeftReason};
+pub use bashd_keeper::os::seclusion::seclude;
 pub use bashd_keeper::seen_clock::{ClockJump, SeenClock};
 pub use bashd_minimize as minimize;
 pub use bashd_script::{guard, script};

@@ -61,7 +61,11 @@ pub(crate) fn jobs(
     };
     let runtime =
         runtime::build().map_err(|error| Failure::of(FailureKind::System, error.into()))?;
-    runtime.block_on(perform(arguments, &desk, printer))
+    let done = runtime.block_on(perform(arguments, &desk, printer));
+    if let Some(loss) = desk.jobs.take_loss() {
+        printer.warn(&loss);
+    }
+    done
 }
 
 /// The owner of jobs that the command line starts.

@@ -6,6 +6,7 @@ use bashd_testkit::keeper_hook::MARK;
 use bashd_testkit::{Binary, Home, processes};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -196,4 +197,62 @@ fn another_version_that_knows_no_roster_can_read_what_was_settled() {
     }
     assert_eq!(shown(&home, &["jobs", "rm", id]).code(), Some(0));
     assert!(!job.exists());
+}
+
+#[test]
+fn jobs_are_found_again_after_the_state_directory_was_removed() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let start = |command: &str| {
+        let started = bashd(&home, &["run", "--background", "--json", "--", command]).run();
+        let reply: Value = serde_json::from_str(&started.out()).unwrap();
+        reply["job"].as_str().unwrap().to_owned()
+    };
+    let waiting = start("echo before; while sleep 0.05; do [ -e go ] && break; done; echo after");
+    let endless = start("seq 1000; sleep 300");
+    let shown = |id: &str| bashd(&home, &["jobs", "output", id]).run().out();
+    until("both write", || {
+        shown(&endless).ends_with("1000\n") && shown(&waiting) == "before\n"
+    });
+    fs::remove_dir_all(home.state()).unwrap();
+    let listed = bashd(&home, &["jobs", "--json"]).run();
+    assert!(
+        listed
+            .err()
+            .contains("was removed while jobs ran: 2 jobs were found again"),
+        "{}",
+        listed.err()
+    );
+    let ids: Vec<_> = listed
+        .out()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].clone())
+        .collect();
+    assert_eq!(ids, [&*waiting, &*endless]);
+    let again = bashd(&home, &["jobs"]).run();
+    assert_eq!(again.err(), "", "it is said once");
+    assert_eq!(shown(&waiting), "before\n");
+    // Its whole output is there at its end, and so is how it ended.
+    fs::write(home.workspace().join("go"), "").unwrap();
+    let waited = bashd(&home, &["jobs", "wait", &waiting]).run();
+    assert_eq!(waited.code(), Some(0), "{}", waited.err());
+    assert_eq!(shown(&waiting), "before\nafter\n");
+    let killed = bashd(&home, &["jobs", "kill", &endless]).run();
+    assert_eq!(killed.code(), Some(0), "{}", killed.err());
+    assert!(shown(&endless).ends_with("1000\n"));
+}
+
+#[test]
+fn a_job_that_ends_after_the_state_directory_was_removed_leaves_its_status() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let command = "echo before; while sleep 0.05; do [ -e go ] && break; done; exit 7";
+    let started = bashd(&home, &["run", "--background", "--json", "--", command]).run();
+    let reply: Value = serde_json::from_str(&started.out()).unwrap();
+    let id = reply["job"].as_str().unwrap();
+    fs::remove_dir_all(home.state()).unwrap();
+    fs::write(home.workspace().join("go"), "").unwrap();
+    let status = home.state().join("runs").join(id).join("status.json");
+    until("it has a status", || status.exists());
+    let shown = bashd(&home, &["jobs", "show", id, "--json"]).run();
+    let job: Value = serde_json::from_str(&shown.out()).unwrap();
+    assert_eq!(job["exit_code"], 7, "{job}");
 }

@@ -127,3 +127,73 @@ fn damage_is_passed_over_and_said() {
         "warning: skipped 2 damaged lines of the ledger\n"
     );
 }
+
+#[test]
+fn what_was_altered_or_removed_is_found() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let bashd = |arguments: &[&str]| crate::bashd(&home, arguments).run();
+    let verify = || bashd(&["log", "--verify"]);
+    let whole = verify();
+    assert_eq!(whole.code(), Some(0), "nothing is nothing wrong");
+    for _ in 0..3 {
+        bashd(&["run", "--", "true"]);
+    }
+    bashd(&["run", "--json", "--", "seq 100000"]);
+    let started = bashd(&["run", "--background", "--json", "--", "sleep 0.5; exit 3"]);
+    let reply: serde_json::Value = serde_json::from_str(&started.out()).unwrap();
+    bashd(&["jobs", "wait", reply["job"].as_str().unwrap()]);
+    let whole = verify();
+    assert_eq!(whole.code(), Some(0), "{}", whole.out());
+    assert!(
+        whole
+            .out()
+            .starts_with("checked 5 records in 5 chains, and "),
+        "{}",
+        whole.out()
+    );
+    let altered = |path: &std::path::Path, from: &str, to: &str, told: &str| {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+        let found = verify();
+        assert_eq!(found.code(), Some(1), "{}", found.out());
+        assert!(found.out().contains(told), "{}", found.out());
+        fs::write(path, text).unwrap();
+    };
+    let files = |directory: &str, end: &str| -> Vec<_> {
+        let below = fs::read_dir(home.state().join(directory))
+            .unwrap()
+            .flatten();
+        let paths = below.flat_map(|entry| {
+            let path = entry.path();
+            let inner = fs::read_dir(&path).into_iter().flatten().flatten();
+            inner
+                .map(|entry| entry.path())
+                .chain([path])
+                .collect::<Vec<_>>()
+        });
+        paths
+            .filter(|path| path.to_string_lossy().ends_with(end))
+            .collect()
+    };
+    altered(
+        &files("ledger", ".jsonl")[0],
+        "\"exited\"",
+        "\"denied\"",
+        "line 1 (record 1 of",
+    );
+    altered(
+        &files("runs", "/status.json")[0],
+        "\"exit\"",
+        "\"Exit\"",
+        "the end of job",
+    );
+    altered(
+        &files("runs", "/artifact.json")[0],
+        "\"lines\":100000",
+        "\"lines\":9",
+        "the artifact of",
+    );
+    altered(&files("ledger", ".chains")[0], " 1 ", " 2 ", "is missing");
+    assert_eq!(verify().code(), Some(0), "all is as it was");
+}

@@ -32,6 +32,8 @@
 //! | `rpc_terminal` | `rpc`: commands in the client's terminals |
 //! | `rpc_under_test` | (no tests) a client of `rpc` |
 //! | `schema` | `schema`: the tool definition of each profile |
+//! | `seclusion` | what a command can do to the server that started it, as another user too |
+//! | `secrets` | a canary in every kind of run, and in no record |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -73,6 +75,8 @@ mod rpc_terminal;
 mod rpc_under_test;
 mod run;
 mod schema;
+mod seclusion;
+mod secrets;
 mod stats;
 mod usage;
 

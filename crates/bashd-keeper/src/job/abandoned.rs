@@ -50,7 +50,7 @@ pub fn settle(path: &Path) -> io::Result<bool> {
         left_behind,
         ..status
     };
-    directory::write_durably(path, directory::STATUS, &status)?;
+    directory::write_sealed(path, directory::STATUS, &status)?;
     for name in [ROSTER, directory::WAITING, directory::CONTROL] {
         let _ = fs::remove_file(path.join(name));
     }

@@ -11,6 +11,7 @@ use crate::capture::Streams;
 use crate::exit::{EndedBy, Exit};
 use crate::left_behind::LeftBehind;
 use crate::resources::LimitsInForce;
+use crate::seal::{SealKey, Unsealed};
 use crate::size::Size;
 use crate::spool::SpoolSegment;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -291,7 +292,7 @@ pub fn boot_id() -> String {
 
 /// Writes a file completely or not at all, even across a power failure.
 pub fn write_durably(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
-    let written = write_aside(directory, name, value).and_then(|file| {
+    let written = write_aside(directory, name, &serde_json::to_vec(value)?).and_then(|file| {
         file.sync_all()?;
         fs::rename(aside(directory, name), directory.join(name))
     });
@@ -299,9 +300,44 @@ pub fn write_durably(directory: &Path, name: &str, value: &impl Serialize) -> io
     fs::File::open(directory)?.sync_all()
 }
 
+/// Likewise, with its seal, if there is a key.
+pub fn write_sealed(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
+    let text = sealed(directory, name, serde_json::to_vec(value)?);
+    let written = write_aside(directory, name, &text).and_then(|file| {
+        file.sync_all()?;
+        fs::rename(aside(directory, name), directory.join(name))
+    });
+    nothing_beside(directory, name, written)?;
+    fs::File::open(directory)?.sync_all()
+}
+
+/// A record of this run with its seal, under the key of the state directory that the run is in.
+pub fn sealed(directory: &Path, name: &str, object: Vec<u8>) -> Vec<u8> {
+    match key_of(directory) {
+        Ok(key) => key.sealed(name, &run_of(directory), object),
+        Err(_) => object,
+    }
+}
+
+/// What is wrong with the seal of a record of a run, if anything.
+pub fn check_seal(directory: &Path, name: &str, key: &SealKey) -> io::Result<Option<Unsealed>> {
+    let object = fs::read(directory.join(name))?;
+    Ok(key.check(name, &run_of(directory), &object).err())
+}
+
+fn key_of(directory: &Path) -> io::Result<SealKey> {
+    let state = directory.parent().and_then(Path::parent);
+    SealKey::read(state.ok_or(io::ErrorKind::NotFound)?)
+}
+
+fn run_of(directory: &Path) -> String {
+    let name = directory.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
 /// Writes a file so that nobody sees half of it.
 pub fn write_whole(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
-    let written = write_aside(directory, name, value)
+    let written = write_aside(directory, name, &serde_json::to_vec(value)?)
         .and_then(|_| fs::rename(aside(directory, name), directory.join(name)));
     nothing_beside(directory, name, written)
 }
@@ -317,12 +353,11 @@ fn aside(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!(".{name}.{}", std::process::id()))
 }
 
-fn write_aside(directory: &Path, name: &str, value: &impl Serialize) -> io::Result<fs::File> {
-    let text = serde_json::to_vec(value)?;
+fn write_aside(directory: &Path, name: &str, text: &[u8]) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(aside(directory, name))?;
-    file.write_all(&text)?;
+    file.write_all(text)?;
     Ok(file)
 }
 

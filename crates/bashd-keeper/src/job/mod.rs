@@ -5,6 +5,7 @@
 pub mod abandoned;
 pub mod directory;
 pub mod end_line;
+pub mod recall;
 pub mod roster;
 
 /// A file beside the jobs that is touched whenever one ends.

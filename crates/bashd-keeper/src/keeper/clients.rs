@@ -2,6 +2,7 @@
 //! it.
 
 use super::ending::RunScope;
+use super::job::KeeperJob;
 use super::job_messages::{
     AttachMessage, AttachedMessage, DoneMessage, InputMessage, SignalMessage,
 };
@@ -103,11 +104,14 @@ impl KeeperRun {
     /// What to wait for on behalf of a job.
     pub(super) fn job_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let job = self.job.as_deref();
-        let room = |job: &&super::job::KeeperJob| job.clients.len() < MOST_CLIENTS;
-        let listener = job.filter(room).and_then(|job| job.listener.as_ref());
+        let room = |job: &&KeeperJob| job.clients.len() < MOST_CLIENTS;
+        let listeners = job.filter(room).into_iter().flat_map(|job| {
+            let beacon = job.beacon.as_ref().map(|beacon| &beacon.listener);
+            job.listener.iter().chain(beacon)
+        });
         let clients = job.into_iter().flat_map(|job| &job.clients);
         let sockets = clients.map(|client| client.socket.as_fd());
-        listener.map(AsFd::as_fd).into_iter().chain(sockets)
+        listeners.map(AsFd::as_fd).chain(sockets)
     }
 
     /// When a client must be told of growth even if no message arrives.
@@ -131,7 +135,9 @@ impl KeeperRun {
         };
         let mut asked = Vec::new();
         if is_spoken_to {
-            accept(&mut job);
+            if accept(&mut job) == AskedAt::Beacon {
+                self.restore_if_gone(&mut job);
+            }
             for (number, client) in job.clients.iter_mut().enumerate() {
                 while !client.is_gone {
                     match protocol::receive(&client.socket) {
@@ -191,14 +197,41 @@ impl KeeperRun {
     }
 }
 
-fn accept(job: &mut super::job::KeeperJob) {
-    while let Some(listener) = job
-        .listener
-        .as_ref()
-        .filter(|_| job.clients.len() < MOST_CLIENTS)
-    {
+/// Where somebody connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AskedAt {
+    /// At the socket in the job's directory, or nowhere.
+    Directory,
+    /// At the one that is there for a directory that is gone.
+    Beacon,
+}
+
+/// Accepts whoever connects.
+fn accept(job: &mut KeeperJob) -> AskedAt {
+    let KeeperJob {
+        listener,
+        beacon,
+        clients,
+        ..
+    } = job;
+    if let Some(listener) = listener {
+        accept_at(listener, clients);
+    }
+    let before = clients.len();
+    if let Some(beacon) = beacon {
+        accept_at(&beacon.listener, clients);
+    }
+    if clients.len() > before {
+        AskedAt::Beacon
+    } else {
+        AskedAt::Directory
+    }
+}
+
+fn accept_at(listener: &OwnedFd, clients: &mut Vec<Client>) {
+    while clients.len() < MOST_CLIENTS {
         match rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(socket) => job.clients.push(Client {
+            Ok(socket) => clients.push(Client {
                 socket,
                 is_attached: false,
                 is_gone: false,

@@ -17,12 +17,14 @@
 use super::ending::RunScope;
 use super::life::{KeeperRun, Phase};
 use super::pump::Pump;
+use super::session::is_sessions_name;
 use crate::os::tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Pid;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
@@ -140,7 +142,10 @@ pub(super) struct Outlook {
 impl Outlook {
     /// Looks at every process of the run that holds one of these pipes.
     pub(super) fn of(scope: &RunScope, pumps: &[Pump]) -> Self {
-        let ours: Vec<u64> = pumps.iter().filter_map(pipe_number).collect();
+        let ours: Vec<PipeIdentity> = pumps
+            .iter()
+            .filter_map(|pump| identity_of(pump.pipe()?))
+            .collect();
         let mut outlook = Self::default();
         let mut examined = 0;
         scope.for_each(|member| {
@@ -149,7 +154,7 @@ impl Outlook {
                 return;
             }
             let pipes = pipes_of(member.pid);
-            if pipes.iter().any(|end| ours.contains(&end.number)) {
+            if pipes.iter().any(|end| ours.contains(&end.identity)) {
                 let mut hasher = DefaultHasher::new();
                 (outlook.holders, member.pid.as_raw_nonzero()).hash(&mut hasher);
                 outlook.holders = hasher.finish();
@@ -174,10 +179,13 @@ impl Outlook {
     }
 }
 
-/// One end of an anonymous pipe that a process holds.
+/// Device and number of a pipe, anonymous or named.
+type PipeIdentity = (u64, u64);
+
+/// One end of a pipe that a process holds.
 struct PipeEnd {
     descriptor: u32,
-    number: u64,
+    identity: PipeIdentity,
     /// The permissions of its entry in `/proc`: what it was opened for.
     mode: u32,
 }
@@ -195,7 +203,7 @@ impl PipeEnd {
     }
 
     fn has_other_end_in(&self, pipes: &[Self]) -> bool {
-        let is_other = |end: &Self| end.number == self.number && end.mode & 0o200 != 0;
+        let is_other = |end: &Self| end.identity == self.identity && end.mode & 0o200 != 0;
         pipes.iter().any(is_other)
     }
 
@@ -204,7 +212,7 @@ impl PipeEnd {
         let path = format!("/proc/{}/fd/{}", pid.as_raw_nonzero(), self.descriptor);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let pipe = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-        if number_of(&pipe)? != self.number {
+        if identity_of(&pipe)? != self.identity {
             return None; // another file by now
         }
         let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
@@ -233,22 +241,23 @@ fn pipes_of(pid: Pid) -> Vec<PipeEnd> {
     let entries = entries.into_iter().flatten().flatten();
     let ends = entries.filter_map(|entry| {
         let target = fs::read_link(entry.path()).ok()?;
-        let number = target.to_str()?.strip_prefix("pipe:[")?.strip_suffix(']')?;
+        // Nothing else is looked at: it may be on a file system that does not answer.
+        if !target.as_os_str().as_bytes().starts_with(b"pipe:[") && !is_sessions_name(&target) {
+            return None;
+        }
+        let found = fs::metadata(entry.path()).ok()?;
         Some(PipeEnd {
             descriptor: entry.file_name().to_str()?.parse().ok()?,
-            number: number.parse().ok()?,
+            identity: (found.dev(), found.ino()),
             mode: fs::symlink_metadata(entry.path()).ok()?.mode(),
         })
     });
     ends.collect()
 }
 
-/// What `/proc` calls the pipe of a pump; `None` for a terminal, or if it has ended.
-fn pipe_number(pump: &Pump) -> Option<u64> {
-    number_of(pump.pipe()?)
-}
-
-fn number_of(fd: impl std::os::fd::AsFd) -> Option<u64> {
+/// Which pipe this is; `None` for anything else, such as a terminal.
+fn identity_of(fd: impl std::os::fd::AsFd) -> Option<PipeIdentity> {
     let stat = rustix::fs::fstat(fd).ok()?;
-    (FileType::from_raw_mode(stat.st_mode) == FileType::Fifo).then_some(stat.st_ino)
+    let is_pipe = FileType::from_raw_mode(stat.st_mode) == FileType::Fifo;
+    is_pipe.then_some((stat.st_dev, stat.st_ino))
 }

@@ -6,6 +6,7 @@
 //! disk before anybody hears of it. In between, anyone who finds the directory may connect
 //! (`clients`).
 
+use super::beacon::Beacon;
 use super::clients::Client;
 use super::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
 use super::life::{Custody, KeeperRun, Phase};
@@ -15,6 +16,7 @@ use crate::exit::EndedBy;
 use crate::job::directory::{self, JobKind, JobStatus, Spec, StoredStream};
 use crate::job::end_line::{EndLines, end_line};
 use crate::job::roster::ROSTER;
+use crate::secrets::Secrets;
 use crate::spool::{self, SpoolSegment};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -43,8 +45,14 @@ pub(super) struct KeeperJob {
     pub(super) kind: JobKind,
     limit: Duration,
     end_lines: Option<EndLines>,
+    /// What is not written into its directory.
+    secrets: Secrets,
+    /// What its directory says.
+    pub(super) spec: Spec,
     /// Held for as long as this process lives.
-    _lock: OwnedFd,
+    pub(super) lock: OwnedFd,
+    /// Where it can be asked if its directory is gone.
+    pub(super) beacon: Option<Beacon>,
     pub(super) listener: Option<OwnedFd>,
     pub(super) clients: Vec<Client>,
     /// How the shell ended, for those who ask later.
@@ -87,6 +95,7 @@ impl KeeperRun {
             mut spec,
             head_bytes,
             end_lines,
+            secrets,
         } = message;
         spec.end_lines.clone_from(&end_lines);
         let written = self.write_job(&directory, &mut spec, head_bytes);
@@ -94,11 +103,14 @@ impl KeeperRun {
             Ok((lock, listener)) => {
                 let mut job = KeeperJob {
                     roster: RosterWatch::begin(&directory, Instant::now()),
+                    beacon: Beacon::light(&directory).ok(),
                     directory,
                     kind: spec.kind,
                     limit: Duration::from_millis(spec.limit_ms),
                     end_lines,
-                    _lock: lock,
+                    secrets,
+                    spec,
+                    lock,
                     listener,
                     clients: Vec::new(),
                     exited: self.reported.clone(),
@@ -107,7 +119,7 @@ impl KeeperRun {
                 };
                 if let Some(exited) = &job.exited {
                     let status = self.status(exited, &mut |pump| Ok(head_only(pump)));
-                    let _ = write_status(&job.directory, status);
+                    let _ = write_status(&job, status);
                 }
                 job.clients.shrink_to_fit();
                 self.job = Some(Box::new(job));
@@ -165,7 +177,10 @@ impl KeeperRun {
                     kind: JobKind::Foreground,
                     limit: Duration::from_millis(spec.limit_ms),
                     end_lines: None,
-                    _lock: lock,
+                    secrets: Secrets::default(),
+                    beacon: None,
+                    spec,
+                    lock,
                     listener: Some(listener),
                     clients: Vec::new(),
                     exited: None,
@@ -226,6 +241,7 @@ impl KeeperRun {
             self.job = Some(job);
             return self.conceal();
         }
+        self.restore_if_gone(&mut job);
         if !job.is_final {
             let is_final = self.tree_is_empty || !self.asked.is_empty();
             let line = job
@@ -255,7 +271,7 @@ impl KeeperRun {
                 self.status(exited, &mut |pump| Ok(head_only(pump)))
             };
             let _ = fs::remove_file(job.directory.join(directory::WAITING));
-            let _ = write_status(&job.directory, status);
+            let _ = write_status(&job, status);
             if is_final {
                 let _ = fs::remove_file(job.directory.join(ROSTER));
             }
@@ -279,7 +295,7 @@ impl KeeperRun {
         }
     }
 
-    fn status(
+    pub(super) fn status(
         &self,
         exited: &ExitedMessage,
         segments: &mut dyn FnMut(&super::pump::Pump) -> io::Result<Vec<SpoolSegment>>,
@@ -371,7 +387,7 @@ fn note_waiting(path: &Path, waiting: Option<&directory::AwaitedInput>) {
 }
 
 /// A stream of which only the head file can be read later.
-fn head_only(pump: &super::pump::Pump) -> Vec<SpoolSegment> {
+pub(super) fn head_only(pump: &super::pump::Pump) -> Vec<SpoolSegment> {
     let upto = pump.spool.total().min(pump.spool.head_bytes());
     vec![SpoolSegment {
         from: 0,
@@ -385,14 +401,19 @@ fn spill_line(id: &str) -> String {
 }
 
 /// Writes the status; on a full disk, into the space reserved for it.
-fn write_status(path: &Path, mut status: JobStatus) -> io::Result<()> {
-    let written = directory::write_durably(path, directory::STATUS, &status);
+pub(super) fn write_status(job: &KeeperJob, mut status: JobStatus) -> io::Result<()> {
+    let path = &*job.directory;
+    for left in &mut status.left_behind {
+        left.command = job.secrets.hide(&left.command).into_owned();
+    }
+    let written = directory::write_sealed(path, directory::STATUS, &status);
     if written.is_ok() {
         let _ = fs::remove_file(path.join(RESERVE));
         return Ok(());
     }
     status.left_behind.truncate(FEW_PROCESSES);
     let text = serde_json::to_vec(&status)?;
+    let text = directory::sealed(path, directory::STATUS, text);
     let reserve = path.join(RESERVE);
     let file = fs::OpenOptions::new().write(true).open(&reserve)?;
     file.write_all_at(&text, 0)?;
@@ -409,7 +430,7 @@ fn ring_bell(path: &Path) {
 }
 
 /// Listens on the job's control socket.
-fn listen(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn listen(path: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     let folder = rustix::fs::open(

@@ -4,6 +4,7 @@
 use super::protocol::{ExitedMessage, KeeperMessage, messages};
 use crate::job::directory::Spec;
 use crate::job::end_line::EndLines;
+use crate::secrets::Secrets;
 use crate::size::Size;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -33,6 +34,9 @@ pub struct BackgroundMessage {
     pub head_bytes: u64,
     /// The last line of the output file.
     pub end_lines: Option<EndLines>,
+    /// What is not written into its directory.
+    #[serde(default)]
+    pub secrets: Secrets,
 }
 
 /// Keeper to engine: the run is a job now, or why it is not.

@@ -8,6 +8,7 @@
 //!
 //! Where the fork server's program comes from is the host's choice: see [`KeeperSource`].
 
+mod beacon;
 mod clients;
 mod drain;
 mod ending;

@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub const MAJOR: u16 = 1;
 
 /// Raised by an addition.
-pub const MINOR: u16 = 1;
+pub const MINOR: u16 = 2;
 
 /// Bodies above this travel in a memfd: a packet must fit the socket's buffer.
 const LARGEST_INLINE: usize = 32 * 1024;
@@ -238,15 +238,21 @@ pub(super) fn fill_memory_file(
     bytes: &[u8],
     seals: rustix::fs::SealFlags,
 ) -> io::Result<()> {
+    write_whole(fd, bytes)?;
+    Ok(rustix::fs::fcntl_add_seals(fd, seals)?)
+}
+
+/// Writes to the beginning of a file, all of it or not at all as far as limits tell.
+pub(super) fn write_whole(fd: impl AsFd, bytes: &[u8]) -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     if limit.is_some_and(|limit| bytes.len() as u64 > limit) {
         return Err(rustix::io::Errno::FBIG.into());
     }
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
-        written += rustix::io::pwrite(fd, rest, written as u64)?;
+        written += rustix::io::pwrite(&fd, rest, written as u64)?;
     }
-    Ok(rustix::fs::fcntl_add_seals(fd, seals)?)
+    Ok(())
 }
 
 pub(super) fn read_memory_file(fd: &OwnedFd) -> io::Result<Vec<u8>> {

@@ -41,6 +41,12 @@ impl RosterWatch {
         self.due
     }
 
+    /// What was written down is gone.
+    pub(super) fn forget(&mut self) {
+        self.members.clear();
+        self.due = Instant::now();
+    }
+
     /// Something was written, so something may have been started.
     pub(super) fn heard(&mut self, now: Instant) {
         self.due = self.due.min(now + AFTER_OUTPUT);

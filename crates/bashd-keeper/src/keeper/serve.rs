@@ -10,17 +10,21 @@ use super::protocol::{
 use super::waiting::{Keeper, Moment, poll};
 use crate::job::{abandoned, directory};
 use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
+use crate::os::seclusion::seclude;
 use crate::os::signals::{self, SignalFd};
 use crate::os::{descriptors, tree};
+use crate::runtime;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 
 /// Serves the engine at the other end of this socket until the engine is gone and the keepers have
 /// exited.
 pub(super) fn serve(control: OwnedFd) -> io::Result<()> {
+    seclude();
     descriptors::keep_only(&[control.as_raw_fd()])?;
     check_single_thread()?;
     // The host waits for the first process only, and never sees another child of ours.
@@ -111,6 +115,7 @@ impl ForkServer {
             if let Some(hello) = &self.hello {
                 // What was killed with an earlier fork server.
                 abandoned::settle_all(&directory::live(&hello.storage.runs));
+                runtime::sweep(state_of(&hello.storage.runs));
             }
         } else if frame.is::<ForkMessage>() {
             let is_calm = frame.body().is_ok_and(|fork: ForkMessage| fork.is_calm);
@@ -188,12 +193,18 @@ impl ForkServer {
             for directory in [runs, &directory::live(runs)] {
                 abandoned::settle_those_of(keeper, directory);
             }
+            runtime::sweep(state_of(runs));
         }
     }
 
     fn has_children(&self) -> bool {
         !self.keepers.is_empty() || !tree::children(rustix::process::getpid()).is_empty()
     }
+}
+
+/// The state directory, of which this is the directory of runs.
+pub(super) fn state_of(runs: &Path) -> &Path {
+    runs.parent().unwrap_or(runs)
 }
 
 /// Reports on a keeper's socket why there is no keeper.

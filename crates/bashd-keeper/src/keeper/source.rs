@@ -5,6 +5,7 @@ use super::protocol::{self, HelloMessage, WelcomeMessage};
 use super::serve;
 use super::waiting::Keeper;
 use crate::os::fork::{Forked, check_single_thread, exit_now, fork};
+use crate::os::seclusion::seclude;
 use crate::os::{descriptors, signals, tree};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
@@ -195,6 +196,7 @@ impl ForkedKeeper {
 }
 
 fn be_keeper(link: OwnedFd, engine: Pid) -> io::Result<()> {
+    seclude();
     descriptors::keep_only(&[link.as_raw_fd()])?;
     rustix::process::setsid()?;
     rustix::process::chdir("/")?;

@@ -97,9 +97,13 @@ pub(super) fn start(
 ) -> Result<LaunchedShell, FailedMessage> {
     let terminal = message.terminal.map(RunTerminal::open).transpose();
     let terminal = terminal.map_err(failed("open a terminal"))?;
-    let (mut pumps, writers) = match &terminal {
-        Some(terminal) => open_terminal(terminal, message, runs, prepared),
-        None => open_pumps(message.streams, message.quota, runs, prepared, ahead.pipe),
+    let mut ready = ahead.pipe;
+    let (mut pumps, writers) = if let Some(terminal) = &terminal {
+        open_terminal(terminal, message, runs, prepared)
+    } else {
+        open_pumps(message.streams, message.quota, runs, prepared, |_| {
+            ready.take().map_or_else(Pump::open_pipe, Ok)
+        })
     }
     .map_err(failed("open the pipes"))?;
     let cwd = fds
@@ -252,16 +256,16 @@ pub(super) fn open_streams(
     runs: &Path,
     prepared: Option<OpenedSpool>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
-    open_pumps(streams, quota, runs, prepared, None)
+    open_pumps(streams, quota, runs, prepared, |_| Pump::open_pipe())
 }
 
-/// Likewise, with a pipe that already exists.
-fn open_pumps(
+/// Likewise, over pipes that are made elsewhere, by the number of the stream.
+pub(super) fn open_pumps(
     streams: Streams,
     quota: Quota,
     runs: &Path,
     prepared: Option<OpenedSpool>,
-    mut pipe: Option<(OwnedFd, OwnedFd)>,
+    mut pipe: impl FnMut(usize) -> io::Result<(OwnedFd, OwnedFd)>,
 ) -> io::Result<(Vec<Pump>, Vec<OwnedFd>)> {
     let (count, quota) = match streams {
         Streams::Merged => (1, quota),
@@ -275,12 +279,12 @@ fn open_pumps(
     };
     let mut prepared = prepared.filter(|opened| opened.quota == quota);
     let (mut pumps, mut writers) = (Vec::new(), Vec::new());
-    for _ in 0..count {
+    for stream in 0..count {
         let (spool, is_told) = match prepared.take() {
             Some(opened) => (opened.spool, opened.is_told),
             None => (SpoolWriter::create(runs, quota)?, false),
         };
-        let (read, write) = pipe.take().map_or_else(Pump::open_pipe, Ok)?;
+        let (read, write) = pipe(stream)?;
         let mut pump = Pump::over(read, spool);
         pump.is_told = is_told;
         pumps.push(pump);

@@ -6,4 +6,4 @@
 #[path = "linux/mod.rs"]
 mod platform;
 
-pub use platform::{counters, descriptors, fork, launch, memory, signals, tree};
+pub use platform::{counters, descriptors, fork, launch, memory, seclusion, signals, tree};

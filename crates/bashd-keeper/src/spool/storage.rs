@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,6 +29,9 @@ pub(super) struct SpoolFile {
     /// Set if the file has a name that must disappear with its keeper.
     name: Option<PathBuf>,
 }
+
+/// Bytes that are copied at once.
+const COPIED_AT_ONCE: usize = 256 << 10;
 
 /// How many names to try for a file that needs one. A name may be taken by a file that a killed
 /// keeper with the same pid left (in another container, or before a reboot) and nobody has swept
@@ -75,6 +78,21 @@ impl SpoolFile {
             }
         }
         Err(last.into())
+    }
+
+    /// A new file of this name, locked, with what another one has.
+    pub(super) fn copied(from: &Self, to: &Path) -> io::Result<Self> {
+        let fd = create_locked(to)?;
+        let mut at = 0;
+        let mut buffer = vec![0; COPIED_AT_ONCE];
+        loop {
+            let count = rustix::io::pread(&from.fd, &mut *buffer, at)?;
+            let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else {
+                return Ok(Self { fd, name: None });
+            };
+            fs::File::from(fd.try_clone()?).write_all_at(bytes, at)?;
+            at += count as u64;
+        }
     }
 
     /// Gives the file a permanent name, and locks it for as long as its keeper lives.

@@ -221,6 +221,16 @@ impl SpoolWriter {
         Ok(())
     }
 
+    /// Gives the head file a name again after somebody removed it. A file without any name can't be
+    /// named, so what was written is copied into a new one.
+    pub fn name_anew(&mut self, path: &Path) -> io::Result<()> {
+        if let Some(head) = self.head.as_ref().filter(|_| self.is_named) {
+            let anew = SpoolFile::copied(head, path)?;
+            self.head = Some(anew);
+        }
+        Ok(())
+    }
+
     /// Enlarges the head file, if the stream has not gone beyond it yet.
     pub fn raise_head(&mut self, head: u64) -> io::Result<()> {
         let is_beyond = self.ring.is_some() || self.total > self.quota.head;

@@ -3,6 +3,7 @@
 
 use super::grants::GrantKey;
 use super::{Approval, ApprovalAnswer, Approver, Grants};
+use bashd_keeper::secrets::Secrets;
 use bashd_script::guard::Objection;
 use std::future::poll_fn;
 use std::path::Path;
@@ -18,6 +19,8 @@ type Asked = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send>>;
 pub(crate) struct ApprovalQuestion<'a> {
     /// The text that the shell would get.
     pub(crate) command: &'a str,
+    /// What of it is not written down.
+    pub(crate) secrets: &'a Secrets,
     /// Why it needs approval.
     pub(crate) objection: &'a Objection,
     /// Who would run it: a yes for the session is for this caller.
@@ -29,6 +32,7 @@ impl ApprovalQuestion<'_> {
         GrantKey {
             rule: &self.objection.rule,
             command: self.command,
+            secrets: self.secrets,
             caller: self.caller,
         }
     }

@@ -5,6 +5,8 @@
 //! which `bashd grants` lists and removes from. What can't be read is not granted.
 
 use super::ApprovalAnswer;
+use bashd_keeper::seal::SealKey;
+use bashd_keeper::secrets::Secrets;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -32,8 +34,11 @@ pub struct Grant {
     pub id: u64,
     /// The rule that wanted approval.
     pub rule: String,
-    /// The exact text of the command.
+    /// The text of the command, without its secrets.
     pub command: String,
+    /// What tells the exact text, if that has secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<String>,
     /// Milliseconds since 1970 at which it was granted.
     pub granted_ms: u64,
 }
@@ -43,6 +48,8 @@ pub struct Grant {
 pub(super) struct GrantKey<'a> {
     pub(super) rule: &'a str,
     pub(super) command: &'a str,
+    /// What of it is not written down.
+    pub(super) secrets: &'a Secrets,
     /// Who would run it.
     pub(super) caller: &'a str,
 }
@@ -98,9 +105,15 @@ impl Grants {
         let sessions = self.of_sessions.lock();
         let sessions = sessions.unwrap_or_else(PoisonError::into_inner);
         sessions.contains(&key(question)) || {
-            let is_it =
-                |grant: &Grant| grant.rule == question.rule && grant.command == question.command;
-            self.list().is_ok_and(|grants| grants.iter().any(is_it))
+            self.list().is_ok_and(|grants| {
+                let (command, exact) = self.written(question);
+                // Without the key no such grant can be told from another.
+                let is_it = |grant: &Grant| {
+                    let has = (&*grant.rule, &grant.command, &grant.exact);
+                    has == (question.rule, &command, &exact)
+                };
+                exact.as_deref() != Some("") && grants.iter().any(is_it)
+            })
         }
     }
 
@@ -125,15 +138,34 @@ impl Grants {
     fn store(&self, question: &GrantKey<'_>) -> io::Result<()> {
         let _lock = self.lock()?;
         let mut grants = self.list()?;
+        let (command, exact) = self.written(question);
+        if exact.as_deref() == Some("") {
+            return Err(io::Error::other("its secrets can't be kept out"));
+        }
         let last = grants.iter().map(|grant| grant.id).max().unwrap_or(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         grants.push(Grant {
             id: last + 1,
             rule: question.rule.to_owned(),
-            command: question.command.to_owned(),
+            command,
+            exact,
             granted_ms: now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0)),
         });
         self.write(&grants)
+    }
+
+    /// A command as it is written down, and what tells its exact text if secrets are hidden in it:
+    /// empty if there is no key for that.
+    fn written(&self, question: &GrantKey<'_>) -> (String, Option<String>) {
+        let shown = question.secrets.hide(question.command);
+        let exact = (shown != question.command).then(|| {
+            let key = SealKey::of(&self.state_dir);
+            key.map_or_else(
+                |_| String::new(),
+                |key| key.seal("grant", question.rule, question.command.as_bytes()),
+            )
+        });
+        (shown.into_owned(), exact)
     }
 
     fn lock(&self) -> io::Result<File> {
@@ -179,10 +211,12 @@ mod tests {
     #[test]
     fn a_grant_covers_one_rule_with_one_command() {
         let directory = tempfile::tempdir().unwrap();
+        let secrets = Secrets::default();
         let question = |command, rule, caller| GrantKey {
             rule,
             command,
             caller,
+            secrets: &secrets,
         };
         let asked = question("deploy prod", "rule", "me");
         let grants = Grants::in_state(directory.path());
@@ -213,12 +247,34 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_for_a_command_with_a_secret_covers_it_and_does_not_tell_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let secrets = Secrets::of(&[("API_TOKEN".into(), "s3cr3t-canary".into())]);
+        let question = |command| GrantKey {
+            rule: "rule",
+            command,
+            caller: "me",
+            secrets: &secrets,
+        };
+        let grants = Grants::in_state(directory.path());
+        let asked = question("deploy --with s3cr3t-canary");
+        grants.remember(&asked, ApprovalAnswer::Always).unwrap();
+        assert!(Grants::in_state(directory.path()).covers(&asked));
+        assert!(!grants.covers(&question("deploy --with [value of API_TOKEN]")));
+        let written = fs::read_to_string(directory.path().join(FILE)).unwrap();
+        assert!(!written.contains("canary"), "{written}");
+        fs::remove_file(directory.path().join("key")).unwrap();
+        assert!(!grants.covers(&asked), "without its key it covers nothing");
+    }
+
+    #[test]
     fn what_can_not_be_read_is_not_granted() {
         let directory = tempfile::tempdir().unwrap();
         let asked = GrantKey {
             rule: "rule",
             command: "true",
             caller: "me",
+            secrets: &Secrets::default(),
         };
         let grants = Grants::in_state(directory.path());
         fs::write(directory.path().join(FILE), "garbage\n{\"id\":1}\n").unwrap();

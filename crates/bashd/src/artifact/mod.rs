@@ -40,6 +40,7 @@ pub use select::{Item, Range, Selection};
 
 use crate::config::Config;
 use crate::jobs::clients;
+use bashd_keeper::seal::{SealKey, Unsealed};
 use bashd_keeper::spool::{self, Retention};
 use record::ArtifactRecord;
 use std::fs;
@@ -249,6 +250,11 @@ fn check_limit(length: u64, more: u64) -> io::Result<()> {
         return Err(rustix::io::Errno::FBIG.into());
     }
     Ok(())
+}
+
+/// What is wrong with the artifact in this directory, if anything.
+pub(crate) fn check(directory: &Path, key: &SealKey) -> io::Result<Option<Unsealed>> {
+    ArtifactRecord::check(directory, key)
 }
 
 /// Creates a directory accessible to its owner only.

@@ -1,14 +1,21 @@
 //! The record of an artifact: which bytes of the stream are in which file, and where its lines are.
 
 use super::{ArtifactKind, Summary, address, check_limit};
+use bashd_keeper::job::directory::{check_seal, sealed};
+use bashd_keeper::seal::{SealKey, Unsealed};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The record's file.
 pub(super) const NAME: &str = "artifact.json";
+
+/// The most bytes of which a digest is made: that takes half a millisecond.
+const MOST_DIGESTED: u64 = 512 << 10;
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -79,6 +86,9 @@ pub(super) struct ArtifactRecord {
     pub(super) parts: Vec<ArtifactPart>,
     /// Offsets into what is kept, each with the number of newlines before it.
     pub(super) steps: Vec<(u64, u64)>,
+    /// SHA-256 of what is kept, unless that is much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
 }
 
 impl ArtifactRecord {
@@ -97,6 +107,7 @@ impl ArtifactRecord {
             lines,
             parts: Vec::new(),
             steps: Vec::new(),
+            digest: None,
         }
     }
 
@@ -113,7 +124,7 @@ impl ArtifactRecord {
 
     /// Writes the record, replacing an older one.
     pub(super) fn store(&self, directory: &Path) -> io::Result<()> {
-        let text = serde_json::to_vec(self)?;
+        let text = self.written(directory)?;
         check_limit(0, text.len() as u64)?;
         let fresh = directory.join(format!("{NAME}.new"));
         let flags =
@@ -125,6 +136,44 @@ impl ArtifactRecord {
             let _ = fs::remove_file(&fresh);
         }
         stored
+    }
+
+    /// The record with its seal, and with what tells its bytes if they are few.
+    fn written(&self, directory: &Path) -> io::Result<Vec<u8>> {
+        let digest = self.digest_of(directory)?;
+        let record = Self {
+            digest,
+            ..self.clone()
+        };
+        Ok(sealed(directory, NAME, serde_json::to_vec(&record)?))
+    }
+
+    /// What tells the bytes that are kept, unless they are many: reading them takes time.
+    pub(super) fn digest_of(&self, directory: &Path) -> io::Result<Option<String>> {
+        if self.kept() > MOST_DIGESTED {
+            return Ok(None);
+        }
+        let mut digest = Sha256::new();
+        for part in &self.parts {
+            let file = fs::File::open(directory.join(part.place.file()))?;
+            let mut bytes = vec![0; usize::try_from(part.bytes).unwrap_or(usize::MAX)];
+            file.read_exact_at(&mut bytes, part.at)?;
+            digest.update(&bytes);
+        }
+        let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
+        Ok(Some(digest.finalize().iter().fold(String::new(), hex)))
+    }
+
+    /// What is wrong with an artifact that is there, if anything.
+    pub(super) fn check(directory: &Path, key: &SealKey) -> io::Result<Option<Unsealed>> {
+        let found = check_seal(directory, NAME, key)?;
+        let record = Self::load(directory)?;
+        let is_altered = record.digest.is_some() && record.digest != record.digest_of(directory)?;
+        Ok(if is_altered {
+            Some(Unsealed::Altered)
+        } else {
+            found
+        })
     }
 
     /// Bytes that are kept.

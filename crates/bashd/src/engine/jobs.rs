@@ -39,6 +39,7 @@ impl Engine {
             answer = tool::answer(asked, call.raw_text()) => answer,
             () = call.cancel.cancelled() => tool::JobAnswer::cancelled(),
         };
+        self.0.warn(jobs.take_loss());
         reply::of_job_tool(answer, begun.elapsed())
     }
 

@@ -160,7 +160,7 @@ impl Conversation<'_> {
             kind,
             streams: self.plan.streams,
             terminal: self.plan.vessel.terminal(),
-            ..self.plan.job.spec.clone()
+            ..self.plan.job.written_spec()
         }
     }
 
@@ -185,6 +185,7 @@ impl Conversation<'_> {
                 .end_lines
                 .clone()
                 .filter(|_| kind == JobKind::Background),
+            secrets: (*job.secrets).clone(),
         };
         match self.connection.send(&message, &[]).await {
             Ok(()) => Ok(claimed.used()),

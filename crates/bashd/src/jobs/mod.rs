@@ -26,15 +26,16 @@ pub(crate) mod tool;
 mod typing;
 mod wait;
 
-use bashd_keeper::job::directory;
 pub use bashd_keeper::job::directory::{Asks, AwaitedInput, JobKind, Sure};
 pub use bashd_keeper::job::end_line::EndLines;
+use bashd_keeper::job::{directory, recall};
 pub use claim::JobLimits;
 pub use clients::{ClientEntry, Clients};
 pub use completion::{Completions, Delivery};
 pub use news::{JobNews, JobProgress, JobWatch, OwnerNews, Tell};
 pub use output::{JobOutput, OutputQuery, OutputStart, SearchCount};
 pub use screen::{JobScreen, JobTerminal, ScreenQuery};
+pub(crate) use state::directories as run_directories;
 pub use state::{Job, JobState};
 pub use typing::Typing;
 pub use wait::{Condition, Met, Quorum, WaitFor, Waited};
@@ -45,6 +46,8 @@ use bashd_keeper::spool::write_private;
 use control::Control;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How long a keeper may take to answer.
@@ -60,6 +63,8 @@ const LEAVING_BOUND: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Jobs {
     runs: PathBuf,
+    /// Jobs whose directories were found to be gone, and that were found again.
+    recalled: Arc<AtomicUsize>,
 }
 
 /// Whose jobs are meant.
@@ -77,14 +82,38 @@ impl Jobs {
     pub fn new(config: &Config) -> Self {
         Self {
             runs: config.runs_dir(),
+            recalled: Arc::default(),
         }
     }
 
     /// All jobs that are kept, oldest first.
     pub fn list(&self, whose: Whose<'_>) -> Vec<Job> {
+        self.recall();
         let sight = self.sight(whose);
         let jobs = state::directories(&self.runs).filter_map(|path| Job::read(&path));
         jobs.filter_map(|job| sight.of(job)).collect()
+    }
+
+    /// Has the keepers of jobs whose directories were removed make them again.
+    fn recall(&self) {
+        let found = recall::recall(&self.runs);
+        self.recalled.fetch_add(found, Ordering::Relaxed);
+    }
+
+    /// What is to be said of a state directory that was removed while jobs ran; once.
+    pub fn take_loss(&self) -> Option<String> {
+        let count = self.recalled.swap(0, Ordering::Relaxed);
+        let jobs = if count == 1 {
+            "1 job was"
+        } else {
+            &*format!("{count} jobs were")
+        };
+        (count > 0).then(|| {
+            format!(
+                "{} was removed while jobs ran: {jobs} found again, whatever else was recorded is lost",
+                self.runs.display()
+            )
+        })
     }
 
     /// How many jobs a newer bashd has created, which this one cannot read.
@@ -96,6 +125,7 @@ impl Jobs {
     /// The job of that id, short name or given name. An owner's own jobs come before those that it
     /// may take over.
     pub fn find(&self, whose: Whose<'_>, name: &str) -> Result<Job> {
+        self.recall();
         // The id names the directory: no need to look at the others.
         let is_plain = !name.contains('/') && !name.starts_with('.');
         let by_id = Some(self.runs.join(name))

@@ -4,16 +4,17 @@
 //! itself as cancelled, so there is one record per call in that case too.
 
 use super::record::MinimizedOutput;
-use super::secrets::Secrets;
 use super::{Ledger, Record, RecordedOutcome};
 use crate::exec::{EndedBy, Exit};
 use crate::profile::Profile;
 use crate::profile::reply::{Ending, Finished};
 use crate::reply::Reply;
 use crate::run_id::RunId;
+use bashd_keeper::secrets::Secrets;
 use jiff::Timestamp;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Bytes after the longest recorded command that may hold the end of a secret.
@@ -34,8 +35,8 @@ pub(crate) struct LedgerEntry<'a> {
     pub(crate) cwd: PathBuf,
     /// Whether agents should not be told of it.
     pub(crate) is_kept_out: bool,
-    /// Values of the call's own variables that must not be written.
-    secrets: Option<Secrets>,
+    /// Values that must not be written, those of the call's own variables among them.
+    pub(crate) secrets: Arc<Secrets>,
     is_closed: bool,
 }
 
@@ -51,7 +52,7 @@ impl<'a> LedgerEntry<'a> {
             command: raw_text.to_owned(),
             cwd: PathBuf::new(),
             is_kept_out: false,
-            secrets: None,
+            secrets: Arc::clone(&ledger.secrets),
             is_closed: false,
         }
     }
@@ -59,9 +60,7 @@ impl<'a> LedgerEntry<'a> {
     /// Keeps the values of these variables out of the record, if their names are secret.
     pub(crate) fn hide(&mut self, env: &[(OsString, OsString)]) {
         if !env.is_empty() {
-            let mut secrets = self.ledger.secrets.clone();
-            secrets.add(env);
-            self.secrets = Some(secrets);
+            Arc::make_mut(&mut self.secrets).add(env);
         }
     }
 
@@ -95,8 +94,7 @@ impl<'a> LedgerEntry<'a> {
     }
 
     fn hidden(&self, text: &str) -> String {
-        let secrets = self.secrets.as_ref().unwrap_or(&self.ledger.secrets);
-        secrets.hide(text).into_owned()
+        self.secrets.hide(text).into_owned()
     }
 
     fn record(&mut self, outcome: RecordedOutcome) -> Record {

@@ -8,28 +8,34 @@
 //! A failing ledger never fails a call: [`Ledger::record`] reports it once and continues. The
 //! format is described in `docs/ledger.md`.
 
+mod chain;
 mod entry;
 mod month;
 mod read;
 mod record;
 mod reverse_lines;
-mod secrets;
+mod verify;
 
 pub(crate) use entry::LedgerEntry;
 pub use jiff::Timestamp;
 pub use read::{RecordQuery, Records, Which};
 pub use record::{MinimizedOutput, Record, RecordedOutcome};
+pub(crate) use verify::LedgerState;
 
+use bashd_keeper::seal::SealKey;
+use bashd_keeper::secrets::Secrets;
 use bashd_keeper::seen_clock::SeenClock;
+use chain::Chain;
 use month::Month;
+use record::ChainMark;
 use rustix::fs::{FileType, Mode, OFlags};
-use secrets::Secrets;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -51,9 +57,11 @@ pub struct Ledger {
     settings: LedgerSettings,
     directory: PathBuf,
     /// What is never written.
-    secrets: Secrets,
+    secrets: Arc<Secrets>,
     /// The directory that has the notes about the clock.
     clock: Option<PathBuf>,
+    /// What the records of this process are part of.
+    chain: Option<Chain>,
     failure_said: AtomicBool,
 }
 
@@ -63,16 +71,22 @@ impl Ledger {
         Self {
             settings,
             directory: directory.into(),
-            secrets: Secrets::default(),
+            secrets: Arc::default(),
             clock: None,
+            chain: None,
             failure_said: AtomicBool::new(false),
         }
     }
 
     /// Never writes the values that variables with secret names have here.
     pub(crate) fn hiding(mut self, env: &[(OsString, OsString)]) -> Self {
-        self.secrets = Secrets::of(env);
+        self.secrets = Arc::new(Secrets::of(env));
         self
+    }
+
+    /// What it never writes, nor may any other record of the engine.
+    pub(crate) fn secrets(&self) -> &Arc<Secrets> {
+        &self.secrets
     }
 
     /// Ignores jumps of the clock, which are noted in the directory of runs.
@@ -81,12 +95,27 @@ impl Ledger {
         self
     }
 
+    /// Makes a chain of what is recorded from now on, under the key of this state directory.
+    pub(crate) fn chained(mut self, state: PathBuf) -> Self {
+        self.chain = Some(Chain::of(state));
+        self
+    }
+
     /// Appends a record, unless the ledger is disabled. Takes microseconds.
     pub fn append(&self, record: &Record) -> io::Result<()> {
         if !self.settings.enabled {
             return Ok(());
         }
-        let line = record.to_line(self.settings.max_command_bytes)?;
+        let month = Month::of(record.time);
+        match &self.chain {
+            Some(chain) => chain.extend(&self.directory, month, |mark| self.write(record, mark)),
+            None => self.write(record, None).map(drop),
+        }
+    }
+
+    /// Writes a line; returns it.
+    fn write(&self, record: &Record, mark: Option<ChainMark>) -> io::Result<Vec<u8>> {
+        let line = record.to_line(self.settings.max_command_bytes, mark)?;
         let month = Month::of(record.time);
         let file = self.open(&self.directory.join(month.file_name()))?;
         let length = check(&file, line.len() as u64)?;
@@ -100,7 +129,12 @@ impl Ledger {
             // complaint about the record, which is written.
             let _ = self.sweep(record.time);
         }
-        Ok(())
+        Ok(line)
+    }
+
+    /// Whether every record is there as it was written.
+    pub(crate) fn verify(&self, key: &SealKey) -> io::Result<LedgerState> {
+        LedgerState::look(&self.directory, key)
     }
 
     /// Appends a record; a failure is reported in a sentence the first time, and never again.
@@ -130,6 +164,7 @@ impl Ledger {
         for (month, path) in month::files(&self.directory)? {
             if month.ended_before(now, retention, clock.as_ref()) {
                 fs::remove_file(path)?;
+                let _ = fs::remove_file(self.directory.join(month.chains_name()));
                 removed += 1;
             }
         }

@@ -9,6 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How the names of files end that say how far chains have come.
+const CHAINS: &str = ".chains";
+
 /// A month of the calendar, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Month {
@@ -27,6 +30,11 @@ impl Month {
 
     pub(super) fn file_name(self) -> String {
         format!("{:04}-{:02}.jsonl", self.year, self.month)
+    }
+
+    /// The file that says how far the chains of the month have come.
+    pub(super) fn chains_name(self) -> String {
+        self.file_name().replace(".jsonl", CHAINS)
     }
 
     /// Whether the whole month is older than `retention`; `false` if dates overflow.
@@ -59,6 +67,20 @@ impl Month {
         Date::new(month.year, month.month, 1).ok()?;
         (month.file_name() == name).then_some(month)
     }
+}
+
+/// The months of a directory whose chains are written down.
+pub(super) fn with_chains(directory: &Path) -> io::Result<Vec<Month>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let months = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().to_str()?.strip_suffix(CHAINS)?.to_owned();
+        Month::from_file_name(&(name + ".jsonl"))
+    });
+    Ok(months.collect())
 }
 
 /// The month files of a directory, newest first; none if the directory is missing.

@@ -61,6 +61,23 @@ pub struct Record {
     /// Whether a person ran it and wants no agent to be told; left out if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_out: bool,
+    /// The chain that it is in; this and the next two are left out if it is in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chain: Option<String>,
+    /// Its number in the chain, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    n: Option<u64>,
+    /// The seal of the record before it in the chain; empty for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prev: Option<String>,
+}
+
+/// The place of a record in its chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ChainMark {
+    pub(super) chain: String,
+    pub(super) n: u64,
+    pub(super) prev: String,
 }
 
 /// What happened to output that was minimized.
@@ -122,6 +139,9 @@ impl Record {
             output_lines: 0,
             minimized: None,
             kept_out: false,
+            chain: None,
+            n: None,
+            prev: None,
         }
     }
 
@@ -131,18 +151,29 @@ impl Record {
     }
 
     /// The whole line, newline included, with its texts cut to their limits.
-    pub(super) fn to_line(&self, max_command_bytes: usize) -> io::Result<Vec<u8>> {
+    pub(super) fn to_line(
+        &self,
+        max_command_bytes: usize,
+        mark: Option<ChainMark>,
+    ) -> io::Result<Vec<u8>> {
         let command = cut(&self.command, max_command_bytes);
         let error = self
             .error
             .as_deref()
             .map(|error| cut(error, MAX_ERROR_BYTES));
-        let fits = command.len() == self.command.len()
+        let fits = mark.is_none()
+            && command.len() == self.command.len()
             && error.map(str::len) == self.error.as_ref().map(String::len);
         let record = if fits {
             Cow::Borrowed(self)
         } else {
+            let (chain, n, prev) = mark.map_or_else(Default::default, |m| {
+                (Some(m.chain), Some(m.n), Some(m.prev))
+            });
             Cow::Owned(Self {
+                chain,
+                n,
+                prev,
                 command: command.to_owned(),
                 command_truncated: self.command_truncated || command.len() < self.command.len(),
                 error: error.map(str::to_owned),
@@ -157,11 +188,26 @@ impl Record {
 
     /// Reads one line; `None` when it is torn. A record glued to a torn one is still found.
     pub(super) fn from_line(line: &[u8]) -> Option<Self> {
+        Self::found_in(line).map(|(record, _)| record)
+    }
+
+    /// Likewise, with the bytes that are the record.
+    pub(super) fn found_in(line: &[u8]) -> Option<(Self, &[u8])> {
         if let Ok(record) = serde_json::from_slice(line) {
-            return Some(record);
+            return Some((record, line));
         }
         let start = memchr::memmem::rfind(line, LINE_START.as_bytes()).filter(|at| *at > 0)?;
-        serde_json::from_slice(line.get(start..)?).ok()
+        let bytes = line.get(start..)?;
+        Some((serde_json::from_slice(bytes).ok()?, bytes))
+    }
+
+    /// Its place in its chain, if it is in one.
+    pub(super) fn mark(&self) -> Option<ChainMark> {
+        Some(ChainMark {
+            chain: self.chain.clone()?,
+            n: self.n?,
+            prev: self.prev.clone()?,
+        })
     }
 }
 

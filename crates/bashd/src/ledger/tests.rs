@@ -97,12 +97,14 @@ fn nobody_else_can_read_it() {
 fn long_texts_are_cut_between_characters_and_marked() {
     let mut record = call("r1", "2026-08-04T10:00:00Z", &"ä".repeat(40_000));
     record.error = Some("€".repeat(3000));
-    let line = record.to_line(65_535).unwrap();
+    let line = record.to_line(65_535, None).unwrap();
     let read = Record::from_line(&line).unwrap();
     assert_eq!(read.command, "ä".repeat(32_767));
     assert!(read.command_truncated);
     assert_eq!(read.error, Some("€".repeat(1365)));
-    let whole = call("r1", "2026-08-04T10:00:00Z", "ä").to_line(2).unwrap();
+    let whole = call("r1", "2026-08-04T10:00:00Z", "ä")
+        .to_line(2, None)
+        .unwrap();
     assert!(!Record::from_line(&whole).unwrap().command_truncated);
 }
 
@@ -156,7 +158,7 @@ fn torn_lines_are_skipped_and_hide_no_record() {
     let place = place();
     let line = |id: &str| {
         call(id, "2026-08-01T00:00:00Z", "x {\"v\":1 y")
-            .to_line(9999)
+            .to_line(9999, None)
             .unwrap()
     };
     let mut bytes = line("a");
@@ -176,7 +178,7 @@ fn torn_lines_are_skipped_and_hide_no_record() {
 fn what_a_newer_version_writes_is_still_read() {
     let place = place();
     let line = call("a", "2026-08-01T00:00:00Z", "x")
-        .to_line(9999)
+        .to_line(9999, None)
         .unwrap();
     let text = String::from_utf8(line).unwrap();
     let newer = text
@@ -370,7 +372,7 @@ proptest! {
         let mut record = call("r1", "2026-08-04T10:00:00Z", &command);
         record.cwd = cwd;
         record.error = error;
-        let line = record.to_line(usize::MAX).unwrap();
+        let line = record.to_line(usize::MAX, None).unwrap();
         prop_assert_eq!(memchr::memchr(b'\n', &line), Some(line.len() - 1));
         prop_assert!(line.starts_with(record::LINE_START.as_bytes()));
         prop_assert_eq!(Record::from_line(&line), Some(record));

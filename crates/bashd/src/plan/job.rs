@@ -7,17 +7,22 @@ use crate::profile::Profile;
 use crate::request::Accepted;
 use crate::request::Request;
 use bashd_keeper::job::directory::{self, CallTerms, JobKind, Spec};
+use bashd_keeper::secrets::Secrets;
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest command text in a job's directory.
 const LONGEST_COMMAND: usize = 64 * 1024;
 
+/// Bytes after it in which the end of a secret may lie.
+const SECRET_AT_THE_CUT: usize = 4096;
+
 /// What a run would be as a job.
 #[derive(Debug, Clone)]
 pub struct JobPlan {
-    /// What its directory will say.
+    /// What the run is as a job, as it was given.
     pub(crate) spec: Spec,
     /// What it keeps of its call.
     pub(crate) call: CallTerms,
@@ -27,10 +32,25 @@ pub struct JobPlan {
     pub(crate) end_lines: Option<EndLines>,
     /// How many jobs there may be.
     pub(crate) limits: JobLimits,
+    /// What its directory will not say.
+    pub(crate) secrets: Arc<Secrets>,
+}
+
+impl JobPlan {
+    /// What its directory will say. A secret at the end of a text that is cut here is still whole.
+    pub(crate) fn written_spec(&self) -> Spec {
+        let mut spec = self.spec.clone();
+        let command = self.secrets.hide(&spec.command);
+        let end = command.floor_char_boundary(LONGEST_COMMAND);
+        let command = command.get(..end).unwrap_or_default().to_owned();
+        spec.command = command;
+        spec.cwd = self.secrets.hide(&spec.cwd).into_owned();
+        spec
+    }
 }
 
 /// What a job keeps of its call.
-pub(super) fn terms(lines: LineLimits, accepted: &Accepted) -> CallTerms {
+pub(super) fn terms(lines: LineLimits, accepted: &Accepted, secrets: &Secrets) -> CallTerms {
     CallTerms {
         head: lines.head.map(NonZeroU64::get),
         tail: lines.tail.map(NonZeroU64::get),
@@ -39,7 +59,7 @@ pub(super) fn terms(lines: LineLimits, accepted: &Accepted) -> CallTerms {
         notices: accepted
             .notices
             .iter()
-            .map(|notice| notice.text.clone())
+            .map(|notice| secrets.hide(&notice.text).into_owned())
             .collect(),
     }
 }
@@ -54,7 +74,7 @@ pub(super) fn plan(
 ) -> JobPlan {
     let Setting { config, id, .. } = setting;
     let command = &request.command;
-    let end = command.floor_char_boundary(LONGEST_COMMAND);
+    let end = command.floor_char_boundary(LONGEST_COMMAND + SECRET_AT_THE_CUT);
     JobPlan {
         spec: Spec {
             version: directory::VERSION,
@@ -81,5 +101,6 @@ pub(super) fn plan(
         head_bytes: config.jobs.output_bytes,
         end_lines: profile.background.file_ends.clone(),
         limits: config.jobs.limits,
+        secrets: Arc::clone(setting.secrets),
     }
 }

@@ -20,6 +20,7 @@ use crate::run_id::RunId;
 use crate::screen::Size;
 use crate::script::ScriptShape;
 use bashd_keeper::resources;
+use bashd_keeper::secrets::Secrets;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) streams: Option<Streams>,
     /// Directories that the command's addresses need.
     pub(crate) make_directories: &'a [PathBuf],
+    /// What is never written down.
+    pub(crate) secrets: &'a Arc<Secrets>,
     /// What a session's shell had, for a job that begins with it.
     pub(crate) state: Option<&'a SessionState>,
 }
@@ -108,7 +111,7 @@ pub(crate) fn draft(
     if let (None, Some(directory)) = (&session, enters) {
         directory::check_way(&cwd.path, directory)?;
     }
-    let terms = job::terms(command.lines, accepted);
+    let terms = job::terms(command.lines, accepted, setting.secrets);
     let job = job::plan(profile, request, setting, &cwd.path, (timeout, terms));
     let session = session.map(|session| Vessel::Session(Box::new(session)));
     let vessel = client.or(terminal.map(Vessel::Terminal)).or(session);

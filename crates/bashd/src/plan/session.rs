@@ -4,7 +4,7 @@ use super::resolve::{PlanInput, Setting};
 use super::{OpenDirectory, Shell, StdinSource, Variables, environment, quote};
 use crate::guard::safe_mode::RunForm;
 use crate::request::Accepted;
-use bashd_keeper::keeper::session::DirectoryAfter;
+use bashd_keeper::keeper::session::{DirectoryAfter, LOADER};
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::hash::{Hash, Hasher};
@@ -273,7 +273,10 @@ fn plan_session(
 /// What a session's shell says of itself, for a job that begins as the session is: a script that
 /// sets it up again.
 pub(crate) fn telling_state(into: &Path) -> String {
-    let mut text = br"{ \builtin declare -p; \builtin declare -f; \builtin alias -p; \builtin shopt -p; \builtin set +o; } 2>/dev/null >| ".to_vec();
+    let mut text = format!(
+        r"{{ \builtin declare -p; \builtin declare -f; \builtin echo \\unset -f {LOADER}; \builtin alias -p; \builtin shopt -p; \builtin set +o; }} 2>/dev/null >| "
+    )
+    .into_bytes();
     quote(&mut text, into.as_os_str().as_bytes());
     text.extend(br#"; \builtin printf %s "$PWD""#);
     String::from_utf8_lossy(&text).into_owned()

@@ -253,7 +253,10 @@ fn written(home: &Home) -> (String, Vec<String>) {
             names.push(path.display().to_string());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 directories.push(path);
-            } else if path.starts_with(home.state().join("ledger")) {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "jsonl")
+            {
                 ledger += &fs::read_to_string(&path).expect("a month of records");
             }
         }

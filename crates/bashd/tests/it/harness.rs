@@ -319,8 +319,12 @@ async fn m_23_the_ledger_has_command_code_and_sizes_but_no_output() {
     assert_eq!(run(&harness, command).await["stdout"], "secret\n");
     assert!(harness.json("{bad").await.is_error);
     let files = fs::read_dir(home.state().join("ledger")).expect("a ledger");
-    let [file] = files.collect::<Vec<_>>().try_into().expect("one month");
-    let text = fs::read_to_string(file.expect("a file").path()).expect("its text");
+    let months = files.flatten().filter(|file| {
+        let name = file.file_name();
+        name.to_string_lossy().ends_with(".jsonl")
+    });
+    let [file] = months.collect::<Vec<_>>().try_into().expect("one month");
+    let text = fs::read_to_string(file.path()).expect("its text");
     assert!(
         !text.contains("secret") && !text.contains("hidden"),
         "{text}"

@@ -3,9 +3,8 @@
 //! bash reads its script byte by byte, and for the line of a call that takes longer than a short
 //! call itself. So the line of the next call is written, all but its end, when the last one is
 //! over: when the call comes, the shell has read the line and waits for the newline. The line names
-//! descriptors whose numbers are known ahead: pipes that already exist, and a file into which the
-//! call's text is put. Until then the file is empty: a line that is completed without a call reads
-//! no text, and ends the shell.
+//! pipes that already exist, and a file into which the call's text is put. Until then the file is
+//! empty: a line that is completed without a call reads no text, and ends the shell.
 //!
 //! The engine is told as well, and has the spool's descriptors before it sends the call, which then
 //! begins without another message.
@@ -13,57 +12,87 @@
 //! A call unlike the last one cannot use the line. It runs the line with an empty text, into pipes
 //! that nobody reads, and brings its own line.
 
-use super::driver::{self, Descriptors, DirectoryAfter, Mark};
+use super::driver::{self, CallNames, DirectoryAfter, Mark};
+use super::rendezvous::{Rendezvous, Slot, SlotItem, SlotText};
 use super::shell::SessionShell;
-use super::text::MemoryText;
-use crate::keeper::protocol::{self, CallForm, StartedMessage};
+use crate::keeper::protocol::{CallForm, StartedMessage};
 use crate::keeper::pump::Pump;
 use crate::keeper::start::OpenedSpool;
 use crate::keeper::{report, start};
-use rustix::pipe::PipeFlags;
-use std::hash::{BuildHasher, RandomState};
+use rustix::rand::GetRandomFlags;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// A call's pipes: what is read here, and what the shell opens by path.
+/// A call's pipes and its text: what is held here, and the names by which the shell opens it.
 pub(super) struct Pipes {
     pumps: Vec<Pump>,
     writers: Vec<OwnedFd>,
     report: OwnedFd,
-    report_writer: OwnedFd,
+    pub(super) text: SlotText,
+    slot: Slot,
 }
 
 impl Pipes {
-    fn open(form: CallForm, runs: &Path, spool: Option<OpenedSpool>) -> io::Result<Self> {
-        let (pumps, writers) = start::open_streams(form.streams, form.quota, runs, spool)?;
-        let (report, report_writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&report, true)?;
+    fn open(
+        rendezvous: &mut Rendezvous,
+        form: CallForm,
+        runs: &Path,
+        spool: Option<OpenedSpool>,
+    ) -> io::Result<Self> {
+        let mut slot = rendezvous.slot();
+        let (pumps, writers) =
+            start::open_pumps(form.streams, form.quota, runs, spool, |stream| {
+                slot.pipe(if stream == 0 {
+                    SlotItem::Out
+                } else {
+                    SlotItem::Err
+                })
+            })?;
         Ok(Self {
             pumps,
             writers,
-            report,
-            report_writer,
+            report: slot.report()?,
+            text: slot.text()?,
+            slot,
         })
     }
 
-    /// Their numbers, with those of text and input.
-    fn descriptors(&self, text: &MemoryText, stdin: Option<&OwnedFd>) -> Descriptors {
-        let out = self.writers.first().unwrap_or(&self.report_writer);
-        Descriptors {
-            text: text.as_raw_fd(),
-            stdin: stdin.map(AsRawFd::as_raw_fd),
-            out: out.as_raw_fd(),
-            err: self.writers.get(1).map(AsRawFd::as_raw_fd),
-            report: self.report_writer.as_raw_fd(),
+    /// How the shell names them.
+    fn names(&self, has_stdin: bool) -> CallNames {
+        let has_err = self.writers.len() > 1;
+        CallNames {
+            slot: self.slot.number(),
+            text: self.slot.name(SlotItem::Text),
+            stdin: has_stdin.then(|| self.slot.name(SlotItem::Stdin)),
+            out: self.slot.name(SlotItem::Out),
+            err: has_err.then(|| self.slot.name(SlotItem::Err)),
+            report: self.slot.name(SlotItem::Report),
         }
     }
 
-    /// What is pumped, the report, and what only the shell needs.
-    pub(super) fn into_parts(self) -> (Vec<Pump>, OwnedFd, Vec<OwnedFd>) {
-        let mut theirs = self.writers;
-        theirs.push(self.report_writer);
-        (self.pumps, self.report, theirs)
+    /// What is pumped, the report, and what is held until the call is over.
+    pub(super) fn into_parts(self) -> (Vec<Pump>, OwnedFd, SlotText, HeldForShell) {
+        let held = HeldForShell {
+            writers: self.writers,
+            _slot: self.slot,
+        };
+        (self.pumps, self.report, self.text, held)
+    }
+}
+
+/// What only the shell needs of a call.
+pub(super) struct HeldForShell {
+    /// Ends of the pipes, which nobody may hold when the call is over.
+    writers: Vec<OwnedFd>,
+    /// The names, which may stay a little longer.
+    _slot: Slot,
+}
+
+impl HeldForShell {
+    /// Closes the ends of the pipes, so that these end with their last writer.
+    pub(super) fn let_go(&mut self) {
+        self.writers.clear();
     }
 }
 
@@ -72,8 +101,6 @@ struct PreparedCall {
     form: CallForm,
     mark: Mark,
     pipes: Pipes,
-    /// Where the text is put.
-    text: MemoryText,
     /// Where the shell is, if it was to stay there.
     directory: Option<Vec<u8>>,
     /// Whether the engine has heard of it.
@@ -84,13 +111,9 @@ struct PreparedCall {
 pub(super) struct Begun {
     pub(super) mark: Mark,
     pub(super) pipes: Pipes,
-    /// What the shell evaluates.
-    pub(super) text: MemoryText,
-    /// What it does before that, where this is its first call.
-    pub(super) opening: Option<OwnedFd>,
     /// Text and pipes of a line that was skipped: the shell still opens them, and nobody reads
     /// them.
-    pub(super) unused: Option<(MemoryText, Pipes)>,
+    pub(super) unused: Option<Pipes>,
     /// Where the shell was before.
     pub(super) directory: Option<Vec<u8>>,
     /// Whether the engine knows that it has begun.
@@ -103,16 +126,20 @@ pub(super) struct PreparedShell {
     /// A spool that was opened for the first call.
     spool: Option<OpenedSpool>,
     ahead: Option<PreparedCall>,
-    nonces: RandomState,
+    rendezvous: Rendezvous,
 }
 
 impl PreparedShell {
-    pub(super) fn new(shell: SessionShell, spool: Option<OpenedSpool>) -> Self {
+    pub(super) fn new(
+        shell: SessionShell,
+        rendezvous: Rendezvous,
+        spool: Option<OpenedSpool>,
+    ) -> Self {
         Self {
             shell,
             spool,
             ahead: None,
-            nonces: RandomState::new(),
+            rendezvous,
         }
     }
 
@@ -139,12 +166,10 @@ impl PreparedShell {
         }
     }
 
-    fn write_ahead(&self, form: CallForm, runs: &Path) -> io::Result<PreparedCall> {
-        let pipes = Pipes::open(form, runs, None)?;
-        let text = MemoryText::empty()?;
-        let mark = self.mark(form);
-        let fds = pipes.descriptors(&text, None);
-        let line = driver::line(driver::own_pid(), fds, mark, form.directory);
+    fn write_ahead(&mut self, form: CallForm, runs: &Path) -> io::Result<PreparedCall> {
+        let pipes = Pipes::open(&mut self.rendezvous, form, runs, None)?;
+        let mark = new_mark(form)?;
+        let line = driver::line(&pipes.names(false), mark, form.directory);
         let but_its_end = line.strip_suffix('\n').unwrap_or(&line);
         let stays = form.directory == DirectoryAfter::Stays;
         let directory = stays.then(|| self.shell.directory_before(form.number));
@@ -153,7 +178,6 @@ impl PreparedShell {
             form,
             mark,
             pipes,
-            text,
             directory: directory.flatten(),
             is_told: false,
         })
@@ -171,58 +195,62 @@ impl PreparedShell {
         let mut line = String::new();
         let unused = match self.ahead.take() {
             Some(ahead) if ahead.form == form => {
-                ahead.text.fill(&text)?;
+                ahead.pipes.text.fill(&text)?;
                 self.shell.say(b"\n")?;
                 let directory = ahead.directory;
                 return Ok(Begun {
                     mark: ahead.mark,
                     pipes: ahead.pipes,
-                    text: ahead.text,
-                    opening: None,
                     unused: None,
                     directory: directory.or_else(|| self.shell.directory_before(form.number)),
                     is_told: ahead.is_told,
                 });
             }
             Some(other) => {
-                other.text.fill(&[0])?;
+                other.pipes.text.fill(&[0])?;
                 line.push('\n');
-                Some((other.text, other.pipes))
+                Some(other.pipes)
             }
             None => None,
         };
         let directory = self.shell.directory_before(form.number);
-        let pipes = Pipes::open(form, runs, self.spool.take())?;
-        let text = MemoryText::new(&text)?;
-        let mark = self.mark(form);
-        let fds = pipes.descriptors(&text, stdin);
-        let keeper = driver::own_pid();
-        let opening = if let Some(opening) = self.shell.take_opening() {
-            let (script, first_line) =
-                driver::first_line(&opening, keeper, fds, mark, form.directory);
-            let script = protocol::memory_file(&script)?;
-            line += &first_line(script.as_raw_fd());
-            Some(script)
+        let spool = self.spool.take();
+        let mut pipes = Pipes::open(&mut self.rendezvous, form, runs, spool)?;
+        pipes.text.fill(&text)?;
+        if let Some(stdin) = stdin {
+            pipes.slot.copied(SlotItem::Stdin, stdin)?;
+        }
+        let mark = new_mark(form)?;
+        let names = pipes.names(stdin.is_some());
+        if let Some(opening) = self.shell.take_opening(self.rendezvous.prefix()) {
+            let script = pipes.slot.name(SlotItem::Opening);
+            let (text, first_line) =
+                driver::first_line(&opening, &script, &names, mark, form.directory);
+            pipes.slot.filled(SlotItem::Opening, &text)?;
+            line += &first_line;
         } else {
-            line += &driver::line(keeper, fds, mark, form.directory);
-            None
-        };
+            line += &driver::line(&names, mark, form.directory);
+        }
         self.shell.say(line.as_bytes())?;
         Ok(Begun {
             mark,
             pipes,
-            text,
-            opening,
             unused,
             directory,
             is_told: false,
         })
     }
+}
 
-    fn mark(&self, form: CallForm) -> Mark {
-        Mark {
+/// A mark that nobody can know before its call: the kernel is asked each time, since a fork repeats
+/// whatever was drawn before it.
+fn new_mark(form: CallForm) -> io::Result<Mark> {
+    let mut nonce = [0; size_of::<u64>()];
+    match rustix::rand::getrandom(&mut nonce, GetRandomFlags::empty())? {
+        count if count == nonce.len() => Ok(Mark {
             number: form.number,
-            nonce: self.nonces.hash_one(form.number),
-        }
+            nonce: u64::from_ne_bytes(nonce),
+        }),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }

@@ -1,9 +1,9 @@
 //! One call of a session, from its message to its report.
 
-use super::ahead::{Begun, Pipes, PreparedShell};
+use super::ahead::{Begun, HeldForShell, Pipes, PreparedShell};
 use super::driver::{self, DirectoryAfter, Mark, ShellReport};
+use super::rendezvous::SlotText;
 use super::shell::SessionShell;
-use super::text::MemoryText;
 use crate::exit::Exit;
 use crate::keeper::ending::RunScope;
 use crate::keeper::life::{Custody, KeeperRun, Phase, Terms};
@@ -44,13 +44,13 @@ pub(super) struct Current {
     pub(super) run: KeeperRun,
     pub(super) form: CallForm,
     mark: Mark,
-    text: MemoryText,
+    text: SlotText,
     report: OwnedFd,
     heard: Vec<u8>,
-    /// What the shell opens by path; nobody else may hold the writing ends when the call is over.
-    open: Vec<OwnedFd>,
+    /// What the shell opens by name.
+    held: HeldForShell,
     /// Likewise, for a line that was skipped.
-    unused: Option<(MemoryText, Pipes)>,
+    unused: Option<Pipes>,
     /// Whether the engine knows that it has begun.
     pub(super) is_told: bool,
     /// Whether the engine should hear of what is prepared after this call.
@@ -65,7 +65,7 @@ impl Current {
         keeper: &mut Keeper,
         place: &mut PreparedShell,
         scope: RunScope,
-        frame: MessageFrame,
+        frame: &MessageFrame,
     ) -> Result<Self, FailedMessage> {
         let message: CallMessage = frame.body().map_err(failed("decode the call"))?;
         let storage = keeper
@@ -78,15 +78,13 @@ impl Current {
         let Begun {
             mark,
             pipes,
-            text,
-            opening,
             unused,
             directory,
             is_told,
         } = place
             .begin(form, &message.text, stdin, &storage.runs)
             .map_err(failed("write to the shell"))?;
-        let (pumps, report, theirs) = pipes.into_parts();
+        let (pumps, report, text, held) = pipes.into_parts();
         let shell = LaunchedShell {
             pid: place.shell.pid,
             pumps,
@@ -97,7 +95,6 @@ impl Current {
         let mut run = KeeperRun::new(shell, &Terms::from(&message), begun, storage);
         run.scope = scope;
         run.directory = directory;
-        let open = frame.fds.into_iter().chain(theirs).chain(opening);
         Ok(Self {
             run,
             form,
@@ -105,7 +102,7 @@ impl Current {
             text,
             report,
             heard: Vec::new(),
-            open: open.collect(),
+            held,
             unused,
             is_told: is_told && !message.is_watched,
             tells_ahead: message.tells_ahead,
@@ -222,7 +219,7 @@ impl Current {
 
     /// Closes what only the shell needed, so that the pipes end with their last writer.
     fn let_go(&mut self) {
-        self.open.clear();
+        self.held.let_go();
         self.unused = None;
     }
 

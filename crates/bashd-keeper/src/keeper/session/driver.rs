@@ -3,32 +3,43 @@
 //! bash reads a private pipe as its script, so that its own reader loop is the driver: `break`,
 //! `return`, syntax errors and unterminated quotes end a call and nothing else. The line is a
 //! *flat* list: inside `if … fi` an unterminated quote would end the reader as well. Nothing is
-//! inherited: text, input, output and report are opened by path, in this line only. The loader
-//! fails closed: text that cannot be read ends the shell, and since each call has its own variable,
-//! which must be set, an old text is never evaluated again. An empty `eval` comes first, so a shell
-//! without `eval` ends before it has read anything. Once everything is open, the shell empties the
-//! text's file (`>|`, which `noclobber` lets through) and evaluates what it has read: a text that
-//! is still there was never begun. A shell that runs out of descriptors may empty the file and go
-//! no further; a variable that is set together with the evaluation (and shows in no trace) tells
-//! these apart: without it, a report has no status. The variables' names cannot be guessed, so they
-//! never clash with a script's own. Backslashes keep aliases out, `builtin` functions.
+//! inherited: text, input, output and report are opened by name, in this line only.
+//!
+//! The loader fails closed: text that cannot be read ends the shell, and since each call has its
+//! own variable, which must be set, an old text is never evaluated again. An empty `eval` comes
+//! first, so a shell without `eval` ends before it has read anything. Once output is open, the
+//! shell empties the text's file (`>|`, which `noclobber` lets through) and evaluates what it has
+//! read: a text that is still there was never begun. A shell that runs out of descriptors may empty
+//! the file and go no further; a variable that is set behind the last redirection (and shows in no
+//! trace) tells these apart: without it, a report is no status. The variables' names cannot be
+//! guessed, so they never clash with a script's own.
+//!
+//! What earlier calls defined must not speak for this one. Backslashes keep aliases out, also those
+//! of reserved words, of which the line has none. `builtin` keeps functions out; that `builtin` is
+//! no function itself is what the loader makes sure of before anything is evaluated.
 //!
 //! bash reads a pipe byte by byte: each character of the line costs a system call.
 
+use super::rendezvous::SlotItem;
 use std::fmt::Write;
 
 /// Exit status of a shell that cannot read what it should run.
 pub(super) const UNREADABLE: i32 = 125;
 
-/// The descriptors of one call, by number in this keeper.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Descriptors {
-    pub(super) text: i32,
-    pub(super) stdin: Option<i32>,
-    pub(super) out: i32,
+/// The function that loads a call's text. It can be neither removed nor replaced.
+pub const LOADER: &str = "__bashd_load";
+
+/// What the shell opens for one call, as it reads the names.
+#[derive(Debug, Clone)]
+pub(super) struct CallNames {
+    /// The number in the names, by which the loader finds the text.
+    pub(super) slot: u64,
+    pub(super) text: String,
+    pub(super) stdin: Option<String>,
+    pub(super) out: String,
     /// stderr, if it is separate.
-    pub(super) err: Option<i32>,
-    pub(super) report: i32,
+    pub(super) err: Option<String>,
+    pub(super) report: String,
 }
 
 /// Distinguishes the reports of two calls.
@@ -48,66 +59,61 @@ pub enum DirectoryAfter {
     Returns,
 }
 
-/// This process, as the shell finds its descriptors.
-pub(super) fn own_pid() -> i32 {
-    rustix::process::getpid().as_raw_nonzero().get()
-}
-
-/// A descriptor of the keeper, as the shell opens it.
-fn path(keeper: i32, fd: i32) -> String {
-    format!("/proc/{keeper}/fd/{fd}")
-}
-
 /// The suffix of the names of a call's variables.
 fn suffix(mark: Mark) -> String {
     format!("{:x}", mark.nonce & 0xffff_ffff)
 }
 
-/// What reads a call's text.
-fn load(keeper: i32, text: i32, mark: Mark) -> String {
-    let (text, own) = (path(keeper, text), suffix(mark));
+/// Defines the loader; `prefix` is what the names of texts begin with. Its arguments are the suffix
+/// of the call's variables, its slot, and `FUNCNEST` as it was.
+///
+/// One function is being called here, and no second one may be: so `builtin` is the builtin, or the
+/// line ends with an error. That holds if `FUNCNEST` is an ordinary variable: then `${!FUNCNEST}`
+/// is the first argument.
+pub(super) fn loader(prefix: &str) -> String {
+    let text = SlotItem::Text.letter();
     format!(
-        "\\builtin command eval&&IFS= \\builtin read -r -d '' B{own} <{text}||\\builtin exit {UNREADABLE};"
+        "{LOADER}() {{ FUNCNEST=1; [[ ${{FUNCNEST@a}} =~ ^x?$ && ${{!FUNCNEST}} = \"$1\" ]] || FUNCNEST=$((1/0)); \
+         \\builtin command eval && IFS= \\builtin read -r -d '' \"B$1\" <{prefix}\"$2\"{text} || \\builtin exit {UNREADABLE}; \
+         [[ $3 ]] && FUNCNEST=$3 || \\builtin unset -v FUNCNEST; }}; readonly -f {LOADER}\n"
     )
 }
 
-/// The line for one call; `keeper` is the process whose descriptors these are.
-pub(super) fn line(keeper: i32, fds: Descriptors, mark: Mark, directory: DirectoryAfter) -> String {
-    let load = load(keeper, fds.text, mark);
-    line_behind(&load, keeper, fds, mark, directory)
+/// What reads a call's text.
+fn load(slot: u64, mark: Mark) -> String {
+    format!("\\{LOADER} {} {slot} \"${{FUNCNEST-}}\";", suffix(mark))
+}
+
+/// The line for one call.
+pub(super) fn line(names: &CallNames, mark: Mark, directory: DirectoryAfter) -> String {
+    let load = load(names.slot, mark);
+    line_behind(&load, names, mark, directory)
 }
 
 /// The line for a shell's first call, and the script that it begins with: the shell's setup, and
-/// the code that loads the call. bash reads a file in one go.
+/// what loads the call. bash reads a file in one go. `script` is how the shell names it.
 pub(super) fn first_line(
     opening: &[u8],
-    keeper: i32,
-    fds: Descriptors,
+    script: &str,
+    names: &CallNames,
     mark: Mark,
     directory: DirectoryAfter,
-) -> (Vec<u8>, impl FnOnce(i32) -> String) {
-    let load = load(keeper, fds.text, mark);
-    let script = [opening, load.as_bytes(), b"\n"].concat();
-    let line = move |script: i32| {
-        let source = format!(". {};", path(keeper, script));
-        line_behind(&source, keeper, fds, mark, directory)
-    };
-    (script, line)
+) -> (Vec<u8>, String) {
+    let load = load(names.slot, mark);
+    let text = [opening, load.as_bytes(), b"\n"].concat();
+    let source = format!(". {script};");
+    (text, line_behind(&source, names, mark, directory))
 }
 
 /// The line for one call, after the part that loads its text.
-fn line_behind(
-    load: &str,
-    keeper: i32,
-    fds: Descriptors,
-    mark: Mark,
-    directory: DirectoryAfter,
-) -> String {
+fn line_behind(load: &str, names: &CallNames, mark: Mark, directory: DirectoryAfter) -> String {
     let Mark { number, nonce } = mark;
     let own = suffix(mark);
-    let path = |fd: i32| path(keeper, fd);
-    let stdin = fds.stdin.map_or_else(|| "/dev/null".to_owned(), path);
-    let err = fds.err.map_or_else(|| "&1".to_owned(), path);
+    let CallNames {
+        text, out, report, ..
+    } = names;
+    let stdin = names.stdin.as_deref().unwrap_or("/dev/null");
+    let err = names.err.as_deref().unwrap_or("&1");
     let mut line = String::with_capacity(256);
     line.push_str(load);
     // Writing to a string can't fail.
@@ -116,11 +122,8 @@ fn line_behind(
     }
     let _ = write!(
         line,
-        "{{ >|{}&&\\builtin eval \"${{B{own}?}}${{E{own}=}}\";}} <{stdin} >{} 2>{err};\
-         \\builtin echo \"$? {number} {nonce:x}${{E{own}+.}}\" >{};\\builtin unset -v B{own} E{own}",
-        path(fds.text),
-        path(fds.out),
-        path(fds.report),
+        "\\builtin eval \"${{B{own}?}}\" >{out} 2>{err} 0>|{text} 0<{stdin} 0<&0${{E{own}=}};\
+         \\builtin echo \"$? {number} {nonce:x}${{E{own}+.}}\" >{report};\\builtin unset -v B{own} E{own}",
     );
     if directory == DirectoryAfter::Returns {
         let _ = write!(
@@ -203,25 +206,26 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_flat_list() {
-        let fds = Descriptors {
-            text: 3,
-            stdin: Some(4),
-            out: 5,
-            err: Some(6),
-            report: 7,
+    fn a_line_is_one_flat_list_without_words_that_an_alias_can_replace() {
+        let names = CallNames {
+            slot: 3,
+            text: "/d/3t".to_owned(),
+            stdin: Some("/d/3i".to_owned()),
+            out: "/d/3o".to_owned(),
+            err: Some("/d/3e".to_owned()),
+            report: "/d/3r".to_owned(),
         };
-        let line = line(42, fds, MARK, DirectoryAfter::Stays);
+        let line = line(&names, MARK, DirectoryAfter::Stays);
         assert_eq!(
             line,
-            "\\builtin command eval&&IFS= \\builtin read -r -d '' Babc </proc/42/fd/3||\\builtin exit 125;\
-             { >|/proc/42/fd/3&&\\builtin eval \"${Babc?}${Eabc=}\";} </proc/42/fd/4 >/proc/42/fd/5 2>/proc/42/fd/6;\
-             \\builtin echo \"$? 7 abc${Eabc+.}\" >/proc/42/fd/7;\\builtin unset -v Babc Eabc\n"
+            "\\__bashd_load abc 3 \"${FUNCNEST-}\";\
+             \\builtin eval \"${Babc?}\" >/d/3o 2>/d/3e 0>|/d/3t 0</d/3i 0<&0${Eabc=};\
+             \\builtin echo \"$? 7 abc${Eabc+.}\" >/d/3r;\\builtin unset -v Babc Eabc\n"
         );
-        let (script, first) = first_line(b"cd /\n", 42, fds, MARK, DirectoryAfter::Stays);
+        let (script, first) = first_line(b"cd /\n", "/d/3s", &names, MARK, DirectoryAfter::Stays);
         let script = String::from_utf8(script).unwrap();
-        let (load, rest) = line.split_at(line.find('{').unwrap());
+        let (load, rest) = line.split_at(line.find(r"\builtin").unwrap());
         assert_eq!(script, format!("cd /\n{load}\n"));
-        assert_eq!(first(8), format!(". /proc/42/fd/8;{rest}"));
+        assert_eq!(first, format!(". /d/3s;{rest}"));
     }
 }

@@ -1,9 +1,9 @@
 //! A session: one shell that lives from call to call, and its keeper.
 //!
-//! `shell` starts it, `driver` has the line that runs a call and the frame that reports its end,
-//! `call` is one call, `ahead` prepares the next one. The kernel decides which bytes belong to
-//! which call: every call has its own pipes, and what a call left running keeps writing to *its*
-//! pipes, which this keeper keeps reading.
+//! `shell` starts it, `rendezvous` is where it opens its pipes, `driver` has the line that runs a
+//! call and the frame that reports its end, `call` is one call, `ahead` prepares the next one. The
+//! kernel decides which bytes belong to which call: every call has its own pipes, and what a call
+//! left running keeps writing to *its* pipes, which this keeper keeps reading.
 //!
 //! A call ends by its report, by the shell's death, or by its deadline. The latter ends the shell
 //! and everything born since the call began; what earlier calls left running stays. A call may also
@@ -14,10 +14,11 @@
 mod ahead;
 mod call;
 mod driver;
+mod rendezvous;
 mod shell;
-mod text;
 
-pub use driver::DirectoryAfter;
+pub use driver::{DirectoryAfter, LOADER};
+pub(super) use rendezvous::is_sessions_name;
 
 use super::ending::{self, Reaped, RunScope};
 use super::job_messages::{AnnounceMessage, BackgroundMessage, BackgroundedMessage};
@@ -27,12 +28,14 @@ use super::protocol::{
     PreparedMessage, QueryMessage, ReleaseMessage,
 };
 use super::pump::Pump;
+use super::serve::state_of;
 use super::waiting::{Keeper, poll};
 use crate::exit::EndedBy;
 use crate::reset::Reset;
 use crate::spool;
 use ahead::PreparedShell;
 use call::{Current, Whereabouts};
+use rendezvous::Rendezvous;
 use rustix::event::{PollFd, PollFlags};
 use shell::SessionShell;
 use std::io;
@@ -58,13 +61,18 @@ pub(super) fn live(mut keeper: Keeper, frame: &MessageFrame) -> io::Result<()> {
     let Some(cwd) = frame.fds.first() else {
         return keeper.fail("find the working directory in the message", None);
     };
-    // The shell opens its pipes by our `/proc` entry, which must be ours to open.
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable);
+    let rendezvous = match Rendezvous::open(state_of(&storage.runs)) {
+        Ok(rendezvous) => rendezvous,
+        Err(error) => {
+            let doing = "make a directory for a session's pipes";
+            return keeper.fail(doing, error.raw_os_error());
+        }
+    };
     let shell = match SessionShell::open(&message, cwd, &storage.runs) {
         Ok(shell) => shell,
         Err(failed) => return keeper.tell_failure(&failed),
     };
-    let place = PreparedShell::new(shell, keeper.prepared.take());
+    let place = PreparedShell::new(shell, rendezvous, keeper.prepared.take());
     let session = KeeperSession {
         whereabouts: Whereabouts::default(),
         shell: place,
@@ -292,7 +300,7 @@ impl KeeperSession {
 
     fn obey(&mut self, keeper: &mut Keeper, frame: MessageFrame, now: Instant) {
         if frame.is::<CallMessage>() {
-            self.begin(keeper, frame);
+            self.begin(keeper, &frame);
         } else if frame.is::<QueryMessage>() {
             if let Some(current) = &mut self.current {
                 current.run.query = frame.body().ok();
@@ -335,7 +343,7 @@ impl KeeperSession {
         }
     }
 
-    fn begin(&mut self, keeper: &mut Keeper, frame: MessageFrame) {
+    fn begin(&mut self, keeper: &mut Keeper, frame: &MessageFrame) {
         if self.current.is_some() || self.life != Life::Ready {
             let _ = keeper.fail("run two calls of a session at once", Some(libc::EBUSY));
             return;

@@ -1,5 +1,6 @@
 //! The shell of a session: started once, with a private pipe as its script.
 
+use super::driver;
 use crate::keeper::protocol::{FailedMessage, OpenMessage};
 use crate::keeper::restraint::{Restrained, launch_held};
 use crate::keeper::start::{failed, missing};
@@ -14,7 +15,7 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Where the shell first finds its script: the one descriptor that it inherits.
@@ -36,7 +37,7 @@ pub(super) struct SessionShell {
     /// Where it goes before its first call.
     home: Vec<u8>,
     /// What it does before its first call, until that comes.
-    opening: Option<Vec<u8>>,
+    opening: Option<ShellOpening>,
     /// The children of this process and of the shell, if the kernel lists them.
     children: Option<(ChildList, ChildList)>,
 }
@@ -81,14 +82,18 @@ impl SessionShell {
             link: format!("pipe:[{inode}]"),
             restrained,
             home: message.directory.clone(),
-            opening: Some(opening(&message.directory, message.rc_script.as_deref())),
+            opening: Some(ShellOpening {
+                directory: message.directory.clone(),
+                rc_script: message.rc_script.clone(),
+            }),
             children: ChildList::open(rustix::process::getpid()).zip(ChildList::open(pid)),
         })
     }
 
-    /// What the shell does before its first call; nothing before later ones.
-    pub(super) fn take_opening(&mut self) -> Option<Vec<u8>> {
-        self.opening.take()
+    /// What the shell does before its first call, if its texts are below `prefix`; nothing before
+    /// later ones.
+    pub(super) fn take_opening(&mut self, prefix: &str) -> Option<Vec<u8>> {
+        Some(self.opening.take()?.script(&driver::loader(prefix)))
     }
 
     /// Gives the shell a line. The shell waits for one, so there is room for it.
@@ -178,18 +183,27 @@ fn directory_of_names(runs: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(&names, flags, Mode::empty())?)
 }
 
-/// What the shell does before its first call: it closes the descriptor that it inherited, changes
-/// to the session's directory, and loads the rc script.
-fn opening(directory: &[u8], rc_script: Option<&Path>) -> Vec<u8> {
-    let mut line = b"exec 3<&-;cd -- ".to_vec();
-    quote(&mut line, directory);
-    line.extend(b"||exit 125;unset -v OLDPWD;shopt -s expand_aliases");
-    if let Some(rc_script) = rc_script {
-        line.extend(b";. ");
-        quote(&mut line, rc_script.as_os_str().as_bytes());
+/// What the shell does before its first call.
+struct ShellOpening {
+    directory: Vec<u8>,
+    rc_script: Option<PathBuf>,
+}
+
+impl ShellOpening {
+    /// It closes the descriptor that it inherited, changes to the session's directory, and loads
+    /// the loader of calls, then the rc script.
+    fn script(&self, loader: &str) -> Vec<u8> {
+        let mut script = b"exec 3<&-;cd -- ".to_vec();
+        quote(&mut script, &self.directory);
+        script.extend(b"||exit 125;unset -v OLDPWD;shopt -s expand_aliases;");
+        script.extend(loader.as_bytes());
+        if let Some(rc_script) = &self.rc_script {
+            script.extend(b". ");
+            quote(&mut script, rc_script.as_os_str().as_bytes());
+            script.push(b'\n');
+        }
+        script
     }
-    line.push(b'\n');
-    line
 }
 
 #[cfg(test)]
@@ -198,9 +212,12 @@ mod tests {
 
     #[test]
     fn the_opening_quotes_what_it_names() {
-        let line = opening(b"/a'b c", Some(Path::new("/s n")));
-        let line = String::from_utf8(line).unwrap();
-        assert!(line.contains(r"cd -- '/a'\''b c'||exit 125;"), "{line}");
-        assert!(line.ends_with(";. '/s n'\n"), "{line}");
+        let opening = ShellOpening {
+            directory: b"/a'b c".to_vec(),
+            rc_script: Some(PathBuf::from("/s n")),
+        };
+        let script = String::from_utf8(opening.script("load() { :; }\n")).unwrap();
+        assert!(script.contains(r"cd -- '/a'\''b c'||exit 125;"), "{script}");
+        assert!(script.ends_with("load() { :; }\n. '/s n'\n"), "{script}");
     }
 }

@@ -7,10 +7,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 /// Ignored in the keeper, so that a full pipe or a file-size limit is an error code to it; the
-/// shell gets the defaults back.
+/// shell gets the defaults back. Every other signal is blocked: whatever a command sends to its
+/// keeper, the keeper lives on.
 pub(super) const IGNORED: [i32; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// Blocked in the keeper and read from the descriptor instead.
+/// Read from the descriptor.
 const WATCHED: [i32; 4] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
 /// What a signalfd says about one signal.
@@ -55,8 +56,8 @@ pub struct Arrived {
     pub end: bool,
 }
 
-/// Gives this process a keeper's dispositions: everything default, except what a keeper ignores or
-/// reads from the returned descriptor.
+/// Gives this process a keeper's dispositions: everything blocked, except what a keeper ignores;
+/// what it heeds comes from the returned descriptor.
 pub fn take_over() -> io::Result<SignalFd> {
     for signal in 1..=64 {
         let handler = if IGNORED.contains(&signal) {
@@ -72,18 +73,38 @@ pub fn take_over() -> io::Result<SignalFd> {
         }
     }
     LIBRARY_OWN.for_each(reset_by_kernel);
+    block_all()?;
     let set = set_of(&WATCHED);
     // SAFETY: `set` is an initialized signal set; the result is checked.
-    #[expect(unsafe_code, reason = "signal masks and signalfd have no safe wrapper")]
+    #[expect(unsafe_code, reason = "signalfd has no safe wrapper")]
     unsafe {
-        if libc::sigprocmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut()) == -1 {
-            return Err(io::Error::last_os_error());
-        }
         let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         if fd == -1 {
             return Err(io::Error::last_os_error());
         }
         Ok(SignalFd(OwnedFd::from_raw_fd(fd)))
+    }
+}
+
+/// Blocks every signal that can be blocked. The C library would leave its own out.
+fn block_all() -> io::Result<()> {
+    // A mask as the kernel has it, with every signal in it.
+    let all = u64::MAX;
+    // SAFETY: the kernel reads a mask of the size that is passed; the result is checked.
+    #[expect(unsafe_code, reason = "the C library does not pass all of this on")]
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &raw const all,
+            ptr::null_mut::<u64>(),
+            size_of::<u64>(),
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
     }
 }
 

@@ -140,8 +140,9 @@ fn an_engine_inside_a_command_ends_with_it() {
         let inner = scene.home.root().join("inner");
         let job = Job::new(&scene.home, DEAF, PATIENCE * 10).state(inner.clone());
         let (name, value) = job.variable();
-        // The keeper is this very program, readable also where its path is not.
-        let command = format!("/proc/$PPID/exe {}", ARGUMENTS.join(" "));
+        // This very program, which can be read also where its path can not.
+        let program = format!("/proc/{}/exe", std::process::id());
+        let command = format!("{program} {}", ARGUMENTS.join(" "));
         let limit = Duration::from_secs(4);
         let call = request(command).env(name, value).timeout(limit);
         let Answer { reply, took } = scene.run(call);
@@ -170,7 +171,8 @@ fn an_engine_inside_a_command_works_as_outside() {
         let inner = scene.home.root().join("inner");
         let job = Job::new(&scene.home, "echo inner; exit 3", PATIENCE).state(inner);
         let (name, value) = job.variable();
-        let command = format!("/proc/$PPID/exe {}; echo outer $?", ARGUMENTS.join(" "));
+        let program = format!("/proc/{}/exe", std::process::id());
+        let command = format!("{program} {}; echo outer $?", ARGUMENTS.join(" "));
         let Answer { reply, .. } = scene.run(request(command).env(name, value));
         assert!(
             reply.output.contains("\n@output \"inner\\n\"\n"),

@@ -174,11 +174,12 @@ fn a_keeper_without_descriptors_says_so_or_does_its_work() {
     });
 }
 
-/// Lets a process open so many descriptors more.
+/// Lets a keeper open so many descriptors more.
 fn leave_room_for_descriptors(process: &Held, room: u64) {
-    let list = format!("/proc/{}/fd", process.raw());
-    let open = fs::read_dir(list).expect("its descriptors").count() as u64;
-    limit(process, Resource::Nofile, Some(open + room));
+    let list = fs::read_dir(format!("/proc/{}/fd", process.raw()));
+    // Only root sees what it has. For others the limit goes from too low to more than enough.
+    let most = list.map_or(3 + 2 * room, |open| open.count() as u64 + room);
+    limit(process, Resource::Nofile, Some(most));
 }
 
 #[test]

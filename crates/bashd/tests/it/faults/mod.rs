@@ -12,6 +12,7 @@
 //! | `output` | bytes that are no text, lines without an end, counts that must be exact |
 //! | `processes` | children that hide, ignore, stop, multiply |
 //! | `scene` | (no tests) an engine in a hermetic home, and looks at its processes |
+//! | `seclusion` | what a command can do to its keeper and its fork server |
 //! | `spool` | disks that are full, read-only, or gone |
 //! | `survivors` | what a finished shell leaves running on purpose |
 //! | `unkillable` | what even SIGKILL does not end, on a filesystem that hangs |
@@ -28,6 +29,7 @@ mod many_calls;
 mod output;
 mod processes;
 mod scene;
+mod seclusion;
 mod spool;
 mod survivors;
 mod unkillable;

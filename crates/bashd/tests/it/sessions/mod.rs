@@ -5,6 +5,7 @@
 //! | `ahead` | a call finds the shell prepared, whatever the call is like |
 //! | `state` | what stays from call to call and what does not, directories, variables of one call |
 //! | `hostile` | commands that end, wedge or confuse the shell: right reply, next call works |
+//! | `forging` | what earlier calls defined does not speak for later ones |
 //! | `ending` | deadlines, cancelling, lost keepers: what ends and what stays |
 //! | `overlap` | two calls of one session, eviction, engines that make one call |
 //! | `flood` | memory, every byte, exact ends |
@@ -15,6 +16,7 @@
 mod ahead;
 mod ending;
 mod flood;
+mod forging;
 mod hostile;
 mod overlap;
 mod random;

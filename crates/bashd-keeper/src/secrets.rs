@@ -4,7 +4,11 @@
 //! values. Two things are hidden: what such a variable of the environment or the call holds,
 //! wherever it appears in a text, and what a text itself assigns to such a name (`API_TOKEN=…`,
 //! `--password=…`, `"API_TOKEN": "…"`). Pure.
+//!
+//! This is the one place that decides it: whatever writes text of a command into a file that is not
+//! its output asks here first, in the engine and in the keeper.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
@@ -22,8 +26,8 @@ const SHORTEST_NAME: usize = 5;
 const HARMLESS: [&str; 5] = ["true", "false", "none", "null", "test"];
 
 /// Values that must not be written down.
-#[derive(Clone, Default)]
-pub(crate) struct Secrets {
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secrets {
     /// Name and value, as they appear in a text.
     known: Vec<(String, String)>,
 }
@@ -37,14 +41,14 @@ impl fmt::Debug for Secrets {
 
 impl Secrets {
     /// Those of these variables.
-    pub(crate) fn of(variables: &[(OsString, OsString)]) -> Self {
+    pub fn of(variables: &[(OsString, OsString)]) -> Self {
         let mut secrets = Self::default();
         secrets.add(variables);
         secrets
     }
 
     /// Adds those of these variables.
-    pub(crate) fn add(&mut self, variables: &[(OsString, OsString)]) {
+    pub fn add(&mut self, variables: &[(OsString, OsString)]) {
         for (name, value) in variables {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
                 continue;
@@ -71,7 +75,7 @@ impl Secrets {
 
     /// The text with these values hidden, and with the values that it assigns to secret names
     /// hidden.
-    pub(crate) fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
         for (name, value) in &self.known {
             if text.contains(value) {

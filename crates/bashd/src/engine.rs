@@ -4,6 +4,7 @@
 //! logic. Every future of an engine may be dropped at any time: the command that it waits for is then
 //! ended by its keeper.
 
+mod drafting;
 mod jobs;
 mod session_state;
 
@@ -13,6 +14,7 @@ use crate::approval::{ApprovalAnswer, Approver};
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
@@ -38,6 +40,7 @@ use crate::script::{Script, ScriptShape};
 use crate::urls::{self, Expanded, UrlTargets};
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
+use drafting::{BeforeStart, DraftParts};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -48,6 +51,9 @@ const EVENTS_AHEAD: usize = 16;
 
 /// Memory growth since the last quiet time that is too small to be worth giving back.
 const WORTH_GIVING_BACK: usize = 512 * 1024;
+
+/// Output above which reading it takes long enough to be noticed by other calls.
+const MUCH_OUTPUT: u64 = 256 * 1024;
 
 /// Runs shell commands. Cheap to clone; clones share everything.
 ///
@@ -235,7 +241,7 @@ impl EngineCore {
     }
 
     /// One call: its stages, its reply, its record.
-    async fn perform(&self, call: &Call, watch: Option<&mut OutputWatch>) -> Reply {
+    async fn perform(self: &Arc<Self>, call: &Call, watch: Option<&mut OutputWatch>) -> Reply {
         let begun = Instant::now();
         let _under_way = self.activity.begin();
         let mut entry = LedgerEntry::new(&self.ledger, call.raw_text());
@@ -252,12 +258,13 @@ impl EngineCore {
         });
         let reply = reply::reply(&profile, &ending, begun.elapsed());
         self.warn(entry.close(&profile, &ending, &reply));
+        self.warn(self.keepers.complaint());
         reply
     }
 
     /// The pipeline. `Err` is an ending before the last stage.
     async fn stages(
-        &self,
+        self: &Arc<Self>,
         profile: &Arc<Profile>,
         call: &Call,
         entry: &mut LedgerEntry<'_>,
@@ -274,27 +281,29 @@ impl EngineCore {
             return Err(Ending::Refused(problem.clone()));
         }
         self.check_room(&owner, accepted.backgrounding)?;
-        let failed = |error| Ending::Failed(error, None);
         let client = call.terminal.as_ref();
+        let id = entry.id.clone();
         let setting = Setting {
             client: client.filter(|_| exec::terminal::suits(request)),
             make_directories: &expanded.parents,
-            ..self.setting(&entry.id, &judgement.form, &owner, judgement.shape)
+            begun: entry.begun(),
+            ..self.setting(&id, &judgement.form, &owner, judgement.shape)
         };
+        let before = BeforeStart::of(setting.begun, (request, &accepted), &call.cancel);
         let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
         let setting = Setting {
             state: state.as_ref().map(|borrowed| &borrowed.state),
             ..setting
         };
-        let draft = plan::draft(profile, request, command, &accepted, setting).map_err(failed)?;
-        draft.directory().clone_into(&mut entry.cwd);
-        let rc = tokio::select! {
-            biased;
-            rc = self.rc_scripts.get(&draft, &self.keepers) => rc,
-            () = call.cancel.cancelled() => None, // what comes next says so
+        let parts = DraftParts {
+            profile,
+            request,
+            command,
+            accepted: &accepted,
+            setting,
         };
-        let plan = plan::resolve(draft, rc);
+        let plan = Box::pin(self.plan(parts, before, &mut entry.cwd)).await?;
         // A large future, and callers hold it on their stack.
         let run = Box::pin(exec::run(&plan, self.means(), watch, &call.cancel)).await;
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
@@ -303,7 +312,7 @@ impl EngineCore {
         if let (Some(state), Ok(_)) = (state, &run) {
             state.used();
         }
-        let ending = self.conclude(profile, &plan, run, &accepted);
+        let ending = self.concluded(profile, plan, run, accepted).await;
         Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
 
@@ -339,6 +348,28 @@ impl EngineCore {
             keepers: &self.keepers,
             sessions: &self.sessions,
         }
+    }
+
+    /// What a plan that was carried out, or not, comes to; much output is read by an errand.
+    async fn concluded(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+        plan: Plan,
+        run: Result<PlanOutcome, RunFailure>,
+        accepted: Accepted,
+    ) -> Ending {
+        if !run
+            .as_ref()
+            .is_ok_and(|run| run.output_bytes() > MUCH_OUTPUT)
+        {
+            return self.conclude(profile, &plan, run, &accepted);
+        }
+        let (core, profile) = (Arc::clone(self), Arc::clone(profile));
+        let reading = errand::read(move |_| core.conclude(&profile, &plan, run, &accepted));
+        reading.await.unwrap_or_else(|failure| {
+            let error = Error::io(ErrorKind::Io, "read the output", failure.into());
+            Ending::Failed(error, None)
+        })
     }
 
     /// What a plan that was carried out, or not, comes to.
@@ -482,6 +513,7 @@ impl EngineCore {
             make_directories: &[],
             state: None,
             streams: None,
+            begun: Instant::now(),
         }
     }
 }

@@ -17,6 +17,7 @@ use super::news::{self, ResourceNews, Subscriptions};
 use super::resources;
 use super::result::ResultForm;
 use crate::serve::client::ServedClient;
+use crate::serve::fair_turns::{ClientTurns, FairTurns};
 use crate::serve::{RUN_AT_ONCE, ServerBase};
 use bashd::artifact::ArtifactStore;
 use bashd::profile::rules::ArtifactsWhen;
@@ -32,7 +33,6 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Semaphore;
 
 /// Requests that we answer. If rmcp can't read their parameters, they reach us as unknown.
 const KNOWN: &[&str] = &[
@@ -64,7 +64,7 @@ pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 pub(super) struct McpServer {
     pub(super) server: ServerBase,
     pub(super) seal: Seal,
-    pub(super) turns: Semaphore,
+    turns: FairTurns,
     pub(super) news: ResourceNews,
     pub(super) form: ResultForm,
     bash: Tool,
@@ -91,7 +91,7 @@ impl McpServer {
             form,
             server,
             seal: Seal::new(),
-            turns: Semaphore::new(RUN_AT_ONCE),
+            turns: FairTurns::new(RUN_AT_ONCE),
         })
     }
 }
@@ -109,6 +109,8 @@ pub(super) struct Handler {
     /// Who it is in requests that belong to no session.
     by_token: Option<Arc<ServedClient>>,
     load: Arc<Load>,
+    /// Its part in the places of the server.
+    turns: ClientTurns,
     log: Arc<ClientLogLevel>,
     subscriptions: Subscriptions,
 }
@@ -123,6 +125,7 @@ impl Handler {
         Self {
             own: OnceLock::new(),
             by_token,
+            turns: shared.turns.client(),
             shared,
             load,
             log: Arc::default(),
@@ -219,6 +222,7 @@ impl ServerHandler for Handler {
             shared,
             server: self.server(&context),
             load,
+            turns: &self.turns,
             log: &self.log,
         };
         Box::pin(calls.run(request, context)).await

@@ -32,6 +32,7 @@
 //! | `rpc_terminal` | `rpc`: commands in the client's terminals |
 //! | `rpc_under_test` | (no tests) a client of `rpc` |
 //! | `schema` | `schema`: the tool definition of each profile |
+//! | `stalls` | what one caller can make slow, and whom that costs |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -73,6 +74,7 @@ mod rpc_terminal;
 mod rpc_under_test;
 mod run;
 mod schema;
+mod stalls;
 mod stats;
 mod usage;
 

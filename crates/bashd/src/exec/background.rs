@@ -51,6 +51,8 @@ pub(crate) struct BackgroundedRun {
 /// When a run goes to the background, and how far that has come.
 pub(super) struct BackgroundTimer {
     after: Option<Duration>,
+    /// When the call is answered at the latest.
+    answer_by: Option<Instant>,
     started: Option<Instant>,
     /// The short name: claimed before the start for what is a job from its beginning, else when the
     /// keeper is asked.
@@ -59,16 +61,20 @@ pub(super) struct BackgroundTimer {
     is_asked: bool,
     /// Whether it will be announced.
     announces: bool,
+    /// Why it was ended instead, if there could be no job.
+    pub(super) no_job: Option<String>,
 }
 
 impl BackgroundTimer {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
             after: plan.backgrounding.map(|when| when.after),
+            answer_by: plan.answer_by.map(Instant::from_std),
             started: None,
             claimed: None,
             is_asked: false,
             announces: true,
+            no_job: None,
         }
     }
 
@@ -90,7 +96,11 @@ impl BackgroundTimer {
     /// Resolves once, when the keeper should be asked.
     pub(super) async fn comes(&self) {
         match (self.started, self.after, self.is_asked) {
-            (Some(started), Some(after), false) => tokio::time::sleep_until(started + after).await,
+            (Some(started), Some(after), false) => {
+                let due = started + after;
+                let due = self.answer_by.map_or(due, |latest| due.min(latest));
+                tokio::time::sleep_until(due).await;
+            }
             _ => std::future::pending().await,
         }
     }
@@ -213,6 +223,8 @@ impl Conversation<'_> {
             // Dropping the connection ends the tree.
             None | Some(Otherwise::Fail) => Err(no_job(reason)),
             Some(Otherwise::End) => {
+                let note = format!("it was to go on as a job, which could not be made: {reason}");
+                self.background.no_job = Some(note);
                 let by = EndedBy::Timeout;
                 let _ = self.connection.send(&EndMessage { by }, &[]).await;
                 Ok(())

@@ -2,9 +2,10 @@
 //! same data.
 
 use crate::artifact::ArtifactStore;
+use crate::errand;
 use crate::event::Stream;
 use crate::exec::Exit;
-use crate::jobs::output::OutputSource;
+use crate::jobs::output::{MUCH, OutputSource};
 use crate::jobs::{Job, Jobs};
 use crate::profile::Profile;
 use crate::profile::finished::{JobEnding, of_job};
@@ -46,18 +47,33 @@ impl JobResults<'_> {
     async fn ended(&self, job: &Job) -> Result<Reply, String> {
         let reading = OutputSource::open(self.jobs, job, Stream::Out).await;
         let reading = reading.map_err(|error| error.to_string())?;
-        let view = reading.view(Stream::Out).ok_or_else(String::new)?;
-        let ending = JobEnding {
-            exit: exit(job),
-            ended_by: job.ended_by,
-            ran_for: Duration::from_millis(job.ran_ms()),
-            limit: job.limit,
-            call: &job.call,
-        };
-        let raw = reading.view(Stream::Out).ok_or_else(String::new)?;
-        let keep = || self.artifacts.keep_job(self.profile, job, raw.source());
-        of_job(self.profile, view, &ending, keep).map_err(|error| error.to_string())
+        if job.output_bytes <= MUCH {
+            return ended(self.profile, self.artifacts, job, &reading);
+        }
+        let (profile, artifacts, job) = (self.profile.clone(), self.artifacts.clone(), job.clone());
+        let read = errand::read(move |_| ended(&profile, &artifacts, &job, &reading));
+        read.await
+            .unwrap_or_else(|failure| Err(failure.to_string()))
     }
+}
+
+fn ended(
+    profile: &Profile,
+    artifacts: &ArtifactStore,
+    job: &Job,
+    reading: &OutputSource,
+) -> Result<Reply, String> {
+    let view = reading.view(Stream::Out).ok_or_else(String::new)?;
+    let ending = JobEnding {
+        exit: exit(job),
+        ended_by: job.ended_by,
+        ran_for: Duration::from_millis(job.ran_ms()),
+        limit: job.limit,
+        call: &job.call,
+    };
+    let raw = reading.view(Stream::Out).ok_or_else(String::new)?;
+    let keep = || artifacts.keep_job(profile, job, raw.source());
+    of_job(profile, view, &ending, keep).map_err(|error| error.to_string())
 }
 
 /// Which job a call became, and how that stands.

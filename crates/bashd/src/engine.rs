@@ -289,7 +289,10 @@ impl EngineCore {
             begun: entry.begun(),
             ..self.setting(&id, &judgement.form, &owner, judgement.shape)
         };
-        let before = BeforeStart::of(setting.begun, (request, &accepted), &call.cancel);
+        // Calls of a session run in the order in which they came, whatever their plans wait for.
+        let asked = (request, &accepted);
+        let turn = self.turn(profile, asked, &owner, &call.cancel).await?;
+        let before = BeforeStart::of(asked, &call.cancel);
         let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
         let setting = Setting {
@@ -312,6 +315,7 @@ impl EngineCore {
         if let (Some(state), Ok(_)) = (state, &run) {
             state.used();
         }
+        drop(turn);
         let ending = self.concluded(profile, plan, run, accepted).await;
         Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }

@@ -23,7 +23,7 @@ pub(crate) use self::environment::Inheritance;
 pub(crate) use self::reach::far_place;
 pub(crate) use self::resolve::{SessionState, Setting, draft};
 pub use self::session::{Overlap, SessionKey, SessionPlan};
-pub(crate) use self::session::{owner_of_session, telling_state};
+pub(crate) use self::session::{exclusive_in, owner_of_session, telling_state};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
 use crate::exec::terminal::TerminalHost;
@@ -49,9 +49,6 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
-    /// Owner and name of the session of which no other call may run meanwhile, if its calls wait for
-    /// each other.
-    pub(crate) exclusive_in: Option<(String, String)>,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.

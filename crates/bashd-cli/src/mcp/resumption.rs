@@ -32,12 +32,12 @@ pub(super) struct ResumableSessions {
     /// How many there may be at a time.
     most: usize,
     kept: Mutex<HashMap<SessionId, VecDeque<Arc<KeptEvents>>>>,
-    presence: Arc<Mutex<HashMap<SessionId, Presence>>>,
+    presence: Arc<Mutex<HashMap<SessionId, SessionUse>>>,
 }
 
 /// When a session was used last, and whether its client listens.
 #[derive(Clone, Copy)]
-struct Presence {
+struct SessionUse {
     used: Instant,
     listening: usize,
 }
@@ -55,7 +55,7 @@ impl ResumableSessions {
 
     /// A session is used now.
     fn note_use(&self, id: &SessionId) {
-        let now = Presence {
+        let now = SessionUse {
             used: Instant::now(),
             listening: 0,
         };
@@ -207,12 +207,12 @@ impl SessionManager for ResumableSessions {
 
 /// A client that listens to its session.
 struct Listener {
-    presence: Arc<Mutex<HashMap<SessionId, Presence>>>,
+    presence: Arc<Mutex<HashMap<SessionId, SessionUse>>>,
     id: SessionId,
 }
 
 impl Listener {
-    fn of(presence: &Arc<Mutex<HashMap<SessionId, Presence>>>, id: &SessionId) -> Self {
+    fn of(presence: &Arc<Mutex<HashMap<SessionId, SessionUse>>>, id: &SessionId) -> Self {
         if let Some(one) = lock(presence).get_mut(id) {
             one.listening += 1;
         }

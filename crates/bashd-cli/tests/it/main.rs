@@ -20,6 +20,7 @@
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
+//! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
@@ -52,6 +53,7 @@ mod config;
 mod console;
 mod doctor;
 mod documents;
+mod fairness;
 mod hook;
 mod isolation;
 mod jobs;

@@ -63,26 +63,26 @@ fn many_clients_are_served_each_with_calls_of_its_own() {
 }
 
 /// A client of the socket for several requests.
-struct Peer {
+pub(crate) struct Peer {
     stream: UnixStream,
     answers: std::sync::mpsc::Receiver<Value>,
 }
 
 impl Peer {
-    fn connect(path: &Path) -> Self {
+    pub(crate) fn connect(path: &Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         let answers = messages(stream.try_clone().unwrap());
         Self { stream, answers }
     }
 
-    fn ask(&mut self, message: &Value) -> Value {
+    pub(crate) fn ask(&mut self, message: &Value) -> Value {
         writeln!(self.stream, "{message}").unwrap();
         self.answers.recv_timeout(PATIENCE).unwrap()
     }
 }
 
 /// Sends calls without reading an answer, until nothing more is taken or there are so many.
-fn flood(path: &Path, count: usize, command: &str) -> UnixStream {
+pub(crate) fn flood(path: &Path, count: usize, command: &str) -> UnixStream {
     let mut stream = UnixStream::connect(path).unwrap();
     stream
         .set_write_timeout(Some(Duration::from_millis(300)))

@@ -247,6 +247,28 @@ fn a_fork_server_that_was_stopped_is_replaced_and_that_is_said_once() {
 }
 
 #[test]
+fn what_is_waited_for_before_the_start_counts() {
+    let home = Home::new().keeping_in_state(&["runs"]);
+    let mut client = Client::start(&home, &[]);
+    works(&mut client, "before");
+    kill_process(fork_server(&home), Signal::STOP).unwrap();
+    // The spare keeper takes this one; the next has to wait for another server.
+    works(&mut client, "spare");
+    // Of 3 s, the replacement takes 2.
+    let begun = Instant::now();
+    let arguments = json!({"command": "sleep 300", "wait_max": 3});
+    let answer = client.ask(&call("waits", arguments));
+    let took = begun.elapsed();
+    let job = answer["data"]["job"].clone();
+    assert!(job.is_string(), "{answer}");
+    assert!(took < Duration::from_millis(4700), "{took:?}");
+    let kill = json!({"action": "kill", "job": job});
+    client.ask(&json!({"id": "k", "type": "job", "arguments": kill}));
+    drop(client.stdin.take());
+    assert_eq!(client.ended().code(), Some(0));
+}
+
+#[test]
 fn a_search_in_much_output_delays_nobody() {
     let home = Home::new();
     let mut client = Client::start(&home, &[]);

@@ -4,6 +4,7 @@
 use super::EngineCore;
 use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
+use crate::exec::HeldTurn;
 use crate::exec::terminal::TerminalHost;
 use crate::guard::safe_mode::RunForm;
 use crate::plan::{
@@ -26,7 +27,6 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// How long a call may take until its command runs.
 #[derive(Clone, Copy)]
 pub(super) struct BeforeStart<'a> {
-    /// When it came.
     begun: Instant,
     longest: Duration,
     cancel: &'a CancellationToken,
@@ -35,13 +35,12 @@ pub(super) struct BeforeStart<'a> {
 impl<'a> BeforeStart<'a> {
     /// A call has its timeout for that, or what its server lets it wait.
     pub(super) fn of(
-        begun: Instant,
         (request, accepted): (&Request, &Accepted),
         cancel: &'a CancellationToken,
     ) -> Self {
         let wait_max = request.wait_max.unwrap_or(Duration::MAX);
         Self {
-            begun,
+            begun: Instant::now(),
             longest: accepted.timeout.min(wait_max).max(SHORTEST),
             cancel,
         }
@@ -82,6 +81,24 @@ pub(super) struct DraftParts<'a> {
 }
 
 impl EngineCore {
+    /// Waits for the turn of a call whose session has one at a time.
+    pub(super) async fn turn(
+        &self,
+        profile: &Profile,
+        (request, accepted): (&Request, &Accepted),
+        owner: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<HeldTurn>, Ending> {
+        let Some(session) = plan::exclusive_in(profile, request, owner, accepted) else {
+            return Ok(None);
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Ending::CancelledBeforeStart),
+            turn = self.sessions.turns.take(&session) => Ok(Some(turn)),
+        }
+    }
+
     /// Plans a call.
     pub(super) async fn plan(
         self: &Arc<Self>,

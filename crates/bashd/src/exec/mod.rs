@@ -52,6 +52,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+pub(crate) use turns::HeldTurn;
 pub(crate) use watch::OutputWatch;
 
 /// How long past its due time the engine waits before it gives up on a keeper.
@@ -84,14 +85,6 @@ async fn run_here(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let Means { keepers, sessions } = means;
-    let _turn = match &plan.exclusive_in {
-        Some(session) => Some(tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
-            turn = sessions.turns.take(session) => turn,
-        }),
-        None => None,
-    };
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
             run_alone(plan, keepers, watch, cancel).await

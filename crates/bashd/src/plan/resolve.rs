@@ -120,7 +120,6 @@ pub(crate) fn draft(
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
-        exclusive_in: session::exclusive_in(wish, accepted),
         restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
         program: one_program::of(setting, command, script.as_deref()),
         shell,

@@ -328,7 +328,6 @@ impl<'a> RcSource<'a> {
         Ok(Plan {
             place: Place::Here,
             vessel: Vessel::OwnShell,
-            exclusive_in: None,
             restraint: None,
             shell: Shell {
                 program: self.program.to_owned(),

@@ -81,6 +81,20 @@ impl Server {
         (found.unwrap_or_else(|| panic!("{body}")), given)
     }
 
+    /// A connection that says nothing.
+    pub(crate) fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).unwrap()
+    }
+
+    /// Begins a session by a handshake, on a server without a token; its id.
+    pub(crate) fn begin_session(&self) -> String {
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }});
+        self.ask_in_session(None, &hello).1.unwrap()
+    }
+
     /// Where it is.
     pub(super) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
@@ -208,7 +222,7 @@ fn silent_connections_lock_nobody_out() {
     let with = [MODERN, &[("Authorization", token.as_str())]].concat();
     let mut silent = Vec::new();
     for number in 0..400 {
-        silent.push(TcpStream::connect(server.address).unwrap());
+        silent.push(server.connect());
         if number % 100 == 99 {
             let begun = Instant::now();
             let (status, answer) = server.post(&with, &call("echo hi"));
@@ -228,11 +242,7 @@ fn silent_connections_lock_nobody_out() {
 fn abandoned_sessions_give_way_the_oldest_first() {
     let home = Home::new();
     let server = Server::start(&home, &["--token", "none"]);
-    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    }});
-    let begin = || server.ask_in_session(None, &hello).1.unwrap();
+    let begin = || server.begin_session();
     let first = begin();
     for _ in 0..255 {
         begin();

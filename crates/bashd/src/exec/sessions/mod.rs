@@ -48,7 +48,7 @@ pub(crate) struct Sessions {
     /// Owners and names of sessions that ended, and why, whose seats others have; the oldest first.
     departed: Mutex<VecDeque<((String, String), Reset)>>,
     /// For calls that wait for each other, in whatever vessel they run.
-    pub(super) turns: Turns,
+    pub(crate) turns: Turns,
 }
 
 /// A key's place in the table.

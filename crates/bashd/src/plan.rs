@@ -22,7 +22,7 @@ pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
 pub(crate) use self::reach::far_place;
 pub(crate) use self::resolve::{SessionState, Setting, draft};
-pub use self::session::{Overlap, SessionKey, SessionPlan};
+pub use self::session::{Overlap, SHARED_PREFIX, SessionKey, SessionPlan};
 pub(crate) use self::session::{exclusive_in, owner_of_session, telling_state};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
@@ -107,7 +107,7 @@ pub enum Place {
 pub(crate) enum Vessel {
     /// A new shell, which ends with the command.
     OwnShell,
-    /// A shell that was started ahead and waits for such a command; a new one where none waits.
+    /// A shell that was started ahead and waits for such a command; a new one if none waits.
     StartedShell,
     /// The shell of a session.
     Session(Box<SessionPlan>),
@@ -138,7 +138,8 @@ impl Vessel {
         }
     }
 
-    /// Whether a shell that was started ahead may be used; also by a call that must do without its session.
+    /// Whether a shell that was started ahead may be used, even by a call that has to run without
+    /// its session.
     pub(crate) fn may_be_started(&self) -> bool {
         match self {
             Self::StartedShell => true,
@@ -158,7 +159,7 @@ pub struct OneProgram {
 }
 
 impl Plan {
-    /// What a shell gets that has sourced already what it should.
+    /// What a shell gets that has already sourced its rc script.
     pub(crate) fn script_of_started_shell(&self) -> Option<String> {
         let script = self.script.as_ref()?;
         Some(match &self.program {

@@ -160,7 +160,7 @@ fn quota_of(config: &Config, accepted: &Accepted) -> Quota {
     }
 }
 
-/// The whole environment, but for what only the shell's choice tells.
+/// The whole environment, except for what depends on the choice of the shell.
 fn variables(wish: PlanInput<'_>, terminal: Option<Size>, wanted: &directory::Wanted) -> Variables {
     let PlanInput {
         request, setting, ..

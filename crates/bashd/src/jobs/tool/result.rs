@@ -76,7 +76,7 @@ fn ended(
     of_job(profile, view, &ending, keep).map_err(|error| error.to_string())
 }
 
-/// Which job a call became, and how that stands.
+/// Which job a call became, and its state.
 pub(crate) fn async_details(job: &Job) -> Value {
     json!({ "state": job.outcome(), "jobId": job.alias, "type": "bash" })
 }

@@ -298,7 +298,7 @@ impl EngineCore {
         let Expanded {
             request, command, ..
         } = &*expanded;
-        let judgement = self.config.judge(profile, request, command);
+        let judgement = self.judged(profile, (request, &accepted), command).await?;
         let owner = owner_of(request);
         self.permit(&judgement, command, call, &owner).await?;
         if let Some(problem) = &expanded.problem {

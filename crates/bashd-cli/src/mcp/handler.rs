@@ -240,7 +240,9 @@ impl ServerHandler for Handler {
         });
         let mut listed = listed.await??;
         if is_first {
-            let jobs = job::list(self.server(&context));
+            let server = self.server(&context).clone();
+            let jobs = tokio::task::spawn_blocking(move || job::list(&server)).await;
+            let jobs = jobs.unwrap_or_default();
             listed.resources.splice(..0, jobs);
         }
         Ok(listed)

@@ -6,6 +6,7 @@ use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::HeldTurn;
 use crate::exec::terminal::TerminalHost;
+use crate::guard::Judgement;
 use crate::guard::safe_mode::RunForm;
 use crate::plan::{
     self, Draft, Inheritance, Plan, Programs, SessionState, Setting, Streams, far_place,
@@ -20,6 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+
+/// Bytes of a command above which judging it takes milliseconds.
+const LONG_COMMAND: usize = 64 * 1024;
 
 /// What even a call has that is not to be waited for.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -81,6 +85,27 @@ pub(super) struct DraftParts<'a> {
 }
 
 impl EngineCore {
+    /// Judges a command; a long one by an errand, since reading it takes a while.
+    pub(super) async fn judged(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+        (request, accepted): (&Request, &Accepted),
+        command: &Command,
+    ) -> Result<Judgement, Ending> {
+        // One that others of its session wait for must not be overtaken by them.
+        let is_in_order = plan::exclusive_in(profile, request, "", accepted).is_some();
+        if command.to_run.len() <= LONG_COMMAND || is_in_order {
+            return Ok(self.config.judge(profile, request, command));
+        }
+        let (core, profile) = (Arc::clone(self), Arc::clone(profile));
+        let (request, command) = (request.clone(), command.clone());
+        let judging = errand::read(move |_| core.config.judge(&profile, &request, &command));
+        judging.await.map_err(|failure| {
+            let error = Error::io(ErrorKind::Io, "judge the command", failure.into());
+            Ending::Failed(error, None)
+        })
+    }
+
     /// Waits for the turn of a call whose session has one at a time.
     pub(super) async fn turn(
         &self,

@@ -119,7 +119,7 @@ pub(crate) async fn run_alone(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
-    let claimed = background::claim_ahead(plan)?;
+    let claimed = background::claim_ahead(plan).await?;
     let beginning = beginning(plan, watch.as_deref());
     let connection = start(plan, keepers, beginning, cancel, overdue.as_mut()).await?;
     let mut watch = watch;

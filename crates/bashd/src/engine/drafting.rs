@@ -134,7 +134,7 @@ impl EngineCore {
         let draft = self.draft(parts, before).await?;
         draft.directory().clone_into(directory);
         let home = || no_answer_from(Path::new("~"));
-        let rc = self.rc_scripts.get(draft, &self.keepers);
+        let rc = Box::pin(self.rc_scripts.get(draft, &self.keepers));
         let (draft, rc) = before.wait(rc, home).await?;
         Ok(plan::resolve(draft, rc))
     }

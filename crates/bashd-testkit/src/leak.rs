@@ -286,7 +286,8 @@ fn entries_below(directory: &Path) -> BTreeSet<PathBuf> {
 /// The open descriptors of this process, but for the one that reads the list.
 fn open_descriptors() -> BTreeMap<i32, String> {
     let own_list = format!("/proc/{}/fd", std::process::id());
-    // bashd watches the list of mounts: by one descriptor for the whole process, once it has looked.
+    // bashd watches the list of mounts: by one descriptor for the whole process, once it has
+    // looked.
     let mounts = format!("/proc/{}/mountinfo", std::process::id());
     let entries = fs::read_dir("/proc/self/fd").expect("/proc shows descriptors");
     entries

@@ -1,10 +1,10 @@
 //! Whether a path can be reached without waiting for anybody: every part of it is in the kernel's
 //! cache, and what it leads to is on a file system of this machine.
 //!
-//! A FUSE that does not answer, a network share whose server is gone: whoever looks there waits, maybe
-//! for ever. So nobody asks that file system here. The way is looked up in the cache alone
-//! (`RESOLVE_CACHED`), what it leads to is known by its mount, and the mount's kind by the kernel's
-//! list. Where any of that is not known, the answer is no, and an errand goes there.
+//! A FUSE that does not answer, a network share whose server is gone: whoever looks there waits,
+//! maybe for ever. So nobody asks that file system here. The way is looked up in the cache alone
+//! (`RESOLVE_CACHED`), what it leads to is known by its mount, and the mount's kind by the
+//! kernel's list. Where any of that is not known, the answer is no, and an errand goes there.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
@@ -94,7 +94,7 @@ impl MountList {
         self.file.rewind()?;
         let mut text = Vec::new();
         self.file.read_to_end(&mut text)?;
-        self.local = lines(&text).filter_map(local_id).collect();
+        self.local = lines(&text).filter_map(|line| local_id(&line)).collect();
         Ok(())
     }
 }
@@ -105,7 +105,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = String> {
 }
 
 /// The id of a mount, if it is local.
-fn local_id(line: String) -> Option<u64> {
+fn local_id(line: &str) -> Option<u64> {
     let (mount, origin) = line.split_once(" - ")?;
     let kind = origin.split(' ').next()?;
     let id = mount.split(' ').next()?.parse().ok()?;
@@ -154,7 +154,7 @@ mod tests {
             ("", None),
             ("gibberish - ext4", None),
         ] {
-            assert_eq!(local_id(line.to_owned()), id, "{line}");
+            assert_eq!(local_id(line), id, "{line}");
         }
     }
 

@@ -175,8 +175,8 @@ impl ClientCalls {
     }
 }
 
-/// Waits for the right to run a command; calls that only manage jobs need none. A client that does not
-/// take its replies starts nothing more.
+/// Waits for the right to run a command; calls that only manage jobs need none. A client that does
+/// not take its replies starts nothing more.
 async fn turn_of(kind: CallKind, turns: &ClientTurns, outbox: &Outbox) -> Option<RunTurn> {
     outbox.room().await;
     match kind {

@@ -214,8 +214,8 @@ impl RpcConnection {
         }
     }
 
-    /// Sends the news of jobs: each end, and the text about all of them for a model. The owner's next
-    /// client gets what this one did not.
+    /// Sends the news of jobs: each end, and the text about all of them for a model. The owner's
+    /// next client gets what this one did not.
     async fn pass_on(&self, news: JobNews) {
         match news {
             JobNews::Progress(jobs) => {

@@ -1,9 +1,10 @@
-//! Whose turn it is to run a command: clients take turns with each other, and none takes every place.
+//! Whose turn it is to run a command: clients take turns with each other, and none takes every
+//! place.
 //!
-//! A client may have three quarters of the places that others leave free. So there is always room for
-//! another, however long the commands of those before it run, until there are very many. Where
-//! commands wait, the clients' turns go round: who has a thousand waiting is served as often as who
-//! has one.
+//! A client may have three quarters of the places that others leave free. So there is always room
+//! for another, however long the commands of those before it run, until there are very many. Where
+//! commands wait, the clients' turns go round: who has a thousand waiting is served as often as
+//! who has one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,9 @@
-//! The id of a message that can't be read: found by a tolerant scan, so that its sender gets an answer.
+//! The id of a message that can't be read: found by a tolerant scan, so that its sender gets an
+//! answer.
 //!
-//! The message may be broken anywhere (a lone surrogate, no end), or be too long to be kept. So the
-//! scan takes bytes as they come, knows only strings, brackets and the names of the outermost object,
-//! and keeps nothing but a name or an id at a time.
+//! The message may be broken anywhere (a lone surrogate, no end), or be too long to be kept. So
+//! the scan takes bytes as they come, knows only strings, brackets and the names of the outermost
+//! object, and keeps nothing but a name or an id at a time.
 
 use serde_json::Value;
 

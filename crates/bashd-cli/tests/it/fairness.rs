@@ -1,10 +1,10 @@
-//! Eight honest clients beside a hostile one, on each transport that has many clients: how much longer
-//! their calls take than without it.
+//! Eight honest clients beside a hostile one, on each transport that has many clients: how much
+//! longer their calls take than without it.
 
 use crate::mcp::HttpServer;
 use crate::rpc_socket::{Peer, flood, serving};
 use bashd_testkit::repeat::is_soak;
-use bashd_testkit::{Home, repetitions};
+use bashd_testkit::{Home, loudly, repetitions};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::net::TcpStream;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// Honest clients.
 const HONEST: usize = 8;
 
-/// How much longer the slowest hundredth of their calls may take. A few calls on a machine that runs
-/// other tests tell little; the whole count on a quiet one is the measurement.
+/// How much longer the slowest hundredth of their calls may take. A few calls on a machine that
+/// runs other tests tell little; the whole count on a quiet one is the measurement.
 fn most_times() -> f64 {
     if is_soak() { 2.0 } else { 5.0 }
 }
@@ -44,18 +44,21 @@ fn p99<Client>(connect: impl Fn() -> Client + Sync, ask: impl Fn(&mut Client) + 
     taken[(taken.len() * 99).div_ceil(100) - 1]
 }
 
-/// The middle one of several rounds.
+/// The middle one of three rounds.
 fn median(round: impl Fn() -> Duration) -> Duration {
-    let rounds = if is_soak() { 3 } else { 1 };
-    let mut rounds: Vec<Duration> = (0..rounds).map(|_| round()).collect();
+    let mut rounds = [round(), round(), round()];
     rounds.sort();
-    rounds[rounds.len() / 2]
+    let [_, middle, _] = rounds;
+    middle
 }
 
 fn compare(what: &str, alone: Duration, beside: Duration) {
     let times = beside.as_secs_f64() / alone.max(LEAST).as_secs_f64();
-    eprintln!("{what}: p99 {alone:?} alone, {beside:?} beside a hostile client: {times:.2} times");
-    assert!(times <= most_times(), "{what}: {alone:?}, then {beside:?}");
+    let told = format!("{what}: p99 {alone:?} alone, {beside:?} beside it: {times:.2} times");
+    if is_soak() {
+        loudly(&told);
+    }
+    assert!(times <= most_times(), "{told}");
 }
 
 #[test]

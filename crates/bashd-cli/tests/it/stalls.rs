@@ -41,7 +41,7 @@ fn client_with(home: &Home, script: &str, arguments: &[&str]) -> Option<Client> 
     None
 }
 
-fn call(id: &str, arguments: Value) -> Value {
+fn call(id: &str, arguments: &Value) -> Value {
     json!({"id": id, "type": "call", "arguments": arguments})
 }
 
@@ -79,11 +79,11 @@ fn a_directory_that_does_not_answer_costs_only_the_call_that_named_it() {
     let begun = Instant::now();
     client.say(&call(
         "hung",
-        json!({"command": "true", "cwd": hung, "timeout": 2}),
+        &json!({"command": "true", "cwd": hung, "timeout": 2}),
     ));
     client.say(&call(
         "cancelled",
-        json!({"command": "true", "cwd": hung, "timeout": 600}),
+        &json!({"command": "true", "cwd": hung, "timeout": 600}),
     ));
     for (id, arguments) in [
         (
@@ -95,7 +95,7 @@ fn a_directory_that_does_not_answer_costs_only_the_call_that_named_it() {
             json!({"command": "true", "env": {"PATH": hung}, "timeout": 2}),
         ),
     ] {
-        client.say(&call(id, arguments));
+        client.say(&call(id, &arguments));
     }
     for number in 0..5 {
         let took = works(&mut client, &format!("beside-{number}"));
@@ -117,7 +117,7 @@ fn a_directory_that_does_not_answer_costs_only_the_call_that_named_it() {
     // Its threads are bounded, and told.
     for number in 0..40 {
         let arguments = json!({"command": "true", "cwd": hung, "timeout": 1});
-        client.say(&call(&format!("many-{number}"), arguments));
+        client.say(&call(&format!("many-{number}"), &arguments));
     }
     for number in 0..40 {
         client.response(&format!("many-{number}"));
@@ -149,7 +149,7 @@ fn a_directory_that_a_call_was_in_can_be_unmounted() {
         for number in 0..3 {
             let asked = call(
                 &format!("{number}"),
-                json!({"command": "pwd; true", "cwd": there}),
+                &json!({"command": "pwd; true", "cwd": there}),
             );
             let answer = client.ask(&asked);
             assert_eq!(
@@ -205,7 +205,7 @@ fn fork_server(home: &Home) -> Pid {
     ours.retain(|process| process.command.starts_with("bashd-keeper"));
     let pids: Vec<i32> = ours.iter().map(|process| process.pid).collect();
     let server = ours.iter().find(|process| !pids.contains(&process.parent));
-    Pid::from_raw(server.expect("a fork server").pid).unwrap()
+    Pid::from_raw(server.unwrap().pid).unwrap()
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_fork_server_that_was_stopped_is_replaced_and_that_is_said_once() {
             if names_sessions {
                 arguments["session"] = json!(id);
             }
-            let answer = client.ask(&call(&id, arguments));
+            let answer = client.ask(&call(&id, &arguments));
             assert_eq!(answer["data"]["output"], "fine\n", "{answer}");
             assert_eq!(answer["data"]["session_reset"], Value::Null, "{answer}");
         }
@@ -257,7 +257,7 @@ fn what_is_waited_for_before_the_start_counts() {
     // Of 3 s, the replacement takes 2.
     let begun = Instant::now();
     let arguments = json!({"command": "sleep 300", "wait_max": 3});
-    let answer = client.ask(&call("waits", arguments));
+    let answer = client.ask(&call("waits", &arguments));
     let took = begun.elapsed();
     let job = answer["data"]["job"].clone();
     assert!(job.is_string(), "{answer}");
@@ -275,7 +275,7 @@ fn a_search_in_much_output_delays_nobody() {
     let command = "sleep 1; yes 'a line of text that is fifty bytes long, more or so' | head -c 120000000; sleep 300";
     let started = client.ask(&call(
         "start",
-        json!({"command": command, "background": true}),
+        &json!({"command": command, "background": true}),
     ));
     let job = started["data"]["job"].as_str().unwrap().to_owned();
     let begun = Instant::now();

@@ -1,11 +1,12 @@
 //! A shell that was started ahead, and waits for the one script that it will run.
 //!
-//! It is `bash -c LOADER`, and waits in `/`: nobody unmounts that. Descriptor 3 is a file with texts,
-//! 4 a pipe. The loader reads the first text, which does nothing, so the work that every script needs
-//! is done before anybody waits for it. Then it waits for a line in the pipe, reads directory, id and
-//! script of the run, goes there, and becomes what `bash -c SCRIPT` would have been there: same `$0`,
-//! `$-`, parameters, descriptors, line numbers, `PWD` and `OLDPWD`. A failed read ends the shell
-//! rather than run half, and so does a directory that can't be entered any more.
+//! It is `bash -c LOADER`, and waits in `/`: nobody unmounts that. Descriptor 3 is a file with
+//! texts, 4 a pipe. The loader reads the first text, which does nothing, so the work that every
+//! script needs is done before anybody waits for it. Then it waits for a line in the pipe, reads
+//! directory, id and script of the run, goes there, and becomes what `bash -c SCRIPT` would have
+//! been there: same `$0`, `$-`, parameters, descriptors, line numbers, `PWD` and `OLDPWD`. A
+//! failed read ends the shell rather than run half, and so does a directory that can't be entered
+//! any more.
 
 use super::protocol::{FailedMessage, StartMessage, StartedShellMessage};
 use super::pump::Pump;

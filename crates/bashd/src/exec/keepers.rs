@@ -135,9 +135,9 @@ impl Keepers {
         })
     }
 
-    /// Whether there is a keeper at the other end of a connection. If it says nothing for a while, the
-    /// server that was to fork it is ended; if that ends the connection as well, there never was one,
-    /// and nothing of what was sent is carried out.
+    /// Whether there is a keeper at the other end of a connection. If it says nothing for a while,
+    /// the server that was to fork it is ended; if that ends the connection as well, there never
+    /// was one, and nothing of what was sent is carried out.
     pub(super) async fn is_born(&self, connection: &KeeperConnection) -> bool {
         if self.source.is_none() || connection.is_heard_within(ANSWER_BOUND).await {
             return true;

@@ -216,8 +216,8 @@ async fn start(
     Err(no_answer().into())
 }
 
-/// Sends the plan to a keeper. One that died while waiting is replaced: the command cannot have run,
-/// since the message was never sent.
+/// Sends the plan to a keeper. One that died while waiting is replaced: the command cannot have
+/// run, since the message was never sent.
 async fn send_start(
     plan: &Plan,
     keepers: &Keepers,

@@ -1,10 +1,10 @@
 //! Started shells: shells that have already started, and wait for the next call that needs one like
 //! them.
 //!
-//! Each is used once and replaced after the call. The pool follows the last use: a call with another
-//! environment or another rc script gets a new shell, and the pool is refilled with shells like that.
-//! The directory does not matter: they wait in `/`, and go where they are needed. The keeper compares again before it uses one, and steps aside if
-//! anything differs.
+//! Each is used once and replaced after the call. The pool follows the last use: a call with
+//! another environment or another rc script gets a new shell, and the pool is refilled with shells
+//! like that. The directory does not matter: they wait in `/`, and go where they are needed. The
+//! keeper compares again before it uses one, and steps aside if anything differs.
 
 use crate::plan::{Plan, Quota, Restraint, Streams, Variables};
 use bashd_keeper::keeper::protocol::{self, StartedShellMessage};

@@ -10,6 +10,7 @@ use crate::errand::{self, CalledBack};
 use crate::error::Result;
 use crate::event::Stream;
 use regex::Regex;
+use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -225,7 +226,7 @@ impl Jobs {
                 } else {
                     search.look(&reading, upto, &CalledBack::default())
                 };
-                if let Some(line) = found? {
+                if let Some(line) = found.ok()? {
                     return Some(line);
                 }
                 match &mut reading {
@@ -311,13 +312,13 @@ struct LineSearch {
 }
 
 impl LineSearch {
-    /// The line that matches, up to an offset, if there is one; `None` if the output can't be read.
+    /// The line that matches, up to an offset, if there is one.
     fn look(
         &mut self,
         reading: &OutputSource,
         upto: u64,
         called_back: &CalledBack,
-    ) -> Option<Option<String>> {
+    ) -> io::Result<Option<String>> {
         let Self { lines, pattern } = self;
         let mut found = None;
         let mut look = |line: &str| {
@@ -327,12 +328,12 @@ impl LineSearch {
             }
             is_match
         };
-        let view = reading.view(Stream::Out)?;
-        let read = lines.read(view.source(), upto, called_back, &mut look);
-        if !read.ok()? {
+        let view = reading.view(Stream::Out);
+        let view = view.ok_or(io::ErrorKind::NotFound)?;
+        if !lines.read(view.source(), upto, called_back, &mut look)? {
             lines.rest(&mut look);
         }
-        Some(found)
+        Ok(found)
     }
 }
 

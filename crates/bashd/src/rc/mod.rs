@@ -135,7 +135,8 @@ impl RcScripts {
         }
     }
 
-    /// What the rc left for the shell of a draft, where the draft wants that and it can be found out.
+    /// What the rc left for the shell of a draft, where the draft wants that and it can be found
+    /// out.
     pub(crate) async fn get(
         &self,
         draft: Draft,

@@ -1,5 +1,5 @@
-//! Every number that a caller can name, at its extremes: each is answered, and none costs the engine
-//! much memory.
+//! Every number that a caller can name, at its extremes: each is answered, and none costs the
+//! engine much memory.
 
 use crate::engine_under_test::engine;
 use bashd::jobs::{OutputQuery, Whose};
@@ -18,8 +18,8 @@ const PROFILES: [(&str, bool); 5] = [
     ("phoenix", true),
 ];
 
-/// What answers to all of this may add to the engine's memory: the text of a few at their largest, and
-/// what the allocator keeps.
+/// What answers to all of this may add to the engine's memory: the text of a few at their largest,
+/// and what the allocator keeps.
 const MEMORY: u64 = 32 * 1024 * 1024;
 
 /// Numbers beyond every cap.

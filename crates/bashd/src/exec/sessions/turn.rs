@@ -79,16 +79,14 @@ impl SessionTurn {
         telling: Telling,
     ) -> Result<Self, RunFailure> {
         for _ in 0..2 {
-            let (connection, calls) = match place.take() {
-                Some(IdleSession { socket, calls, .. }) => {
-                    let connection = KeeperConnection::new(socket).map_err(cannot_talk)?;
-                    (connection, calls + 1)
-                }
-                None => {
-                    let was_in = seat.directory().take();
-                    let begins_in = entering::beginning(was_in).await;
-                    (open(plan, session, begins_in, opening).await?, 1)
-                }
+            let idle = place.take();
+            let (connection, calls) = if let Some(IdleSession { socket, calls, .. }) = idle {
+                let connection = KeeperConnection::new(socket).map_err(cannot_talk)?;
+                (connection, calls + 1)
+            } else {
+                let was_in = seat.directory().take();
+                let begins_in = entering::beginning(was_in).await;
+                (open(plan, session, begins_in, opening).await?, 1)
             };
             let stdin = open_stdin(&plan.stdin).map_err(cannot_talk)?;
             let form = CallForm {

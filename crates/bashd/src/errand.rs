@@ -202,13 +202,13 @@ mod tests {
     async fn who_gives_up_leaves_a_thread_that_is_counted_until_it_is_back() {
         let process = rustix::process::getpid().as_raw_nonzero().get();
         let (answer, answered) = mpsc::channel::<()>();
-        let (begin, mut begun) = tokio::sync::mpsc::channel(1);
+        let (tell, mut told) = tokio::sync::mpsc::channel(1);
         let hangs = go(Path::new("/"), move || {
-            let _ = begin.blocking_send(());
+            let _ = tell.blocking_send(());
             let _ = answered.recv();
         });
         let hangs = tokio::spawn(hangs);
-        begun.recv().await.unwrap();
+        told.recv().await.unwrap();
         assert_eq!(hung_in(process), 0);
         hangs.abort();
         assert!(hangs.await.is_err());

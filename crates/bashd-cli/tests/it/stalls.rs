@@ -251,9 +251,20 @@ fn what_is_waited_for_before_the_start_counts() {
     let home = Home::new().keeping_in_state(&["runs"]);
     let mut client = Client::start(&home, &[]);
     works(&mut client, "before");
+    // The server, the spare, and the keeper of the shell that waits.
+    let begun = Instant::now();
+    let keepers = || {
+        let mut all = processes(&home);
+        all.retain(|process| process.command.starts_with("bashd-keeper"));
+        all.len()
+    };
+    while keepers() < 3 {
+        assert!(begun.elapsed() < PATIENCE, "no spare");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     kill_process(fork_server(&home), Signal::STOP).unwrap();
-    // The spare keeper takes this one; the next has to wait for another server.
-    works(&mut client, "spare");
+    // The spare takes this one; the next has to wait for another server.
+    client.ask(&bash("spare", "sleep 0"));
     // Of 3 s, the replacement takes 2.
     let begun = Instant::now();
     let arguments = json!({"command": "sleep 300", "wait_max": 3});

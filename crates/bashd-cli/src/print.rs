@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::os::fd::AsFd;
 
 /// Writes to stdout and stderr.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Printer {
     out: Colors,
     err: Colors,

@@ -286,6 +286,9 @@ fn entries_below(directory: &Path) -> BTreeSet<PathBuf> {
 /// The open descriptors of this process, but for the one that reads the list.
 fn open_descriptors() -> BTreeMap<i32, String> {
     let own_list = format!("/proc/{}/fd", std::process::id());
+    // bashd watches the list of mounts: by one descriptor for the whole process, once it has
+    // looked.
+    let mounts = format!("/proc/{}/mountinfo", std::process::id());
     let entries = fs::read_dir("/proc/self/fd").expect("/proc shows descriptors");
     entries
         .flatten()
@@ -294,7 +297,7 @@ fn open_descriptors() -> BTreeMap<i32, String> {
             let fd = entry.file_name().to_str()?.parse().ok()?;
             Some((fd, target.to_string_lossy().into_owned()))
         })
-        .filter(|(_, target)| *target != own_list)
+        .filter(|(_, target)| *target != own_list && *target != mounts)
         .collect()
 }
 

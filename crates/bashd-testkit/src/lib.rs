@@ -40,6 +40,7 @@ pub mod unprivileged;
 
 pub use binary::{Binary, Transcript};
 pub use home::Home;
+pub use keeper_hook::MARK;
 pub use leak::Leaks;
 pub use loud::loudly;
 pub use repeat::repetitions;

@@ -4,6 +4,7 @@
 //! stage's logic. Every future of an engine may be dropped at any time: the command that it waits
 //! for is then ended by its keeper.
 
+mod drafting;
 mod jobs;
 mod session_state;
 
@@ -13,6 +14,7 @@ use crate::approval::{ApprovalAnswer, Approver};
 use crate::artifact::{ArtifactKind, ArtifactStore};
 use crate::call::Call;
 use crate::config::{Config, Surroundings};
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::excerpts::NewestExcerpt;
 use crate::exec::{self, Keepers, Keyboard, OutputWatch, PlanOutcome, Run, RunFailure, Sessions};
@@ -39,6 +41,7 @@ use crate::urls::{self, Expanded, UrlTargets};
 use bashd_keeper::keeper::KeeperSource;
 use bashd_keeper::os::memory;
 use bashd_keeper::secrets::Secrets;
+use drafting::{BeforeStart, DraftParts};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -49,6 +52,9 @@ const EVENTS_AHEAD: usize = 16;
 
 /// Memory growth since the last quiet time that is too small to be worth giving back.
 const WORTH_GIVING_BACK: usize = 512 * 1024;
+
+/// Output above which reading it takes long enough to be noticed by other calls.
+const MUCH_OUTPUT: u64 = 256 * 1024;
 
 /// Runs shell commands. Cheap to clone; clones share everything.
 ///
@@ -250,7 +256,7 @@ impl EngineCore {
     }
 
     /// One call: its stages, its reply, its record.
-    async fn perform(&self, call: &Call, watch: Option<&mut OutputWatch>) -> Reply {
+    async fn perform(self: &Arc<Self>, call: &Call, watch: Option<&mut OutputWatch>) -> Reply {
         let begun = Instant::now();
         let _under_way = self.activity.begin();
         let mut entry = LedgerEntry::new(&self.ledger, call.raw_text());
@@ -278,12 +284,13 @@ impl EngineCore {
         });
         let reply = reply::reply(profile, &ending, begun.elapsed());
         self.warn(entry.close(profile, &ending, &reply));
+        self.warn(self.keepers.complaint());
         reply
     }
 
     /// The pipeline. `Err` is an ending before the last stage.
     async fn stages(
-        &self,
+        self: &Arc<Self>,
         profile: &Arc<Profile>,
         call: &Call,
         entry: &mut LedgerEntry<'_>,
@@ -293,7 +300,7 @@ impl EngineCore {
         let Expanded {
             request, command, ..
         } = &*expanded;
-        let judgement = self.config.judge(profile, request, command);
+        let judgement = self.judged(profile, (request, &accepted), command).await?;
         let owner = owner_of(request);
         let asked = (&*command.to_run, &*entry.secrets);
         self.permit(&judgement, asked, call, &owner).await?;
@@ -301,28 +308,32 @@ impl EngineCore {
             return Err(Ending::Refused(problem.clone()));
         }
         self.check_room(&owner, accepted.backgrounding)?;
-        let failed = |error| Ending::Failed(error, None);
         let client = call.terminal.as_ref();
         let (id, secrets) = (entry.id.clone(), Arc::clone(&entry.secrets));
         let setting = Setting {
             client: client.filter(|_| exec::terminal::suits(request)),
             make_directories: &expanded.parents,
+            begun: entry.begun(),
             ..self.setting((&id, &secrets), &judgement.form, &owner, judgement.shape)
         };
+        // Calls of a session run in the order in which they came, whatever their plans wait for.
+        let asked = (request, &accepted);
+        let turn = self.turn(profile, asked, &owner, &call.cancel).await?;
+        let before = BeforeStart::of(asked, &call.cancel);
         let state = self.session_state(profile, (request, &accepted), setting, call);
         let state = Box::pin(state).await;
         let setting = Setting {
             state: state.as_ref().map(|borrowed| &borrowed.state),
             ..setting
         };
-        let draft = plan::draft(profile, request, command, &accepted, setting).map_err(failed)?;
-        draft.directory().clone_into(&mut entry.cwd);
-        let rc = tokio::select! {
-            biased;
-            rc = self.rc_scripts.get(&draft, &self.keepers) => rc,
-            () = call.cancel.cancelled() => None, // what comes next says so
+        let parts = DraftParts {
+            profile,
+            request,
+            command,
+            accepted: &accepted,
+            setting,
         };
-        let plan = plan::resolve(draft, rc);
+        let plan = Box::pin(self.plan(parts, before, &mut entry.cwd)).await?;
         // A large future, and callers hold it on their stack.
         let run = Box::pin(exec::run(&plan, self.means(), watch, &call.cancel)).await;
         if let Some(directory) = run.as_ref().ok().and_then(|run| run.began_in(&plan)) {
@@ -331,7 +342,8 @@ impl EngineCore {
         if let (Some(state), Ok(_)) = (state, &run) {
             state.used();
         }
-        let ending = self.conclude(profile, &plan, run, &accepted);
+        drop(turn);
+        let ending = self.concluded(profile, plan, run, accepted).await;
         Ok(Box::pin(self.when_ready(ending, request, &call.cancel)).await)
     }
 
@@ -367,6 +379,28 @@ impl EngineCore {
             keepers: &self.keepers,
             sessions: &self.sessions,
         }
+    }
+
+    /// What a plan that was carried out, or not, comes to; much output is read by an errand.
+    async fn concluded(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+        plan: Plan,
+        run: Result<PlanOutcome, RunFailure>,
+        accepted: Accepted,
+    ) -> Ending {
+        if !run
+            .as_ref()
+            .is_ok_and(|run| run.output_bytes() > MUCH_OUTPUT)
+        {
+            return self.conclude(profile, &plan, run, &accepted);
+        }
+        let (core, profile) = (Arc::clone(self), Arc::clone(profile));
+        let reading = errand::read(move |_| core.conclude(&profile, &plan, run, &accepted));
+        reading.await.unwrap_or_else(|failure| {
+            let error = Error::io(ErrorKind::Io, "read the output", failure.into());
+            Ending::Failed(error, None)
+        })
     }
 
     /// What a plan that was carried out, or not, comes to.
@@ -522,6 +556,7 @@ impl EngineCore {
             secrets,
             state: None,
             streams: None,
+            begun: Instant::now(),
         }
     }
 }

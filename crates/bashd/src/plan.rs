@@ -8,6 +8,7 @@ mod globs;
 mod job;
 pub(crate) mod missing_program;
 mod one_program;
+mod reach;
 mod resolve;
 mod session;
 mod shell;
@@ -16,12 +17,13 @@ mod strict_environment;
 mod terminal;
 
 pub use self::client_environment::ClientEnvironment;
-pub(crate) use self::directory::check_way;
+pub(crate) use self::directory::check_way_within;
 pub(crate) use self::draft::{Draft, RcWish, resolve};
 pub(crate) use self::environment::Inheritance;
+pub(crate) use self::reach::far_place;
 pub(crate) use self::resolve::{SessionState, Setting, draft};
 pub use self::session::{Overlap, SHARED_PREFIX, SessionKey, SessionPlan};
-pub(crate) use self::session::{owner_of_session, telling_state};
+pub(crate) use self::session::{exclusive_in, owner_of_session, telling_state};
 pub(crate) use self::shell::Programs;
 pub use self::shell::{Shell, shell_for};
 use crate::exec::terminal::TerminalHost;
@@ -38,7 +40,7 @@ pub use job::JobPlan;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A run with nothing undecided: `exec` only carries it out, and no later stage changes it.
 #[derive(Debug)]
@@ -47,9 +49,6 @@ pub struct Plan {
     pub place: Place,
     /// What carries it there.
     pub(crate) vessel: Vessel,
-    /// Owner and name of the session of which no other call may run meanwhile, if its calls wait
-    /// for each other.
-    pub(crate) exclusive_in: Option<(String, String)>,
     /// What it may use up, where that is limited.
     pub(crate) restraint: Option<Restraint>,
     /// Program and arguments of the shell, without the script.
@@ -82,6 +81,9 @@ pub struct Plan {
     pub quota: Quota,
     /// When it continues as a job, if it does.
     pub backgrounding: Option<Backgrounding>,
+    /// When its call is answered at the latest, if it can go on as a job: whatever it waited for
+    /// before its start counts.
+    pub(crate) answer_by: Option<Instant>,
     /// What it would be as a job.
     pub job: JobPlan,
     /// Directory of this run, made when something of it must outlive the call.

@@ -212,7 +212,7 @@ async fn serve_client(
             ClientLine::Text(bytes) => {
                 String::from_utf8(bytes).unwrap_or_else(|_| "a line that is not text".to_owned())
             }
-            ClientLine::TooLong => "a line that is too long".to_owned(),
+            ClientLine::TooLong(_) => "a line that is too long".to_owned(),
         };
         Some((Ok(text), lines))
     });

@@ -96,6 +96,27 @@ pub(super) fn open_files(_settings: &ConfigInForce) -> DoctorCheck {
     }
 }
 
+/// Threads of this user's bashd processes that wait for a file system which does not answer.
+pub(super) fn hung_threads(_settings: &ConfigInForce) -> DoctorCheck {
+    let name = "hung threads";
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let counts = processes.map(|process: i32| (process, bashd::hung_in(process)));
+    let hung: Vec<String> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(process, count)| format!("process {process} has {count}"))
+        .collect();
+    if hung.is_empty() {
+        let consequence = "no call waits for a file system that does not answer";
+        return DoctorCheck::good(name, "none", consequence);
+    }
+    DoctorCheck::limited(
+        name,
+        hung.join(", "),
+        "a file system does not answer: calls that name it fail at their timeout",
+    )
+}
+
 fn limit(resource: Resource, few: u64) -> (String, bool) {
     match getrlimit(resource).current {
         Some(limit) => (format!("at most {limit}"), limit < few),

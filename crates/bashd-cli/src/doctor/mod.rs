@@ -44,6 +44,7 @@ const CHECKS: &[Checker] = &[
     limits::pipe_pages,
     limits::processes,
     limits::open_files,
+    limits::hung_threads,
 ];
 
 /// Runs all checks and prints them; the status says whether bashd can work here.

@@ -13,6 +13,12 @@ pub(super) const NAME: &str = "artifact";
 /// Bytes of text that one call returns at most: what a reply shows of a command.
 const LIMIT: usize = 32 * 1024;
 
+/// The last line that every reader of JSON can express.
+const LAST_LINE: u64 = (1 << 53) - 1;
+
+/// Lines around a match at most: more than an answer has room for.
+const MOST_CONTEXT: u64 = 1000;
+
 const DESCRIPTION: &str = "\
 Reads the stored output of an earlier command, including what its reply did not show. Give the address \
 from the reply (artifact://3) and a part: lines, tail or grep. Returns at most 32 KiB at a time.";
@@ -38,9 +44,9 @@ pub(super) fn tool(form: ResultForm) -> Tool {
             "id": text("Its address"),
             "output": text("The part that was asked for"),
             "truncated": {"type": "boolean", "description": "There is more than this call returned"},
-            "bytes": number(0, "Bytes that the command wrote"),
-            "lines": number(0, "Newlines that the command wrote"),
-            "dropped_bytes": number(0, "Bytes that were not kept"),
+            "bytes": count("Bytes that the command wrote"),
+            "lines": count("Newlines that the command wrote"),
+            "dropped_bytes": count("Bytes that were not kept"),
         },
     });
     let tool = Tool::new(NAME, DESCRIPTION, result::object(input()))
@@ -62,11 +68,11 @@ fn input() -> Value {
         "required": ["id"],
         "properties": {
             "id": text("The address of the stored output, for example artifact://3."),
-            "from_line": number(1, "First line to return, counted from 1."),
-            "to_line": number(1, "Last line to return."),
-            "tail": number(1, "Return this many lines from the end instead of a range."),
+            "from_line": number((1, LAST_LINE), "First line to return, counted from 1."),
+            "to_line": number((1, LAST_LINE), "Last line to return."),
+            "tail": number((1, LAST_LINE), "Return this many lines from the end instead of a range."),
             "grep": text("Return only lines that match this regular expression, each with its number."),
-            "context": number(0, "Also return this many lines around each match."),
+            "context": number((0, MOST_CONTEXT), "Also return this many lines around each match."),
         },
         "additionalProperties": false,
     })
@@ -76,8 +82,12 @@ fn text(about: &str) -> Value {
     json!({"type": "string", "description": about})
 }
 
-fn number(least: u64, about: &str) -> Value {
-    json!({"type": "integer", "minimum": least, "description": about})
+fn number((least, most): (u64, u64), about: &str) -> Value {
+    json!({"type": "integer", "minimum": least, "maximum": most, "description": about})
+}
+
+fn count(about: &str) -> Value {
+    json!({"type": "integer", "minimum": 0, "description": about})
 }
 
 /// Answers one call. It reads and searches files, so it must not run on the runtime's own thread.

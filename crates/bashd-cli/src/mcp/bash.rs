@@ -9,6 +9,7 @@ use super::news::ResourceChange;
 use super::progress::McpProgress;
 use super::result::{self, ResultForm};
 use super::tasks;
+use crate::serve::fair_turns::ClientTurns;
 use crate::serve::{ServerBase, asking};
 use bashd::{CancellationToken, Event, Reply, Running};
 use rmcp::RoleServer;
@@ -52,6 +53,7 @@ pub(super) struct BashTool<'a> {
     /// The server as this client sees it.
     pub(super) server: &'a ServerBase,
     pub(super) load: &'a Load,
+    pub(super) turns: &'a ClientTurns,
     pub(super) log: &'a ClientLogLevel,
 }
 
@@ -70,7 +72,7 @@ impl BashTool<'_> {
         let call = asking::on_behalf_of(Arc::clone(&client) as _, call);
         let work = async {
             // Its place in the queue is given back when the command is over.
-            let _turn = self.shared.turns.acquire().await.ok();
+            let _turn = self.turns.take().await;
             self.load.room_for_an_answer().await?;
             match context.meta.get_progress_token() {
                 Some(token) => {

@@ -18,6 +18,7 @@ use super::resources;
 use super::result::ResultForm;
 use super::tasks::{self, FollowedTasks};
 use crate::serve::client::ServedClient;
+use crate::serve::fair_turns::{ClientTurns, FairTurns};
 use crate::serve::{RUN_AT_ONCE, ServerBase};
 use bashd::artifact::ArtifactStore;
 use bashd::profile::rules::ArtifactsWhen;
@@ -34,7 +35,6 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Semaphore;
 
 /// Requests that we answer. If rmcp can't read their parameters, they reach us as unknown.
 const KNOWN: &[&str] = &[
@@ -69,7 +69,7 @@ pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 pub(super) struct McpServer {
     pub(super) server: ServerBase,
     pub(super) seal: Seal,
-    pub(super) turns: Semaphore,
+    turns: FairTurns,
     pub(super) news: ResourceNews,
     pub(super) tasks: FollowedTasks,
     pub(super) form: ResultForm,
@@ -98,7 +98,7 @@ impl McpServer {
             form,
             server,
             seal: Seal::new(),
-            turns: Semaphore::new(RUN_AT_ONCE),
+            turns: FairTurns::new(RUN_AT_ONCE),
         })
     }
 }
@@ -116,6 +116,8 @@ pub(super) struct Handler {
     /// Who it is in requests that belong to no session.
     by_token: Option<Arc<ServedClient>>,
     load: Arc<Load>,
+    /// Its part in the places of the server.
+    turns: ClientTurns,
     log: Arc<ClientLogLevel>,
     subscriptions: Subscriptions,
 }
@@ -130,6 +132,7 @@ impl Handler {
         Self {
             own: OnceLock::new(),
             by_token,
+            turns: shared.turns.client(),
             shared,
             load,
             log: Arc::default(),
@@ -248,6 +251,7 @@ impl ServerHandler for Handler {
             shared,
             server: self.server(&context),
             load,
+            turns: &self.turns,
             log: &self.log,
         };
         Box::pin(calls.run(request, context)).await
@@ -300,7 +304,9 @@ impl ServerHandler for Handler {
         });
         let mut listed = listed.await??;
         if is_first {
-            let jobs = job::list(self.server(&context));
+            let server = self.server(&context).clone();
+            let jobs = tokio::task::spawn_blocking(move || job::list(&server)).await;
+            let jobs = jobs.unwrap_or_default();
             listed.resources.splice(..0, jobs);
         }
         Ok(listed)

@@ -22,20 +22,28 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 /// The path of the protocol.
 const PATH: &str = "/mcp";
 
-/// Connections at the same time; further ones wait to be accepted.
+/// Connections that have shown the token, at the same time; further ones wait for a place.
 const CONNECTIONS: usize = 256;
 
-/// Sessions of clients with a handshake at the same time.
+/// Connections that have not shown it yet. Of more than these the oldest is closed.
+const STRANGERS: usize = 128;
+
+/// How long a request's head may take.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// Sessions of clients with a handshake at the same time; of more than these the one that was idle
+/// longest gives way.
 const SESSIONS: usize = 256;
 
 /// What pages of other origins may send and read, if their origin is allowed.
@@ -80,18 +88,16 @@ pub(super) async fn serve(
     }
     let service = service(shared, &access, stop.clone());
     let access = Arc::new(access);
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let door = Arc::new(Door::new());
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            return Ok(());
-        };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => return Ok(()),
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = connection(stream, service.clone(), Arc::clone(&access), place);
+                let guest = Guest::new(&door);
+                let connection = connection(stream, service.clone(), Arc::clone(&access), guest);
                 tokio::spawn(connection);
             }
             // The client left at once, or there is no descriptor left: go on in both cases.
@@ -116,6 +122,7 @@ fn service(shared: Arc<McpServer>, access: &Access, stop: CancellationToken) -> 
     let counted = Arc::clone(&sessions);
     let handler = move || {
         let count = counted.sessions.try_read().map(|sessions| sessions.len());
+        // All of them are busy: none could give way.
         if count.is_ok_and(|count| count > SESSIONS) {
             return Err(io::Error::other("too many sessions"));
         }
@@ -126,35 +133,108 @@ fn service(shared: Arc<McpServer>, access: &Access, stop: CancellationToken) -> 
             Some(by_token),
         ))
     };
-    let sessions = Arc::new(ResumableSessions::new(sessions));
+    let sessions = Arc::new(ResumableSessions::new(sessions, SESSIONS));
     StreamableHttpService::new(handler, sessions, config)
 }
 
-/// Serves one connection to its end.
-async fn connection(
-    stream: TcpStream,
-    service: Service,
-    access: Arc<Access>,
-    _place: OwnedSemaphorePermit,
-) {
-    let _ = stream.set_nodelay(true);
-    let answering = service_fn(move |request| {
-        let (service, access) = (service.clone(), Arc::clone(&access));
-        async move { Ok::<_, Infallible>(answer(&service, &access, request).await) }
-    });
-    // How a connection ends is up to its client.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(stream), answering)
-        .await;
+/// Where connections come in: those that have shown the token have places, others give way.
+struct Door {
+    places: Arc<Semaphore>,
+    /// The oldest first.
+    strangers: Mutex<VecDeque<Arc<CancellationToken>>>,
 }
 
-async fn answer(service: &Service, access: &Access, request: Request<Incoming>) -> HttpAnswer {
+impl Door {
+    fn new() -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(CONNECTIONS)),
+            strangers: Mutex::default(),
+        }
+    }
+
+    fn strangers(&self) -> MutexGuard<'_, VecDeque<Arc<CancellationToken>>> {
+        self.strangers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection, which is a stranger until it has shown the token.
+struct Guest {
+    door: Arc<Door>,
+    sent_away: Arc<CancellationToken>,
+    place: OnceCell<Option<OwnedSemaphorePermit>>,
+}
+
+impl Guest {
+    fn new(door: &Arc<Door>) -> Arc<Self> {
+        let sent_away = Arc::new(CancellationToken::new());
+        let mut strangers = door.strangers();
+        strangers.push_back(Arc::clone(&sent_away));
+        if strangers.len() > STRANGERS
+            && let Some(oldest) = strangers.pop_front()
+        {
+            oldest.cancel();
+        }
+        drop(strangers);
+        Arc::new(Self {
+            door: Arc::clone(door),
+            sent_away,
+            place: OnceCell::new(),
+        })
+    }
+
+    fn is_no_stranger(&self) {
+        let is_other = |one: &Arc<CancellationToken>| !Arc::ptr_eq(one, &self.sent_away);
+        self.door.strangers().retain(is_other);
+    }
+
+    /// It has shown the token: it gets a place, which it keeps.
+    async fn welcome(&self) {
+        let take = || async {
+            self.is_no_stranger();
+            Arc::clone(&self.door.places).acquire_owned().await.ok()
+        };
+        self.place.get_or_init(take).await;
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.is_no_stranger();
+    }
+}
+
+/// Serves one connection to its end.
+async fn connection(stream: TcpStream, service: Service, access: Arc<Access>, guest: Arc<Guest>) {
+    let _ = stream.set_nodelay(true);
+    let sent_away = Arc::clone(&guest.sent_away);
+    let answering = service_fn(move |request| {
+        let (service, access, guest) = (service.clone(), Arc::clone(&access), Arc::clone(&guest));
+        async move { Ok::<_, Infallible>(answer(&service, &access, &guest, request).await) }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .serve_connection(TokioIo::new(stream), answering);
+    // How a connection ends is up to its client, unless others need the place.
+    tokio::select! {
+        _ = serving => {}
+        () = sent_away.cancelled() => {}
+    }
+}
+
+async fn answer(
+    service: &Service,
+    access: &Access,
+    guest: &Guest,
+    request: Request<Incoming>,
+) -> HttpAnswer {
     let origin = access.allowed_origin(request.headers());
     // A browser asks before it sends the token.
     let mut answer = match &origin {
         Some(_) if request.method() == Method::OPTIONS => plain(StatusCode::NO_CONTENT, ""),
-        _ => admitted(service, access, request).await,
+        _ => admitted(service, access, guest, request).await,
     };
     if let Some(origin) = origin {
         let headers = answer.headers_mut();
@@ -166,7 +246,12 @@ async fn answer(service: &Service, access: &Access, request: Request<Incoming>) 
     answer
 }
 
-async fn admitted(service: &Service, access: &Access, request: Request<Incoming>) -> HttpAnswer {
+async fn admitted(
+    service: &Service,
+    access: &Access,
+    guest: &Guest,
+    request: Request<Incoming>,
+) -> HttpAnswer {
     let refused = match access.admits(request.headers()) {
         Admission::Yes => None,
         Admission::NoToken => Some(("Bearer", "a bearer token is needed\n")),
@@ -181,6 +266,7 @@ async fn admitted(service: &Service, access: &Access, request: Request<Incoming>
         refusal.headers_mut().insert(WWW_AUTHENTICATE, scheme);
         return refusal;
     }
+    guest.welcome().await;
     if request.uri().path() != PATH {
         return plain(StatusCode::NOT_FOUND, "the path is /mcp\n");
     }

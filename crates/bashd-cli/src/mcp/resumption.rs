@@ -29,16 +29,73 @@ type SseStream = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 /// The sessions of a server.
 pub(super) struct ResumableSessions {
     sessions: Arc<LocalSessionManager>,
+    /// How many there may be at a time.
+    most: usize,
     kept: Mutex<HashMap<SessionId, VecDeque<Arc<KeptEvents>>>>,
+    presence: Arc<Mutex<HashMap<SessionId, SessionUse>>>,
+}
+
+/// When a session was used last, and whether its client listens.
+#[derive(Clone, Copy)]
+struct SessionUse {
+    used: Instant,
+    listening: usize,
 }
 
 impl ResumableSessions {
     /// No session yet.
-    pub(super) fn new(sessions: Arc<LocalSessionManager>) -> Self {
+    pub(super) fn new(sessions: Arc<LocalSessionManager>, most: usize) -> Self {
         Self {
             sessions,
+            most,
             kept: Mutex::default(),
+            presence: Arc::default(),
         }
+    }
+
+    /// A session is used now.
+    fn note_use(&self, id: &SessionId) {
+        let now = SessionUse {
+            used: Instant::now(),
+            listening: 0,
+        };
+        let mut presence = lock(&self.presence);
+        presence.entry(id.clone()).or_insert(now).used = now.used;
+    }
+
+    /// Ends the sessions that were idle longest, those first whose client does not listen, until
+    /// there is room for another. One that has a request under way stays.
+    async fn make_room(&self) {
+        loop {
+            let ids: Vec<SessionId> = self
+                .sessions
+                .sessions
+                .read()
+                .await
+                .keys()
+                .cloned()
+                .collect();
+            if ids.len() < self.most {
+                return;
+            }
+            let Some(idle) = self.longest_idle(ids) else {
+                return;
+            };
+            if self.close_session(&idle).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn longest_idle(&self, mut ids: Vec<SessionId>) -> Option<SessionId> {
+        let (kept, presence) = (lock(&self.kept), lock(&self.presence));
+        ids.retain(|id| {
+            let mut requests = kept.get(id).into_iter().flatten();
+            requests.all(|request| request.is_over())
+        });
+        // One that was never used is the oldest.
+        let order = |id: &SessionId| presence.get(id).map(|one| (one.listening, one.used));
+        ids.into_iter().min_by_key(order)
     }
 
     /// Keeps the events of one more request.
@@ -70,7 +127,10 @@ impl SessionManager for ResumableSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        self.sessions.create_session().await
+        self.make_room().await;
+        let created = self.sessions.create_session().await?;
+        self.note_use(&created.0);
+        Ok(created)
     }
 
     async fn initialize_session(
@@ -87,6 +147,7 @@ impl SessionManager for ResumableSessions {
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         lock(&self.kept).remove(id);
+        lock(&self.presence).remove(id);
         self.sessions.close_session(id).await
     }
 
@@ -95,6 +156,7 @@ impl SessionManager for ResumableSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.note_use(id);
         let told = self.sessions.create_stream(id, message).await?;
         let events = self.keep(id);
         let keeping = Arc::clone(&events);
@@ -114,6 +176,7 @@ impl SessionManager for ResumableSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Self::Error> {
+        self.note_use(id);
         self.sessions.accept_message(id, message).await
     }
 
@@ -121,7 +184,12 @@ impl SessionManager for ResumableSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.sessions.create_standalone_stream(id).await
+        self.note_use(id);
+        let told = self.sessions.create_standalone_stream(id).await?;
+        let listener = Listener::of(&self.presence, id);
+        Ok(told.inspect(move |_| {
+            let _ = &listener; // for as long as somebody listens
+        }))
     }
 
     async fn resume(
@@ -134,6 +202,32 @@ impl SessionManager for ResumableSessions {
         }
         let resumed = self.sessions.resume(id, last_event_id).await?;
         Ok(Box::pin(resumed) as SseStream)
+    }
+}
+
+/// A client that listens to its session.
+struct Listener {
+    presence: Arc<Mutex<HashMap<SessionId, SessionUse>>>,
+    id: SessionId,
+}
+
+impl Listener {
+    fn of(presence: &Arc<Mutex<HashMap<SessionId, SessionUse>>>, id: &SessionId) -> Self {
+        if let Some(one) = lock(presence).get_mut(id) {
+            one.listening += 1;
+        }
+        Self {
+            presence: Arc::clone(presence),
+            id: id.clone(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(one) = lock(&self.presence).get_mut(&self.id) {
+            one.listening = one.listening.saturating_sub(1);
+        }
     }
 }
 

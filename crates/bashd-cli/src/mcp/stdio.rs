@@ -6,6 +6,7 @@
 use super::load::Load;
 use super::message::{self, LONGEST};
 use super::outlet::Outlet;
+use crate::serve::id_scan::IdScan;
 use crate::serve::stdio::{ServerInput, Writer};
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -31,8 +32,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(super) struct Stdio {
     read: BufReader<ServerInput>,
     line: Vec<u8>,
-    /// The rest of this line belongs to a message that was too long.
-    is_skipping: bool,
+    /// The scan of a message that is too long, and of which nothing is kept.
+    skipped: Option<IdScan>,
     /// Whether there was a request: before the first, other messages mean nothing.
     has_begun: bool,
     outlet: Arc<Outlet>,
@@ -51,7 +52,8 @@ struct OutgoingMessage {
 /// What was read.
 enum LineRead {
     Whole,
-    TooLong,
+    /// Of a message that was too long only its id, if it has one.
+    TooLong(Option<RequestId>),
     End,
 }
 
@@ -65,7 +67,7 @@ impl Stdio {
         Self {
             read: BufReader::new(read),
             line: Vec::new(),
-            is_skipping: false,
+            skipped: None,
             has_begun: false,
             outlet,
             answers: Some(answers),
@@ -83,21 +85,22 @@ impl Stdio {
             };
             let newline = memchr::memchr(b'\n', available);
             let length = newline.map_or(available.len(), |at| at + 1);
-            let is_too_long = self.line.len() + length > LONGEST;
-            if !self.is_skipping && !is_too_long {
-                let (ours, _) = available.split_at(length);
-                self.line.extend_from_slice(ours);
+            let (ours, _) = available.split_at(length);
+            if self.line.len() + length > LONGEST {
+                let mut scan = IdScan::default();
+                scan.push(&std::mem::take(&mut self.line));
+                self.skipped = Some(scan);
+            }
+            match &mut self.skipped {
+                Some(scan) => scan.push(ours),
+                None => self.line.extend_from_slice(ours),
             }
             self.read.consume(length);
-            match (newline, self.is_skipping, is_too_long) {
-                (Some(_), false, false) => return LineRead::Whole,
-                (None, false, false) | (None, true, _) => {}
-                (Some(_), true, _) => self.is_skipping = false,
-                (newline, false, true) => {
-                    self.is_skipping = newline.is_none();
-                    self.line = Vec::new();
-                    return LineRead::TooLong;
-                }
+            if newline.is_some() {
+                return match self.skipped.take() {
+                    Some(scan) => LineRead::TooLong(scan.found().and_then(request_id)),
+                    None => LineRead::Whole,
+                };
             }
         }
     }
@@ -140,7 +143,8 @@ impl Stdio {
     fn refuse(&self, error: &serde_json::Error, line: &[u8]) {
         if error.is_syntax() || error.is_eof() {
             let text = format!("not JSON: {error}");
-            self.answer_error(ErrorData::parse_error(text, None), None);
+            let id = IdScan::of(line).and_then(request_id);
+            self.answer_error(ErrorData::parse_error(text, None), id);
             return;
         }
         let value: Value = serde_json::from_slice(line).unwrap_or_default();
@@ -219,9 +223,9 @@ impl Transport<RoleServer> for Stdio {
                     load.closing.cancel();
                     return None;
                 }
-                LineRead::TooLong => {
+                LineRead::TooLong(id) => {
                     let text = format!("the message has more than {LONGEST} bytes");
-                    self.answer_error(ErrorData::new(ErrorCode::INVALID_REQUEST, text, None), None);
+                    self.answer_error(ErrorData::new(ErrorCode::INVALID_REQUEST, text, None), id);
                 }
                 LineRead::Whole => {
                     let message = self.message();
@@ -245,6 +249,10 @@ impl Transport<RoleServer> for Stdio {
         }
         Ok(())
     }
+}
+
+fn request_id(id: Value) -> Option<RequestId> {
+    serde_json::from_value(id).ok()
 }
 
 /// What a line counts while it waits: also one of which only the flush is left.

@@ -5,13 +5,13 @@
 
 use super::answer;
 use super::message::Events;
+use crate::serve::fair_turns::{ClientTurns, RunTurn};
 use crate::serve::lines::Outbox;
 use bashd::{Call, CancellationToken, Engine, Event, Reply};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 /// Calls that a client may have in progress, running or waiting.
@@ -57,7 +57,7 @@ pub(super) struct ClientCalls {
     outbox: Outbox,
     /// How long a `bash` may run.
     limit: Duration,
-    turns: Arc<Semaphore>,
+    turns: Arc<ClientTurns>,
     running: JoinSet<EndedCall>,
     under_way: HashMap<u64, RunningCall>,
     next: u64,
@@ -75,17 +75,12 @@ struct RunningCall {
 struct EndedCall(u64);
 
 impl ClientCalls {
-    pub(super) fn new(
-        engine: Engine,
-        outbox: Outbox,
-        limit: Duration,
-        turns: Arc<Semaphore>,
-    ) -> Self {
+    pub(super) fn new(engine: Engine, outbox: Outbox, limit: Duration, turns: ClientTurns) -> Self {
         Self {
             engine,
             outbox,
             limit,
-            turns,
+            turns: Arc::new(turns),
             running: JoinSet::new(),
             under_way: HashMap::new(),
             next: 0,
@@ -124,7 +119,7 @@ impl ClientCalls {
         self.running.spawn(async move {
             let turn = tokio::select! {
                 biased;
-                turn = turn_of(new.kind, turns) => turn,
+                turn = turn_of(new.kind, &turns, &outbox) => turn,
                 // A call that is cancelled while it waits needs no turn: nothing runs.
                 () = cancel.cancelled() => None,
             };
@@ -180,10 +175,12 @@ impl ClientCalls {
     }
 }
 
-/// Waits for the right to run a command; calls that only manage jobs need none.
-async fn turn_of(kind: CallKind, turns: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+/// Waits for the right to run a command; calls that only manage jobs need none. A client that does
+/// not take its replies starts nothing more.
+async fn turn_of(kind: CallKind, turns: &ClientTurns, outbox: &Outbox) -> Option<RunTurn> {
+    outbox.room().await;
     match kind {
-        CallKind::Bash | CallKind::Call => turns.acquire_owned().await.ok(),
+        CallKind::Bash | CallKind::Call => Some(turns.take().await),
         CallKind::Job => None,
     }
 }
@@ -193,7 +190,7 @@ async fn carry_out(
     new: NewCall,
     limit: Duration,
     cancel: CancellationToken,
-    turn: Option<OwnedSemaphorePermit>,
+    turn: Option<RunTurn>,
 ) {
     let NewCall {
         id,
@@ -215,9 +212,9 @@ async fn carry_out(
         }
         (_, None) => answer::failure(id.as_ref(), kind.name(), "the call ended without a reply"),
     };
-    outbox.send(&response).await;
-    // Kept until the client has taken the reply: a client that does not read starts nothing more.
+    // Not kept until the client has taken the reply: others wait for their turns.
     drop(turn);
+    outbox.send(&response).await;
 }
 
 async fn told(engine: &Engine, outbox: &Outbox, id: Option<&Value>, call: Call) -> Option<Reply> {

@@ -121,7 +121,7 @@ pub(super) async fn serve(mut host: RpcServer, ends: ConnectionEnds, stop: Cance
     let limit = host.server.defaults.timeout;
     let limit = limit.unwrap_or(Duration::from_secs(host.server.profile.limits.timeout_s));
     let mut connection = RpcConnection {
-        calls: ClientCalls::new(engine, outbox.clone(), limit, Arc::clone(&host.turns)),
+        calls: ClientCalls::new(engine, outbox.clone(), limit, host.turns.client()),
         offers: Offers::default(),
         waiting: Arc::default(),
         news: None,
@@ -166,11 +166,15 @@ impl RpcConnection {
             when(|| ends.is_input_closed()).await;
             tokio::time::sleep(linger).await;
         };
+        // Where others wait for places, a client that takes none of its replies has to leave.
+        let not_taken = self.not_taken(ends);
+        let mut not_taken = std::pin::pin!(not_taken);
         loop {
             let line = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 () = broken.cancelled() => return,
+                () = &mut not_taken => return,
                 () = self.calls.one_ended() => continue,
                 line = lines.recv() => line,
                 news = next_news(&mut self.news) => {
@@ -187,8 +191,26 @@ impl RpcConnection {
                 biased;
                 () = self.hear(line) => {}
                 () = stop.cancelled() => return,
+                () = &mut not_taken => return,
                 () = given_up() => return,
             }
+        }
+    }
+
+    /// Resolves when one client of many has taken none of its replies for too long, and says so.
+    fn not_taken(&self, ends: &ConnectionEnds) -> impl Future<Output = ()> + use<> {
+        let (outbox, printer) = (self.outbox.clone(), self.host.printer.clone());
+        let is_one_of_many = ends.socket.is_some();
+        async move {
+            if !is_one_of_many {
+                std::future::pending::<()>().await;
+            }
+            outbox.not_taken().await;
+            outbox.broken.cancel();
+            let seconds = lines::UNTAKEN_FOR.as_secs();
+            printer.warn(&format!(
+                "a client was dropped: it has read none of its replies for {seconds} s"
+            ));
         }
     }
 
@@ -239,10 +261,10 @@ impl RpcConnection {
 
     async fn hear(&mut self, line: ClientLine) {
         let answer = match line {
-            ClientLine::TooLong => {
+            ClientLine::TooLong(id) => {
                 let most = MOST_LINE_BYTES / (1024 * 1024);
                 let error = format!("Failed to parse command: a line may have at most {most} MiB");
-                Some(answer::failure(None, "parse", &error))
+                Some(answer::failure(id.as_ref(), "parse", &error))
             }
             ClientLine::Text(text) => match message::read(&text) {
                 Ok(message) => self.act(message, text.len()),

@@ -1,5 +1,6 @@
 //! What a client may send: reads a line as a [`Request`], or says why it is not one.
 
+use crate::serve::id_scan::IdScan;
 use serde_json::{Map, Value};
 
 /// A message of a client.
@@ -80,7 +81,7 @@ pub(super) struct Misunderstood {
 /// Reads one line.
 pub(super) fn read(line: &[u8]) -> Result<RpcMessage, Misunderstood> {
     let unreadable = |reason: String| Misunderstood {
-        id: None,
+        id: IdScan::of(line),
         command: "parse".into(),
         reason: format!("Failed to parse command: {reason}"),
     };
@@ -260,8 +261,14 @@ mod tests {
             assert_eq!(named, command, "{line}");
             assert!(why.contains(reason), "{line}: {why}");
         }
-        let (id, ..) = refused(r#"{"id":5,"type":"dance"}"#);
-        assert_eq!(id, Some(json!(5)));
+        for line in [
+            r#"{"id":5,"type":"dance"}"#,
+            r#"{"id":5,"type":"bash","command":"\ud800"}"#,
+            r#"{"type":"bash","command":"\ud800","id":5}"#,
+        ] {
+            let (id, ..) = refused(line);
+            assert_eq!(id, Some(json!(5)), "{line}");
+        }
         let deep = "[".repeat(100_000);
         assert!(refused(&deep).2.contains("recursion"));
     }

@@ -20,13 +20,13 @@ use crate::args::Rpc;
 use crate::exit_status::ExitStatus;
 use crate::failure::{Failure, FailureKind};
 use crate::print::Printer;
+use crate::serve::fair_turns::FairTurns;
 use crate::serve::{self, ServerBase};
 use crate::settings::ConfigInForce;
 use bashd::profile::library::Library;
 use connection::ConnectionEnds;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// What every connection of a server shares.
 #[derive(Clone)]
@@ -35,7 +35,9 @@ pub(crate) struct RpcServer {
     /// For tool definitions of other profiles than the server's own.
     profiles: Arc<Library>,
     /// Limits how many commands run at once.
-    turns: Arc<Semaphore>,
+    turns: FairTurns,
+    /// For what the person who runs the server should know.
+    printer: Printer,
     /// How long calls may still run when the client has closed its end.
     linger: Duration,
 }
@@ -50,7 +52,8 @@ pub(crate) fn rpc(
     let server = ServerBase::start("rpc", &arguments.serving, settings, printer)?;
     let host = RpcServer {
         profiles: Arc::new(profiles),
-        turns: Arc::new(Semaphore::new(serve::RUN_AT_ONCE)),
+        turns: FairTurns::new(serve::RUN_AT_ONCE),
+        printer: printer.clone(),
         server,
         linger: arguments.linger,
     };

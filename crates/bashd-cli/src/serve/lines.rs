@@ -4,10 +4,14 @@
 //! them non-blocking would do so for everybody who has them. Both are bounded: a line by its
 //! length, the way to the client by the number of waiting messages.
 
+use super::id_scan::IdScan;
 use bashd::CancellationToken;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use tokio::sync::{mpsc, oneshot};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Bytes that a line may have. Anything longer is thrown away while it is read.
 pub(crate) const MOST_LINE_BYTES: usize = 8 * 1024 * 1024;
@@ -18,13 +22,22 @@ const READ_BYTES: usize = 64 * 1024;
 /// Messages that may wait for a client that does not read.
 const MESSAGES_AHEAD: usize = 16;
 
+/// Bytes of messages that a client may leave untaken before it gets no more.
+const MOST_UNTAKEN: usize = 4 * 1024 * 1024;
+
+/// How long it may leave them before it is given up, where others want the place.
+pub(crate) const UNTAKEN_FOR: Duration = Duration::from_secs(30);
+
+/// How often that is looked at, at most.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 /// One line of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ClientLine {
     /// Its bytes, without the newline.
     Text(Vec<u8>),
-    /// It was longer than a line may be.
-    TooLong,
+    /// It was longer than a line may be; the id that it has, if it is a message with one.
+    TooLong(Option<serde_json::Value>),
 }
 
 /// stdin and stdout, each as a descriptor of its own.
@@ -66,7 +79,8 @@ pub(crate) fn read(mut input: impl Read + Send + 'static) -> mpsc::Receiver<Clie
 #[derive(Default)]
 struct Splitter {
     begun: Vec<u8>,
-    is_too_long: bool,
+    /// The scan of a line that is too long.
+    too_long: Option<IdScan>,
 }
 
 impl Splitter {
@@ -75,11 +89,13 @@ impl Splitter {
         let mut parts = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(part) = parts.next() {
             if self.begun.len() + part.len() > MOST_LINE_BYTES {
-                self.is_too_long = true;
-                self.begun = Vec::new();
+                let mut scan = IdScan::default();
+                scan.push(&std::mem::take(&mut self.begun));
+                self.too_long = Some(scan);
             }
-            if !self.is_too_long {
-                self.begun.extend_from_slice(part);
+            match &mut self.too_long {
+                Some(scan) => scan.push(part),
+                None => self.begun.extend_from_slice(part),
             }
             if parts.peek().is_some() {
                 lines.extend(self.finish());
@@ -91,8 +107,8 @@ impl Splitter {
     /// Ends the current line; blank lines are dropped.
     fn finish(&mut self) -> Option<ClientLine> {
         let text = std::mem::take(&mut self.begun);
-        if std::mem::take(&mut self.is_too_long) {
-            return Some(ClientLine::TooLong);
+        if let Some(scan) = self.too_long.take() {
+            return Some(ClientLine::TooLong(scan.found()));
         }
         (!text.trim_ascii().is_empty()).then_some(ClientLine::Text(text))
     }
@@ -113,6 +129,7 @@ pub(crate) struct ClientGone;
 #[derive(Clone)]
 pub(crate) struct Outbox {
     messages: mpsc::Sender<Outgoing>,
+    untaken: Arc<Untaken>,
     /// Cancelled when the client can't be written to any more.
     pub(crate) broken: CancellationToken,
 }
@@ -140,8 +157,35 @@ impl Outbox {
         self.put(line, None).await;
     }
 
+    /// Waits until the client has taken enough of what it was sent to get more.
+    pub(crate) async fn room(&self) {
+        loop {
+            let taken = self.untaken.taken.notified();
+            if !self.untaken.is_much() || self.broken.is_cancelled() {
+                return;
+            }
+            tokio::select! {
+                () = taken => {}
+                () = self.broken.cancelled() => return,
+            }
+        }
+    }
+
+    /// Resolves when the client has taken nothing of much for a long time.
+    pub(crate) async fn not_taken(&self) {
+        loop {
+            let since = self.untaken.since();
+            let is_stuck = self.untaken.is_much() && since.elapsed() >= UNTAKEN_FOR;
+            if is_stuck {
+                return;
+            }
+            tokio::time::sleep(UNTAKEN_FOR.saturating_sub(since.elapsed()).max(LOOK_AGAIN)).await;
+        }
+    }
+
     async fn put(&self, mut line: Vec<u8>, written: Option<oneshot::Sender<()>>) {
         line.push(b'\n');
+        self.untaken.add(line.len());
         tokio::select! {
             biased;
             _ = self.messages.send(Outgoing { line, written }) => {}
@@ -150,11 +194,57 @@ impl Outbox {
     }
 }
 
+/// What was sent to a client and not yet written.
+struct Untaken {
+    bytes: AtomicUsize,
+    /// When something was written last, or nothing waited.
+    since: Mutex<Instant>,
+    taken: Notify,
+}
+
+impl Default for Untaken {
+    fn default() -> Self {
+        Self {
+            bytes: AtomicUsize::new(0),
+            since: Mutex::new(Instant::now()),
+            taken: Notify::new(),
+        }
+    }
+}
+
+impl Untaken {
+    fn add(&self, bytes: usize) {
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) == 0 {
+            self.note_progress();
+        }
+    }
+
+    fn remove(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.note_progress();
+        self.taken.notify_waiters();
+    }
+
+    fn is_much(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) >= MOST_UNTAKEN
+    }
+
+    fn since(&self) -> Instant {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_progress(&self) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
 /// Writes what is sent to the outbox; the token is cancelled when all of it has been written.
 pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, CancellationToken) {
     let (messages, mut waiting) = mpsc::channel::<Outgoing>(MESSAGES_AHEAD);
+    let untaken = Arc::new(Untaken::default());
     let outbox = Outbox {
         messages,
+        untaken: Arc::clone(&untaken),
         broken: CancellationToken::new(),
     };
     let (broken, flushed) = (outbox.broken.clone(), CancellationToken::new());
@@ -166,6 +256,7 @@ pub(crate) fn write(mut output: impl Write + Send + 'static) -> (Outbox, Cancell
                 broken.cancel();
                 break;
             }
+            untaken.remove(line.len());
             if let Some(written) = written {
                 // The receiver may be gone.
                 let _ = written.send(());
@@ -220,6 +311,41 @@ mod tests {
         assert_eq!(outbox.deliver(&serde_json::json!(4)).await, Err(ClientGone));
     }
 
+    /// Takes nothing at all.
+    struct Deaf(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Deaf {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn who_takes_nothing_gets_no_more_and_is_given_up_in_the_end() {
+        let (take, taken) = std::sync::mpsc::channel();
+        let (outbox, _) = write(Deaf(taken));
+        outbox.room().await;
+        outbox.send_line(vec![b'x'; MOST_UNTAKEN]).await;
+        let short = Duration::from_millis(20);
+        assert!(tokio::time::timeout(short, outbox.room()).await.is_err());
+        assert!(
+            tokio::time::timeout(short, outbox.not_taken())
+                .await
+                .is_err()
+        );
+        // As if it had been like this for long.
+        let long_ago = Instant::now().checked_sub(UNTAKEN_FOR).unwrap();
+        *outbox.untaken.since.lock().unwrap() = long_ago;
+        outbox.not_taken().await;
+        take.send(()).unwrap();
+        outbox.room().await;
+    }
+
     #[test]
     fn a_line_that_is_too_long_is_thrown_away_and_the_next_is_read() {
         let mut splitter = Splitter::default();
@@ -229,7 +355,7 @@ mod tests {
         assert!(splitter.begun.is_empty());
         assert_eq!(
             splitter.push(b"x\nnext\n"),
-            [ClientLine::TooLong, text("next")]
+            [ClientLine::TooLong(None), text("next")]
         );
     }
 }

@@ -3,10 +3,12 @@
 //! A server is an engine that stays alive: the fork server of its keepers runs before the first
 //! request is read. Nothing here speaks a protocol; `mcp`, `rpc` and `acp` do that. `client` is
 //! whom it serves, `asking` finds whom to ask for approval, `lines` reads and writes messages that
-//! are lines.
+//! are lines, `id_scan` finds the id of what can't be read, `fair_turns` says whose turn it is.
 
 pub(crate) mod asking;
 pub(crate) mod client;
+pub(crate) mod fair_turns;
+pub(crate) mod id_scan;
 pub(crate) mod lines;
 
 pub(crate) mod stdio;

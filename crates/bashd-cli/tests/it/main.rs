@@ -20,6 +20,7 @@
 //! | `log` | `log`: the table, JSON, filters, damage |
 //! | `run` | `run`: replies, statuses, flags, signals, and that calls are recorded |
 //! | `check` | `check`: verdicts for people and programs; safe mode and tools on `run`, too |
+//! | `fairness` | honest clients beside hostile ones: how much longer their calls take |
 //! | `hook` | `hook claude-code`: its answers, and that it never fails open |
 //! | `mcp` | `mcp`: the server, with clients of ours, hostile ones, and real ones |
 //! | `minimize` | `minimize`: a pipe, JSON, the tests of filters |
@@ -34,6 +35,7 @@
 //! | `schema` | `schema`: the tool definition of each profile |
 //! | `seclusion` | what a command can do to the server that started it, as another user too |
 //! | `secrets` | a canary in every kind of run, and in no record |
+//! | `stalls` | what one caller can make slow, and whom that costs |
 //! | `stats` | `stats`: counted, estimated, read again, nothing to tell |
 //! | `console` | `console` in tmux: commands, terminals, resizing, every way to leave |
 //! | `doctor` | `doctor`: findings for people and for programs |
@@ -53,6 +55,7 @@ mod config;
 mod console;
 mod doctor;
 mod documents;
+mod fairness;
 mod hook;
 mod isolation;
 mod jobs;
@@ -77,6 +80,7 @@ mod run;
 mod schema;
 mod seclusion;
 mod secrets;
+mod stalls;
 mod stats;
 mod usage;
 

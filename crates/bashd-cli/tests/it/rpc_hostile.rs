@@ -50,6 +50,19 @@ fn what_is_no_message_is_answered_and_the_next_is_heard() {
         let told = answer["error"].as_str().unwrap();
         assert!(told.contains(error), "{line}: {told}");
     }
+    for line in [
+        "{\"id\":\"lone\",\"type\":\"bash\",\"command\":\"\\ud800\"}\n",
+        "{\"type\":\"bash\",\"command\":\"\\udc00 x\",\"id\":\"lone\"}\n",
+        "{\"id\":\"lone\",\"type\":\"bash\",\"command\":\n",
+    ] {
+        client.say_raw(line.as_bytes());
+        let answer = client.next();
+        assert_eq!(
+            (&answer["id"], &answer["success"]),
+            (&json!("lone"), &json!(false)),
+            "{line}"
+        );
+    }
     client.say_raw(&[0xff, 0xfe, b'\n']);
     assert_eq!(client.next()["success"], false);
     still_works(&mut client);
@@ -71,6 +84,7 @@ fn a_line_of_ten_megabytes_is_refused_without_being_kept() {
             answer["error"],
             "Failed to parse command: a line may have at most 8 MiB"
         );
+        assert_eq!(answer["id"], "1", "its sender waits for it");
     }
     still_works(&mut client);
     assert!(client.most_memory() < MEMORY, "{}", client.most_memory());

@@ -62,6 +62,63 @@ fn many_clients_are_served_each_with_calls_of_its_own() {
     assert!(!path.exists());
 }
 
+/// A client of the socket for several requests.
+pub(crate) struct Peer {
+    stream: UnixStream,
+    answers: std::sync::mpsc::Receiver<Value>,
+}
+
+impl Peer {
+    pub(crate) fn connect(path: &Path) -> Self {
+        let stream = UnixStream::connect(path).unwrap();
+        let answers = messages(stream.try_clone().unwrap());
+        Self { stream, answers }
+    }
+
+    pub(crate) fn ask(&mut self, message: &Value) -> Value {
+        writeln!(self.stream, "{message}").unwrap();
+        self.answers.recv_timeout(PATIENCE).unwrap()
+    }
+}
+
+/// Sends calls without reading an answer, until nothing more is taken or there are so many.
+pub(crate) fn flood(path: &Path, count: usize, command: &str) -> UnixStream {
+    let mut stream = UnixStream::connect(path).unwrap();
+    stream
+        .set_write_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    for id in 0..count {
+        let line = format!(
+            "{}\n",
+            json!({"id": id, "type": "bash", "command": command})
+        );
+        if stream.write_all(line.as_bytes()).is_err() {
+            break;
+        }
+    }
+    stream
+}
+
+#[test]
+fn a_client_that_reads_nothing_starves_nobody() {
+    let home = Home::new();
+    let (mut server, path) = serving(&home);
+    let loud = flood(&path, 600, "head -c 40000 /dev/zero | tr '\\0' x");
+    let slow = flood(&path, 200, "sleep 300");
+    let mut honest: Vec<Peer> = (0..4).map(|_| Peer::connect(&path)).collect();
+    let begun = Instant::now();
+    for number in 0..5 {
+        for peer in &mut honest {
+            let answer = peer.ask(&json!({"id": number, "type": "bash", "command": "echo fine"}));
+            assert_eq!(answer["data"]["output"], "fine\n", "{answer}");
+        }
+    }
+    assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+    drop((loud, slow, honest));
+    kill_process(Pid::from_child(&server.child), Signal::TERM).unwrap();
+    assert_eq!(server.ended().code(), Some(143));
+}
+
 #[test]
 fn a_socket_that_nobody_serves_is_replaced_and_anything_else_is_not() {
     let home = Home::new();

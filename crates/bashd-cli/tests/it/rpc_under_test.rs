@@ -1,7 +1,7 @@
 //! A client of `bashd rpc` for tests: one line at a time, each wait bounded. No tests here.
 
 use crate::bashd;
-use bashd_testkit::Home;
+use bashd_testkit::{Binary, Home};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ExitStatus};
@@ -45,7 +45,22 @@ impl Client {
     /// The same, of whose output nothing is read.
     pub(crate) fn start_deaf(home: &Home, arguments: &[&str]) -> Self {
         let arguments = [&["rpc"], arguments].concat();
-        let mut child = bashd(home, &arguments).stdin("").spawn();
+        Self::of(bashd(home, &arguments).stdin("").spawn())
+    }
+
+    /// The same as `start`, by another program, which becomes it.
+    pub(crate) fn start_under(home: &Home, wrapper: &[&str], arguments: &[&str]) -> Self {
+        let [program, first @ ..] = wrapper else {
+            panic!("no wrapper")
+        };
+        let own = [env!("CARGO_BIN_EXE_bashd"), "rpc"];
+        let binary = Binary::new(program, home).args(first).args(own);
+        let mut client = Self::of(binary.args(arguments).stdin("").spawn());
+        client.listen();
+        client
+    }
+
+    fn of(mut child: Child) -> Self {
         let stdin = child.stdin.take();
         let (_, lines) = channel();
         Self {
@@ -114,6 +129,20 @@ impl Client {
         self.next_where(|answer| answer["type"] == "response" && answer["id"] == id)
     }
 
+    /// Whether a response with this id comes, and not the end of the server.
+    pub(crate) fn is_there(&mut self, id: &str) -> bool {
+        let answer = self.lines.recv_timeout(PATIENCE);
+        answer.is_ok_and(|answer| answer["id"] == id)
+    }
+
+    /// What it wrote to stderr, once it has ended.
+    pub(crate) fn stderr(&mut self) -> String {
+        let mut stderr = String::new();
+        let mut pipe = self.child.stderr.take().unwrap();
+        pipe.read_to_string(&mut stderr).unwrap();
+        stderr
+    }
+
     /// Closes its stdin, and waits for its end and the rest of its output.
     pub(crate) fn close(mut self) -> (ExitStatus, Vec<Value>) {
         drop(self.stdin.take());
@@ -126,9 +155,7 @@ impl Client {
                 Err(RecvTimeoutError::Timeout) => panic!("stdout stays open"),
             }
         }
-        let mut stderr = String::new();
-        let mut pipe = self.child.stderr.take().unwrap();
-        pipe.read_to_string(&mut stderr).unwrap();
+        let stderr = self.stderr();
         // A profile without rules says so once.
         let said = stderr
             .lines()

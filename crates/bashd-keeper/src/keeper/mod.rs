@@ -35,4 +35,4 @@ mod waiting;
 
 pub use no_keeper::NoKeeper;
 pub use source::{ForkedKeeper, KeeperSource, run_if_asked};
-pub use source::{socket_pair, start_server};
+pub use source::{StartedServer, socket_pair, start_server};

@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 /// Serves the engine at the other end of this socket until the engine is gone and the keepers have
@@ -110,7 +110,9 @@ impl ForkServer {
                 major: protocol::MAJOR,
                 minor: protocol::MINOR,
             };
-            let _ = protocol::send(control, &welcome, &[]);
+            let own = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
+            let own: Vec<_> = own.iter().map(AsFd::as_fd).collect();
+            let _ = protocol::send(control, &welcome, &own);
             self.hello = frame.body().ok();
             if let Some(hello) = &self.hello {
                 // What was killed with an earlier fork server.

@@ -62,8 +62,20 @@ pub fn run_if_asked() {
     }
 }
 
+/// A fork server that answered.
+#[derive(Debug)]
+pub struct StartedServer {
+    /// The socket to it.
+    pub socket: OwnedFd,
+    /// A pidfd of it, for when it does not answer any more; older ones send none.
+    pub process: Option<OwnedFd>,
+}
+
 /// Starts a fork server, and agrees on a version with it.
-pub fn start_server(source: &KeeperSource, hello: &HelloMessage) -> Result<OwnedFd, NoKeeper> {
+pub fn start_server(
+    source: &KeeperSource,
+    hello: &HelloMessage,
+) -> Result<StartedServer, NoKeeper> {
     let program = match source {
         KeeperSource::Path(path) => path.clone(),
         KeeperSource::Hook => own_program()?,
@@ -97,12 +109,14 @@ pub fn start_server(source: &KeeperSource, hello: &HelloMessage) -> Result<Owned
         let _ = child.kill();
     }
     let _ = child.wait();
-    agreed.map_err(failed)?;
-    Ok(near)
+    Ok(StartedServer {
+        process: agreed.map_err(failed)?,
+        socket: near,
+    })
 }
 
-/// Waits for the server's version, and refuses one that we cannot speak.
-fn agree(server: &OwnedFd) -> io::Result<()> {
+/// Waits for the server's version, and refuses one that we cannot speak. Returns its pidfd.
+fn agree(server: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     let mut fds = [PollFd::new(server, PollFlags::IN)];
     let bound = Timespec {
         tv_sec: WELCOME_SECONDS,
@@ -118,7 +132,7 @@ fn agree(server: &OwnedFd) -> io::Result<()> {
         .ok_or_else(|| io::Error::other("it is not a keeper program"))?;
     let WelcomeMessage { major, minor } = frame.body()?;
     if major == protocol::MAJOR {
-        return Ok(());
+        return Ok(frame.fds.into_iter().next());
     }
     let (ours, our_minor) = (protocol::MAJOR, protocol::MINOR);
     let text = format!(

@@ -1,10 +1,12 @@
 //! A shell that was started ahead, and waits for the one script that it will run.
 //!
-//! It is `bash -c LOADER`. Descriptor 3 is a file with texts, 4 a pipe. The loader reads the first
-//! text, which does nothing, so the work that every script needs is done before anybody waits for
-//! it. Then it waits for a line in the pipe, reads the run's id and the script, and becomes what
-//! `bash -c SCRIPT` would have been: same `$0`, `$-`, parameters, descriptors, line numbers. A
-//! failed read ends the shell rather than run half.
+//! It is `bash -c LOADER`, and waits in `/`: nobody unmounts that. Descriptor 3 is a file with
+//! texts, 4 a pipe. The loader reads the first text, which does nothing, so the work that every
+//! script needs is done before anybody waits for it. Then it waits for a line in the pipe, reads
+//! directory, id and script of the run, goes there, and becomes what `bash -c SCRIPT` would have
+//! been there: same `$0`, `$-`, parameters, descriptors, line numbers, `PWD` and `OLDPWD`. A
+//! failed read ends the shell rather than run half, and so does a directory that can't be entered
+//! any more.
 
 use super::protocol::{FailedMessage, StartMessage, StartedShellMessage};
 use super::pump::Pump;
@@ -12,20 +14,25 @@ use super::restraint::{Restrained, launch_held};
 use super::start::{self, LaunchedShell, OpenedSpool, failed, missing, open_null};
 use crate::os::launch::{Controls, Launch};
 use crate::quote::quote;
-use crate::variables::RUN_VARIABLE;
-use rustix::fs::MemfdFlags;
+use crate::variables::{RUN_VARIABLE, Variables};
+use rustix::fs::{MemfdFlags, Stat};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The initial content of the file: no id, and a script that does nothing.
-const REHEARSAL: &[u8] = b"\0:\0";
+/// The initial content of the file: where the shell is, no id, and a script that does nothing.
+const REHEARSAL: &[u8] = b"/\0\0:\0";
+
+/// Goes to a run's directory; what `cd` would remember of the one before is as it was.
+const GO: &str = "IFS= builtin read -r -d '' -u 3 BASHD_RUN||exit 125;\
+    builtin set -- ${OLDPWD+\"$OLDPWD\"};builtin cd -- \"$BASHD_RUN\"||exit 125;\
+    case $# in 0)builtin unset -v OLDPWD;builtin export OLDPWD;;*)OLDPWD=$1;builtin set --;;esac;";
 
 /// Reads a run's id and its script.
 const READ: &str = "IFS= builtin read -r -d '' -u 3 BASHD_RUN||exit 125;\
@@ -51,8 +58,6 @@ pub(super) struct StartedShell {
     /// Where it waits.
     trigger: OwnedFd,
     message: StartedShellMessage,
-    /// The directory that it is in.
-    directory: (u64, u64),
     /// What it may use up, where that is limited.
     restrained: Option<Rc<Restrained>>,
 }
@@ -68,7 +73,6 @@ impl StartedShell {
         let cwd = fds
             .first()
             .ok_or_else(|| missing("the working directory"))?;
-        let directory = identity(cwd).map_err(failed("inspect the working directory"))?;
         let (mut pumps, writers) =
             start::open_streams(message.streams, message.quota, runs, prepared)
                 .map_err(failed("open the pipes"))?;
@@ -105,7 +109,6 @@ impl StartedShell {
             texts,
             trigger,
             message,
-            directory,
             restrained,
         })
     }
@@ -120,8 +123,9 @@ impl StartedShell {
         let given = start
             .for_started_shell
             .as_ref()
-            .filter(|_| self.suits(start, cwd));
-        let sent = given.and_then(|script| self.send(start, script).ok());
+            .filter(|_| self.suits(start))
+            .zip(cwd.and_then(|cwd| way_to(cwd, &start.env)));
+        let sent = given.and_then(|(script, directory)| self.send(start, script, &directory).ok());
         if sent.is_some() {
             let Self {
                 pid,
@@ -142,7 +146,7 @@ impl StartedShell {
         None
     }
 
-    fn suits(&self, start: &StartMessage, cwd: Option<&OwnedFd>) -> bool {
+    fn suits(&self, start: &StartMessage) -> bool {
         let message = &self.message;
         !start.stdin
             && !start.stdin_open
@@ -150,12 +154,12 @@ impl StartedShell {
             && start.program == message.program
             && (start.streams, start.quota) == (message.streams, message.quota)
             && start.env.equals_but_for(RUN_VARIABLE, &message.env)
-            && cwd.and_then(|cwd| identity(cwd).ok()) == Some(self.directory)
     }
 
-    fn send(&self, start: &StartMessage, script: &ByteBuf) -> io::Result<()> {
+    fn send(&self, start: &StartMessage, script: &ByteBuf, directory: &Path) -> io::Result<()> {
         let run = start.env.get(RUN_VARIABLE).unwrap_or_default();
-        let text = [run.as_bytes(), &[0], script.as_slice(), &[0]].concat();
+        let directory = directory.as_os_str().as_bytes();
+        let text = [directory, run.as_bytes(), script.as_slice(), &[]].join(&0);
         write_text(&self.texts, &text, REHEARSAL.len())?;
         rustix::io::write(&self.trigger, b"\n")?;
         Ok(())
@@ -187,13 +191,30 @@ fn loader(message: &StartedShellMessage) -> Vec<u8> {
         loader.extend(b" </dev/null >/dev/null 2>&1;");
     }
     // On one line: the evaluated script then begins at line 1.
-    for part in [READ, REHEARSE, WAIT, READ, BECOME] {
+    for part in [GO, READ, REHEARSE, WAIT, GO, READ, BECOME] {
         loader.extend(part.as_bytes());
     }
     loader
 }
 
-fn identity(directory: &OwnedFd) -> io::Result<(u64, u64)> {
-    let stat = rustix::fs::fstat(directory)?;
-    Ok((stat.st_dev, stat.st_ino))
+/// The path by which a shell goes to a directory, and which `PWD` then has: the one that the
+/// environment names, if that leads there, else the kernel's own. `None` if neither does.
+fn way_to(directory: &OwnedFd, env: &Variables) -> Option<PathBuf> {
+    let there = identity(&rustix::fs::fstat(directory).ok()?);
+    let leads_there =
+        |path: &PathBuf| rustix::fs::stat(path).is_ok_and(|found| identity(&found) == there);
+    let is_plain = |path: &PathBuf| {
+        let dots = path.as_os_str().as_bytes().split(|byte| *byte == b'/');
+        path.is_absolute() && !dots.into_iter().any(|part| part == b"." || part == b"..")
+    };
+    let named = env.get("PWD").map(PathBuf::from);
+    let named = named.filter(is_plain).filter(leads_there);
+    named.or_else(|| {
+        let kernels = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        std::fs::read_link(kernels).ok().filter(leads_there)
+    })
+}
+
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }

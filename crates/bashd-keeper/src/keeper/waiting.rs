@@ -128,7 +128,7 @@ impl Keeper {
                 }
                 Ok(Some(frame)) if frame.is::<OpenMessage>() => {
                     self.ahead = StartSupplies::default(); // a session has pipes of its own kind
-                    return session::live(self, &frame);
+                    return session::live(self, frame);
                 }
                 Ok(Some(frame)) if frame.is::<HelloMessage>() => {
                     let hello: HelloMessage = frame.body()?;

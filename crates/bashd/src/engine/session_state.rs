@@ -2,7 +2,9 @@
 //! functions, aliases and options. The session's own shell tells them, and goes on unchanged.
 
 use super::EngineCore;
+use super::drafting::{BeforeStart, DraftParts};
 use crate::call::Call;
+use crate::errand;
 use crate::exec::{self, Exit, PlanOutcome};
 use crate::guard::safe_mode::RunForm;
 use crate::output::{Source, StreamPiece};
@@ -42,7 +44,7 @@ impl BorrowedState {
 impl EngineCore {
     /// The state of the session of a call that is a job from its beginning, if it has a session.
     pub(super) async fn session_state(
-        &self,
+        self: &Arc<Self>,
         profile: &Arc<Profile>,
         (request, accepted): (&Request, &Accepted),
         setting: Setting<'_>,
@@ -78,9 +80,16 @@ impl EngineCore {
         // As it is written here.
         let command = rewrite::apply(&RewriteRules::default(), &asking);
         let limits = Accepted::within(TELLING);
-        let draft = plan::draft(profile, &asking, &command, &limits, setting).ok()?;
-        let rc = self.rc_scripts.get(&draft, &self.keepers).await;
-        let plan = plan::resolve(draft, rc);
+        let parts = DraftParts {
+            profile,
+            request: &asking,
+            command: &command,
+            accepted: &limits,
+            setting,
+        };
+        let before = BeforeStart::of((&asking, &limits), &call.cancel);
+        let planned = Box::pin(self.plan(parts, before, &mut PathBuf::new())).await;
+        let plan = planned.ok()?;
         let told = exec::run(&plan, self.means(), None, &call.cancel).await;
         let Ok(PlanOutcome::Ended(run)) = told else {
             return None;
@@ -93,7 +102,8 @@ impl EngineCore {
             StreamPiece::Dropped(_) => Vec::new(),
         });
         borrowed.state.directory = PathBuf::from(OsString::from_vec(directory.collect()));
-        (is_sessions && borrowed.state.directory.is_dir()).then_some(borrowed)
+        let directory = borrowed.state.directory.clone();
+        (is_sessions && errand::is_directory(directory).await).then_some(borrowed)
     }
 }
 

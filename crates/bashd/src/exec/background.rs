@@ -4,6 +4,7 @@
 //! when the keeper has said that it is one. What ends meanwhile is an ordinary ending.
 
 use super::{Conversation, EndedBy, Heard, Reset, RunFailure};
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::jobs::claim::{self, ClaimFailure, ClaimedName};
 use crate::plan::{LimitsInForce, Otherwise, Plan, Streams};
@@ -51,6 +52,8 @@ pub(crate) struct BackgroundedRun {
 /// When a run goes to the background, and how far that has come.
 pub(super) struct BackgroundTimer {
     after: Option<Duration>,
+    /// When the call is answered at the latest.
+    answer_by: Option<Instant>,
     started: Option<Instant>,
     /// The short name: claimed before the start for what is a job from its beginning, else when the
     /// keeper is asked.
@@ -59,16 +62,20 @@ pub(super) struct BackgroundTimer {
     is_asked: bool,
     /// Whether it will be announced.
     announces: bool,
+    /// Why it was ended instead, if there could be no job.
+    pub(super) no_job: Option<String>,
 }
 
 impl BackgroundTimer {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
             after: plan.backgrounding.map(|when| when.after),
+            answer_by: plan.answer_by.map(Instant::from_std),
             started: None,
             claimed: None,
             is_asked: false,
             announces: true,
+            no_job: None,
         }
     }
 
@@ -90,7 +97,11 @@ impl BackgroundTimer {
     /// Resolves once, when the keeper should be asked.
     pub(super) async fn comes(&self) {
         match (self.started, self.after, self.is_asked) {
-            (Some(started), Some(after), false) => tokio::time::sleep_until(started + after).await,
+            (Some(started), Some(after), false) => {
+                let due = started + after;
+                let due = self.answer_by.map_or(due, |latest| due.min(latest));
+                tokio::time::sleep_until(due).await;
+            }
             _ => std::future::pending().await,
         }
     }
@@ -120,7 +131,9 @@ impl Conversation<'_> {
     pub(super) async fn ask_for_backgrounding(&mut self) -> Result<()> {
         let claimed = match self.background.claimed.take() {
             Some(claimed) => Ok(claimed),
-            None => claim_name(self.plan).map_err(|error| error.to_string()),
+            None => claim_name(self.plan)
+                .await
+                .map_err(|error| error.to_string()),
         };
         let asked = match claimed {
             Ok(claimed) => self.send_to_background(JobKind::Background, claimed).await,
@@ -214,6 +227,8 @@ impl Conversation<'_> {
             // Dropping the connection ends the tree.
             None | Some(Otherwise::Fail) => Err(no_job(reason)),
             Some(Otherwise::End) => {
+                let note = format!("it was to go on as a job, which could not be made: {reason}");
+                self.background.no_job = Some(note);
                 let by = EndedBy::Timeout;
                 let _ = self.connection.send(&EndMessage { by }, &[]).await;
                 Ok(())
@@ -281,7 +296,7 @@ impl Conversation<'_> {
         if !left_behind.iter_mut().any(|process| is_survivor(&process)) {
             return false;
         }
-        let Ok(claimed) = claim_name(self.plan) else {
+        let Ok(claimed) = claim_name(self.plan).await else {
             return false;
         };
         let Ok(claimed) = self.send_to_background(JobKind::Survivors, claimed).await else {
@@ -311,11 +326,12 @@ impl Conversation<'_> {
 
 /// Claims the name of the job that a run is from its beginning: one that may not be is never
 /// started.
-pub(super) fn claim_ahead(plan: &Plan) -> Result<Option<ClaimedName>, RunFailure> {
+pub(super) async fn claim_ahead(plan: &Plan) -> Result<Option<ClaimedName>, RunFailure> {
     if plan.backgrounding.map(|when| when.otherwise) != Some(Otherwise::Fail) {
         return Ok(None);
     }
-    claim_name(plan).map(Some).map_err(|failure| match failure {
+    let claimed = claim_name(plan).await;
+    claimed.map(Some).map_err(|failure| match failure {
         ClaimFailure::Full(_) => RunFailure::TooManyJobs(failure.to_string()),
         ClaimFailure::Io(_) => no_job(&failure.to_string()).into(),
     })
@@ -328,9 +344,13 @@ fn no_job(reason: &str) -> Error {
     )
 }
 
-fn claim_name(plan: &Plan) -> Result<ClaimedName, ClaimFailure> {
-    let job = &plan.job;
-    claim::claim(&plan.directory, &job.spec.owner, &job.call, job.limits)
+/// Claims a name, by an errand: another process may hold the lock under which names are given.
+async fn claim_name(plan: &Plan) -> Result<ClaimedName, ClaimFailure> {
+    let (directory, job) = (plan.directory.clone(), plan.job.clone());
+    let claimed =
+        errand::read(move |_| claim::claim(&directory, &job.spec.owner, &job.call, job.limits));
+    let failed = |failure: errand::ErrandFailure| Err(ClaimFailure::Io(failure.into()));
+    claimed.await.unwrap_or_else(failed)
 }
 
 /// Where a visible run is found: the directory that it would have as a job.

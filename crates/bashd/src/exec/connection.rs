@@ -1,6 +1,9 @@
 //! The engine's end of a keeper's socket, for async code.
 
 use bashd_keeper::keeper::protocol::{self, KeeperMessage, MessageFrame};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -37,6 +40,30 @@ impl KeeperConnection {
                 }
                 result => return result,
             }
+        }
+    }
+
+    /// Waits until the other end has said something, or is gone; `false` if it did neither in time.
+    pub(super) async fn is_heard_within(&self, longest: Duration) -> bool {
+        // Most keepers have said that they are ready before their call comes.
+        let mut polled = [PollFd::new(self.socket.get_ref(), PollFlags::IN)];
+        let now = Timespec::default();
+        if rustix::event::poll(&mut polled, Some(&now)).is_ok_and(|count| count > 0) {
+            return true;
+        }
+        tokio::time::timeout(longest, self.socket.readable())
+            .await
+            .is_ok()
+    }
+
+    /// Whether the other end is gone, and has said nothing that was not read.
+    pub(super) fn is_closed(&self) -> bool {
+        let mut byte = [0];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match rustix::net::recv(self.socket.get_ref(), &mut byte, flags) {
+            Ok((count, _)) => count == 0,
+            // It went without having read what it was sent.
+            Err(error) => error == Errno::CONNRESET,
         }
     }
 

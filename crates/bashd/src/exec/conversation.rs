@@ -271,7 +271,7 @@ impl<'a> Conversation<'a> {
             left_behind: exited.left_behind,
             output_unfinished: exited.is_unfinished,
             session_reset: None,
-            notes: Vec::new(),
+            notes: self.background.no_job.take().into_iter().collect(),
             terminal: None,
             limits: self.limits.take().map(|mut limits| {
                 limits.out_of_memory = exited.out_of_memory;

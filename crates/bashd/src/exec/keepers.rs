@@ -2,6 +2,7 @@
 
 use super::connection::KeeperConnection;
 use super::stock::{ForkMoment, Stock};
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Plan;
 use bashd_keeper::keeper::protocol::{self, HelloMessage};
@@ -10,8 +11,15 @@ use bashd_keeper::spool::Storage;
 use rustix::process::Pid;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+/// How long a keeper may take to say something before its server is replaced.
+const ANSWER_BOUND: Duration = Duration::from_secs(2);
+
+/// How long it takes the kernel to close what a killed server had not read.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Pause before a busy fork server is asked again.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
@@ -19,11 +27,15 @@ const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Where the engine's calls get their keepers.
 pub(crate) struct Keepers {
     /// The program that forks them; `None` if there is only one, forked by this process.
-    source: Option<KeeperSource>,
+    source: Option<Arc<KeeperSource>>,
     /// The keeper that this process forked itself.
     forked: Option<Pid>,
     hello: HelloMessage,
     stock: Arc<Mutex<Stock>>,
+    /// One call at a time starts a server.
+    starting: tokio::sync::Mutex<()>,
+    /// Whether a server had to be replaced, until somebody was told.
+    untold: AtomicBool,
 }
 
 impl Keepers {
@@ -43,18 +55,23 @@ impl Keepers {
                 forked: Some(pid),
                 hello,
                 stock: Stock::of_one(link),
+                starting: tokio::sync::Mutex::default(),
+                untold: AtomicBool::new(false),
             });
         }
         let is_promised = !matches!(source, KeeperSource::Unavailable(_));
         let keepers = Self {
-            source: Some(source),
+            source: Some(Arc::new(source)),
             forked: None,
             hello,
             stock: Stock::with_alarm(),
+            starting: tokio::sync::Mutex::default(),
+            untold: AtomicBool::new(false),
         };
-        if is_promised {
+        if let Some(source) = keepers.source.as_ref().filter(|_| is_promised) {
+            let server = start_server(source, &keepers.hello)?;
             let mut stock = keepers.stock();
-            keepers.start_server(&mut stock)?;
+            stock.server = Some(server);
             stock.ask_for_spare();
             drop(stock);
         }
@@ -110,34 +127,67 @@ impl Keepers {
         }
     }
 
-    /// Gives up a server that does not answer, along with the spare that it may never have forked:
-    /// the next call gets new ones. The old ones exit when they can run again.
-    pub(super) fn forget_server(&self) {
-        self.stock().forget_server();
+    /// What the people who run this engine should know, once.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        self.untold.swap(false, Ordering::Relaxed).then(|| {
+            let seconds = ANSWER_BOUND.as_secs();
+            format!("the fork server did not answer for {seconds} s and was replaced")
+        })
+    }
+
+    /// Whether there is a keeper at the other end of a connection. If it says nothing for a while,
+    /// the server that was to fork it is ended; if that ends the connection as well, there never
+    /// was one, and nothing of what was sent is carried out.
+    pub(super) async fn is_born(&self, connection: &KeeperConnection) -> bool {
+        if self.source.is_none() || connection.is_heard_within(ANSWER_BOUND).await {
+            return true;
+        }
+        self.end_server();
+        // A keeper that is only slow goes on: it has nothing to do with its server.
+        let is_heard = connection.is_heard_within(LAST_WORDS).await;
+        !(is_heard && connection.is_closed())
+    }
+
+    /// Ends a server that does not answer: the next call gets another.
+    pub(super) fn end_server(&self) {
+        self.stock().end_server();
+        self.untold.store(true, Ordering::Relaxed);
     }
 
     async fn fork(&self) -> Result<OwnedFd> {
+        let begun = Instant::now();
         loop {
             let asked = self.stock().ask_for_fork(ForkMoment::InACall);
             match asked {
                 Ok(socket) => return Ok(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if begun.elapsed() > ANSWER_BOUND {
+                        self.end_server();
+                    }
                     tokio::time::sleep(BUSY_PAUSE).await;
                 }
-                Err(error) if is_gone(&error) => self.start_server(&mut self.stock())?,
+                Err(error) if is_gone(&error) => self.start_server().await?,
                 Err(error) => return Err(failed(error)),
             }
         }
     }
 
-    fn start_server(&self, stock: &mut Stock) -> Result<()> {
-        let source = self.source.as_ref().ok_or_else(|| {
+    async fn start_server(&self) -> Result<()> {
+        let source = self.source.clone().ok_or_else(|| {
             Error::new(
                 ErrorKind::Keeper,
                 "this engine serves only one call, and that call was already made",
             )
         })?;
-        stock.server = Some(start_server(source, &self.hello)?);
+        let _alone = self.starting.lock().await;
+        // An earlier holder of the lock may have started one.
+        if self.stock().has_server() {
+            return Ok(());
+        }
+        let hello = self.hello.clone();
+        let started = errand::read(move |_| start_server(&source, &hello)).await;
+        let server = started.map_err(|failure| failed(failure.into()))??;
+        self.stock().server = Some(server);
         Ok(())
     }
 

@@ -49,8 +49,10 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
+use std::pin::Pin;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+pub(crate) use turns::HeldTurn;
 pub(crate) use watch::OutputWatch;
 
 /// How long past its due time the engine waits before it gives up on a keeper.
@@ -83,14 +85,6 @@ async fn run_here(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let Means { keepers, sessions } = means;
-    let _turn = match &plan.exclusive_in {
-        Some(session) => Some(tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
-            turn = sessions.turns.take(session) => turn,
-        }),
-        None => None,
-    };
     match &plan.vessel {
         Vessel::OwnShell | Vessel::StartedShell | Vessel::Terminal(_) => {
             run_alone(plan, keepers, watch, cancel).await
@@ -125,19 +119,9 @@ pub(crate) async fn run_alone(
     cancel: &CancellationToken,
 ) -> Result<PlanOutcome, RunFailure> {
     let mut overdue = std::pin::pin!(overdue(&plan.limits, cancel));
-    let claimed = background::claim_ahead(plan)?;
-    let connection = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
-        connection = start(plan, keepers, beginning(plan, watch.as_deref())) => connection?,
-        () = &mut overdue => {
-            keepers.forget_server();
-            return Err(no_answer().into());
-        }
-    };
-    // The keeper for the next call is forked while this command runs.
-    keepers.refill();
-    keepers.refill_started_shells(plan);
+    let claimed = background::claim_ahead(plan).await?;
+    let beginning = beginning(plan, watch.as_deref());
+    let connection = start(plan, keepers, beginning, cancel, overdue.as_mut()).await?;
     let mut watch = watch;
     let strokes = watch.as_mut().and_then(|watch| watch.strokes.take());
     let mut call = Conversation::new(plan, &connection, watch, KeeperUse::Alone);
@@ -169,7 +153,7 @@ pub(crate) async fn run_alone(
         Err(error) => {
             if error.kind() == ErrorKind::KeeperLost {
                 if call.keeper.is_none() {
-                    keepers.forget_server();
+                    keepers.end_server();
                 }
                 call.kill_keeper();
                 call.withdraw_announcement();
@@ -203,9 +187,42 @@ fn no_answer() -> Error {
     Error::new(ErrorKind::KeeperLost, "the keeper does not answer")
 }
 
+/// Sends the plan to a keeper. One that was never forked is replaced: the command cannot have run.
+async fn start(
+    plan: &Plan,
+    keepers: &Keepers,
+    beginning: Beginning,
+    cancel: &CancellationToken,
+    mut overdue: Pin<&mut impl Future<Output = ()>>,
+) -> Result<KeeperConnection, RunFailure> {
+    for _ in 0..2 {
+        let connection = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(RunFailure::CancelledBeforeStart),
+            connection = send_start(plan, keepers, beginning) => connection?,
+            () = &mut overdue => {
+                keepers.end_server();
+                return Err(no_answer().into());
+            }
+        };
+        // The keeper for the next call is forked while this command runs.
+        keepers.refill();
+        keepers.refill_started_shells(plan);
+        // From here on something may run: cancelling is the keeper's work.
+        if keepers.is_born(&connection).await {
+            return Ok(connection);
+        }
+    }
+    Err(no_answer().into())
+}
+
 /// Sends the plan to a keeper. One that died while waiting is replaced: the command cannot have
 /// run, since the message was never sent.
-async fn start(plan: &Plan, keepers: &Keepers, beginning: Beginning) -> Result<KeeperConnection> {
+async fn send_start(
+    plan: &Plan,
+    keepers: &Keepers,
+    beginning: Beginning,
+) -> Result<KeeperConnection> {
     let failed = |error| Error::io(ErrorKind::Spawn, "write to the keeper", error);
     let message = start_message(plan, beginning);
     let stdin = open_stdin(&plan.stdin).map_err(failed)?;

@@ -4,6 +4,7 @@ use super::connection::KeeperConnection;
 use super::{BackgroundedRun, Reset};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
+use crate::output::Source;
 use crate::plan::{LimitsInForce, Plan};
 use bashd_keeper::exit::{EndedBy, Exit};
 use bashd_keeper::left_behind::LeftBehind;
@@ -78,6 +79,15 @@ pub(crate) enum PlanOutcome {
 }
 
 impl PlanOutcome {
+    /// Bytes of its output so far.
+    pub(crate) fn output_bytes(&self) -> u64 {
+        let (out, err) = match self {
+            Self::Ended(run) => (&run.out, &run.err),
+            Self::Backgrounded(job) => (&job.out, &job.err),
+        };
+        out.len() + err.as_ref().map_or(0, Source::len)
+    }
+
     /// Where the command began, if its session knew that and the plan did not.
     pub(crate) fn began_in(&self, plan: &Plan) -> Option<&Path> {
         let session = plan.vessel.session();

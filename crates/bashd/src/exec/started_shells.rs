@@ -1,10 +1,10 @@
 //! Started shells: shells that have already started, and wait for the next call that needs one like
 //! them.
 //!
-//! Each is used once and replaced after the call. The pool follows the last use: a call in another
-//! directory, with another environment or another rc script gets a new shell, and the pool is
-//! refilled with shells like that. The keeper compares again before it uses one, and steps aside if
-//! anything differs.
+//! Each is used once and replaced after the call. The pool follows the last use: a call with
+//! another environment or another rc script gets a new shell, and the pool is refilled with shells
+//! like that. The directory does not matter: they wait in `/`, and go where they are needed. The
+//! keeper compares again before it uses one, and steps aside if anything differs.
 
 use crate::plan::{Plan, Quota, Restraint, Streams, Variables};
 use bashd_keeper::keeper::protocol::{self, StartedShellMessage};
@@ -31,7 +31,6 @@ pub(super) struct StartedShells {
 struct Like {
     program: PathBuf,
     name: OsString,
-    cwd: PathBuf,
     rc_script: Option<PathBuf>,
     streams: Streams,
     quota: Quota,
@@ -66,6 +65,11 @@ impl StartedShells {
         self.waiting.len() < self.size
     }
 
+    /// Gives up those that wait.
+    pub(super) fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Has shells started, up to the size of the pool.
     pub(super) fn fill(&mut self, fork: impl Fn() -> io::Result<OwnedFd>) {
         let Some(like) = &self.like else { return };
@@ -83,7 +87,6 @@ impl Like {
         Self {
             program: plan.shell.program.clone(),
             name: plan.shell.name.clone(),
-            cwd: plan.cwd.path.clone(),
             rc_script: plan.rc_script.clone(),
             streams: plan.streams,
             quota: plan.quota,
@@ -94,17 +97,16 @@ impl Like {
 
     fn suits(&self, plan: &Plan) -> bool {
         (&self.program, &self.name) == (&plan.shell.program, &plan.shell.name)
-            && self.cwd == plan.cwd.path
             && self.rc_script == plan.rc_script
             && (self.streams, self.quota) == (plan.streams, plan.quota)
             && self.restraint == plan.restraint
             && plan.env.equals_but_for(RUN_VARIABLE, &self.env)
     }
 
-    /// Has a keeper start a shell like this, in the directory that the name refers to now.
+    /// Has a keeper start a shell like this, where it is in nobody's way.
     fn start(&self, fork: impl Fn() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let cwd = rustix::fs::open(&self.cwd, flags, Mode::empty())?;
+        let cwd = rustix::fs::open("/", flags, Mode::empty())?;
         let socket = fork()?;
         protocol::send(&socket, &self.message(), &[cwd.as_fd()])?;
         Ok(socket)

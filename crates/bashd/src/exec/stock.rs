@@ -8,7 +8,9 @@ use super::alarm::Alarm;
 use super::started_shells::StartedShells;
 use crate::plan::Plan;
 use bashd_keeper::keeper::protocol::{self, ForkMessage};
-use bashd_keeper::keeper::socket_pair;
+use bashd_keeper::keeper::{StartedServer, socket_pair};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Signal, pidfd_send_signal};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
@@ -36,8 +38,8 @@ pub(super) enum ForkMoment {
 
 #[derive(Default)]
 pub(super) struct Stock {
-    /// The socket to the fork server.
-    pub(super) server: Option<OwnedFd>,
+    /// The fork server.
+    pub(super) server: Option<StartedServer>,
     /// The socket to a keeper that was forked ahead.
     spare: Option<OwnedFd>,
     started_shells: StartedShells,
@@ -170,13 +172,31 @@ impl Stock {
         let server = self.server.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         let (near, far) = socket_pair()?;
         let is_calm = asked == ForkMoment::Later;
-        protocol::send(server, &ForkMessage { is_calm }, &[far.as_fd()])?;
+        protocol::send(&server.socket, &ForkMessage { is_calm }, &[far.as_fd()])?;
         Ok(near)
     }
 
-    /// Gives up a server that does not answer, along with the spare that it may never have forked.
-    pub(super) fn forget_server(&mut self) {
+    /// Whether there is a server that can be asked.
+    pub(super) fn has_server(&self) -> bool {
+        let is_gone = |server: &StartedServer| {
+            let mut polled = [PollFd::new(&server.socket, PollFlags::RDHUP)];
+            let now = Timespec::default();
+            rustix::event::poll(&mut polled, Some(&now)).is_ok_and(|count| count > 0)
+        };
+        self.server.as_ref().is_some_and(|server| !is_gone(server))
+    }
+
+    /// Ends a server that does not answer, and gives up the keepers that it may never have forked.
+    pub(super) fn end_server(&mut self) {
+        if let Some(StartedServer {
+            process: Some(process),
+            ..
+        }) = &self.server
+        {
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
         (self.server, self.spare, self.spare_due) = (None, None, None);
+        self.started_shells.forget();
     }
 }
 
@@ -201,12 +221,19 @@ mod tests {
         }
     }
 
+    fn of(socket: OwnedFd) -> StartedServer {
+        StartedServer {
+            socket,
+            process: None,
+        }
+    }
+
     /// A stock with an alarm that the test rings by hand.
     fn stock() -> (Stock, OwnedFd) {
         let (near, server) = socket_pair().unwrap();
         let alarm = Alarm::new(|| ControlFlow::Continue(())).unwrap();
         let stock = Stock {
-            server: Some(near),
+            server: Some(of(near)),
             alarm: Some(alarm),
             ..Stock::default()
         };
@@ -270,7 +297,7 @@ mod tests {
         let stock = Stock::with_alarm();
         {
             let mut stock = Stock::lock(&stock);
-            stock.server = Some(near);
+            stock.server = Some(of(near));
             stock.want_spare(Instant::now());
         }
         let mut asked = Told::Nothing;

@@ -24,7 +24,7 @@ pub(crate) type HeldTurn = OwnedMutexGuard<()>;
 
 impl Turns {
     /// Waits until no other call of this session runs. Calls get their turns in their order.
-    pub(super) async fn take(&self, session: &(String, String)) -> HeldTurn {
+    pub(crate) async fn take(&self, session: &(String, String)) -> HeldTurn {
         let turn = {
             let mut turns = self
                 .by_session

@@ -7,6 +7,7 @@
 use super::completion::{Completions, Delivery};
 use super::state::Job;
 use super::{Jobs, OutputQuery, Whose};
+use crate::errand;
 use crate::error::Result;
 use rustix::fs::FlockOperation;
 use std::collections::HashMap;
@@ -128,7 +129,9 @@ impl OwnerNews {
 
     /// What running jobs have written since the last look.
     async fn look(&mut self) -> Vec<JobProgress> {
-        let mut running = self.jobs.list(Whose::Owner(&self.owner));
+        let (jobs, owner) = (self.jobs.clone(), self.owner.clone());
+        let listed = errand::read(move |_| jobs.list(Whose::Owner(&owner))).await;
+        let mut running = listed.unwrap_or_default();
         running.retain(|job| job.state.is_alive() && !job.has_ended() && !job.earlier);
         let mut progress = Vec::new();
         let mut written = HashMap::new();

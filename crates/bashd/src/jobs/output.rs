@@ -7,6 +7,7 @@ use super::control::Control;
 use super::directory;
 use super::state::Job;
 use super::{JobState, Jobs};
+use crate::errand::{self, CalledBack};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
 use crate::output::view::View;
@@ -19,6 +20,9 @@ use std::io;
 
 /// Bytes that are read at once.
 const CHUNK: u64 = 256 * 1024;
+
+/// Output above which reading it takes long enough to be noticed by other calls.
+pub(super) const MUCH: u64 = 256 * 1024;
 
 /// Longest text that counts as one line.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -66,6 +70,52 @@ impl OutputQuery {
     pub fn grep(mut self, pattern: Regex) -> Self {
         self.grep = Some(pattern);
         self
+    }
+}
+
+/// A part as text, the offsets of its ends, and what was found in it.
+type ReadPart = (String, u64, u64, Option<SearchCount>);
+
+impl OutputQuery {
+    /// How much it reads at most of a stream that is so long.
+    fn reads_at_most(&self, total: u64) -> u64 {
+        if self.grep.is_some() {
+            return total;
+        }
+        total.min(self.most_bytes.max(1))
+    }
+
+    fn read(
+        &self,
+        reading: &OutputSource,
+        total: u64,
+        called_back: &CalledBack,
+    ) -> io::Result<ReadPart> {
+        let view = reading.view(self.stream);
+        let view = view.ok_or(io::ErrorKind::NotFound)?;
+        let source = view.source();
+        let most = self.most_bytes.max(1);
+        let most_back = if self.grep.is_some() { total } else { most };
+        let from = match self.part {
+            OutputStart::From(offset) => offset.min(total),
+            // If a tail is too long, its end is what was asked for.
+            OutputStart::Tail(lines) => tail_start(
+                source,
+                lines,
+                (total.saturating_sub(most_back), total),
+                called_back,
+            )?,
+        };
+        if let Some(pattern) = &self.grep {
+            let (text, found) = grep(source, from..total, pattern, (most, called_back))?;
+            return Ok((text, from, total, Some(found)));
+        }
+        let upto = match self.part {
+            OutputStart::From(_) => total.min(from.saturating_add(most)),
+            OutputStart::Tail(_) => total,
+        };
+        let (text, upto) = read_text(source, from, upto, total)?;
+        Ok((text, from, upto, None))
     }
 }
 
@@ -225,43 +275,30 @@ impl Jobs {
     pub async fn output(&self, job: &Job, query: &OutputQuery) -> Result<JobOutput> {
         let reading = OutputSource::open(self, job, query.stream).await?;
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
-        let view = reading.view(query.stream).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Job,
-                "stdout and stderr were not captured separately: there is only one output",
-            )
-        })?;
-        let source = view.source();
-        let total = source.len();
-        let dropped = reading.dropped(query.stream);
-        let most = query.most_bytes.max(1);
-        let from = match query.part {
-            OutputStart::From(offset) => offset.min(total),
-            OutputStart::Tail(lines) => tail_start(source, lines, total).map_err(unreadable)?,
+        let total = {
+            let view = reading.view(query.stream).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Job,
+                    "stdout and stderr were not captured separately: there is only one output",
+                )
+            })?;
+            view.source().len()
         };
-        let (text, offset, next_offset, found) = match (&query.grep, query.part) {
-            (Some(pattern), _) => {
-                let (text, found) = grep(source, from..total, pattern, most).map_err(unreadable)?;
-                (text, from, total, Some(found))
-            }
-            (None, OutputStart::From(_)) => {
-                let upto = total.min(from + most);
-                let (text, upto) = read_text(source, from, upto, total).map_err(unreadable)?;
-                (text, from, upto, None)
-            }
-            // If a tail is too long, its end is what was asked for.
-            (None, OutputStart::Tail(_)) => {
-                let from = from.max(total.saturating_sub(most));
-                let (text, _) = read_text(source, from, total, total).map_err(unreadable)?;
-                (text, from, total, None)
-            }
+        let dropped_bytes = reading.dropped(query.stream);
+        let part = if query.reads_at_most(total) <= MUCH {
+            query.read(&reading, total, &CalledBack::default())
+        } else {
+            let query = query.clone();
+            let read = errand::read(move |called_back| query.read(&reading, total, called_back));
+            read.await.unwrap_or_else(|failure| Err(failure.into()))
         };
+        let (text, offset, next_offset, found) = part.map_err(unreadable)?;
         Ok(JobOutput {
             text,
             offset,
             next_offset,
             output_bytes: total,
-            dropped_bytes: dropped,
+            dropped_bytes,
             found,
             job: self.again(job).unwrap_or_else(|_| job.clone()),
         })
@@ -316,13 +353,19 @@ fn gap(count: u64) -> String {
     format!("\n[bashd: {dropped} dropped here]\n")
 }
 
-/// Offset at which the last lines begin.
-fn tail_start(source: &dyn Source, lines: u64, total: u64) -> io::Result<u64> {
+/// Offset at which the last lines begin, not before the least.
+fn tail_start(
+    source: &dyn Source,
+    lines: u64,
+    (least, total): (u64, u64),
+    called_back: &CalledBack,
+) -> io::Result<u64> {
     let mut wanted = lines;
     let mut end = total;
     let mut is_last_byte = true;
-    while end > 0 {
-        let from = end.saturating_sub(CHUNK);
+    while end > least {
+        called_back.check()?;
+        let from = end.saturating_sub(CHUNK).max(least);
         let mut offset = end;
         for piece in source.read(from..end)?.into_iter().rev() {
             let StreamPiece::Kept(bytes) = piece else {
@@ -345,14 +388,14 @@ fn tail_start(source: &dyn Source, lines: u64, total: u64) -> io::Result<u64> {
         }
         end = from;
     }
-    Ok(0)
+    Ok(least)
 }
 
 fn grep(
     source: &dyn Source,
     range: std::ops::Range<u64>,
     pattern: &Regex,
-    most: u64,
+    (most, called_back): (u64, &CalledBack),
 ) -> io::Result<(String, SearchCount)> {
     let mut text = String::new();
     let mut found = SearchCount { lines: 0, shown: 0 };
@@ -368,7 +411,7 @@ fn grep(
         }
         false
     };
-    lines.read(source, range.end, &mut take)?;
+    lines.read(source, range.end, called_back, &mut take)?;
     lines.rest(&mut take);
     Ok((text, found))
 }
@@ -392,9 +435,11 @@ impl LineCutter {
         &mut self,
         source: &dyn Source,
         upto: u64,
+        called_back: &CalledBack,
         is_enough: &mut dyn FnMut(&str) -> bool,
     ) -> io::Result<bool> {
         while self.offset < upto {
+            called_back.check()?;
             let end = upto.min(self.offset + CHUNK);
             for piece in source.read(self.offset..end)? {
                 let StreamPiece::Kept(bytes) = piece else {
@@ -447,7 +492,8 @@ mod tests {
         ] {
             let source = Fixed::new(text.as_bytes());
             let total = source.len();
-            let from = tail_start(&source, lines, total).unwrap();
+            let called_back = CalledBack::default();
+            let from = tail_start(&source, lines, (0, total), &called_back).unwrap();
             let (shown, _) = read_text(&source, from, total, total).unwrap();
             assert_eq!(shown, expected, "{lines} of {text:?}");
         }
@@ -467,7 +513,13 @@ mod tests {
         let text = "one\ntwo\nthree\none more\none";
         let source = Fixed::new(text.as_bytes());
         let pattern = Regex::new("one").unwrap();
-        let (shown, found) = grep(&source, 0..text.len() as u64, &pattern, 12).unwrap();
+        let (shown, found) = grep(
+            &source,
+            0..text.len() as u64,
+            &pattern,
+            (12, &CalledBack::default()),
+        )
+        .unwrap();
         assert_eq!(shown, "one\none more\n");
         assert_eq!((found.lines, found.shown), (3, 2));
     }

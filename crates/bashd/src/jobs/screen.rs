@@ -12,16 +12,20 @@ use super::{JobState, Jobs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Stream;
 use crate::exec::{Keyboard, Strokes};
-use crate::output::StreamPiece;
 use crate::output::view::View;
+use crate::output::{Source, StreamPiece};
 use crate::screen::{Cursor, Screen, Size};
 use bashd_keeper::spool::SpoolReader;
 use regex::Regex;
+use std::io;
 use std::ops::Range;
 use std::time::Duration;
 
 /// Bytes that are read at once.
 const CHUNK: u64 = 256 * 1024;
+
+/// Bytes that a screen is fed at once: it takes a millisecond or two.
+const FED_AT_ONCE: u64 = 32 * 1024;
 
 /// Bytes of the output's beginning that are always read.
 const BEGINNING: u64 = 64 * 1024;
@@ -189,7 +193,7 @@ impl Jobs {
             offset: 0,
         };
         let reading = OutputSource::open(self, job, Stream::Out).await?;
-        look.catch_up(&reading)?;
+        look.catch_up(&reading).await?;
         Ok(look.screen.key_modes())
     }
 }
@@ -209,7 +213,7 @@ impl ScreenLook {
             self.screen.resize(control.terminal.unwrap_or_default());
         }
         loop {
-            self.catch_up(&reading)?;
+            self.catch_up(&reading).await?;
             let shows = |pattern: &Regex| pattern.is_match(&self.screen.text());
             let is_shown = query.until.as_ref().is_none_or(shows);
             if is_shown && query.silence.is_none() {
@@ -229,7 +233,8 @@ impl ScreenLook {
                     // What it wrote last is in its files, or will not change any more.
                     let job = jobs.again(job)?;
                     if !matches!(job.state, JobState::Running | JobState::WaitingForInput) {
-                        self.catch_up(&OutputSource::open(jobs, &job, Stream::Out).await?)?;
+                        let stored = OutputSource::open(jobs, &job, Stream::Out).await?;
+                        self.catch_up(&stored).await?;
                         let is_shown = query
                             .until
                             .as_ref()
@@ -242,24 +247,22 @@ impl ScreenLook {
         }
     }
 
-    /// Feeds the screen what was written since the last look.
-    fn catch_up(&mut self, reading: &OutputSource) -> Result<()> {
+    /// Feeds the screen what was written since the last look, a little at a time: other calls come
+    /// between.
+    async fn catch_up(&mut self, reading: &OutputSource) -> Result<()> {
         let unreadable = |error| Error::io(ErrorKind::Job, "read the output", error);
-        let Some(view) = reading.view(Stream::Out) else {
-            return Ok(());
-        };
-        let source = view.source();
         let end = match reading {
             OutputSource::Live(_, readers) => readers.first().map_or(0, SpoolReader::readable_end),
-            OutputSource::Stored(..) => source.len(),
+            OutputSource::Stored(file, _) => Source::len(file),
         };
         for range in worth_a_look(self.offset, end) {
             let mut at = range.start;
             while at < range.end {
-                let upto = range.end.min(at + CHUNK);
-                let pieces = source.read(at..upto).map_err(unreadable)?;
-                self.screen.feed(&kept(pieces));
+                let upto = range.end.min(at + FED_AT_ONCE);
+                let bytes = read(reading, at..upto).map_err(unreadable)?;
+                self.screen.feed(&bytes);
                 at = upto;
+                tokio::task::yield_now().await;
             }
         }
         self.offset = self.offset.max(end);
@@ -272,6 +275,12 @@ fn worth_a_look(from: u64, upto: u64) -> [Range<u64>; 2] {
     let beginning = from..upto.min(from.max(BEGINNING));
     let ending = beginning.end.max(upto.saturating_sub(ENDING))..upto;
     [beginning, ending]
+}
+
+/// What is kept of a range.
+fn read(reading: &OutputSource, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let view = reading.view(Stream::Out);
+    view.map_or(Ok(Vec::new()), |view| Ok(kept(view.source().read(range)?)))
 }
 
 fn kept(pieces: Vec<StreamPiece>) -> Vec<u8> {

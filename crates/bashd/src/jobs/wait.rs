@@ -2,13 +2,15 @@
 //! for all.
 
 use super::control::{Control, Told};
-use super::output::{LineCutter, OutputSource};
+use super::output::{LineCutter, MUCH, OutputSource};
 use super::probe::{self, Url};
 use super::state::Job;
 use super::{Jobs, directory};
+use crate::errand::{self, CalledBack};
 use crate::error::Result;
 use crate::event::Stream;
 use regex::Regex;
+use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -201,34 +203,38 @@ impl Jobs {
     }
 
     async fn until_match(&self, job: &Job, pattern: &Regex, from: u64) -> Option<String> {
-        let mut lines = LineCutter::from(from);
+        let mut search = LineSearch {
+            lines: LineCutter::from(from),
+            pattern: pattern.clone(),
+        };
         loop {
-            let mut found = None;
-            let mut look = |line: &str| {
-                let is_match = pattern.is_match(line);
-                if is_match {
-                    found = Some(line.to_owned());
-                }
-                is_match
-            };
             let mut reading = OutputSource::open(self, job, Stream::Out).await.ok()?;
             loop {
-                let is_found = {
-                    let view = reading.view(Stream::Out)?;
-                    let upto = match &reading {
-                        OutputSource::Live(_, readers) => readers.first()?.readable_end(),
-                        OutputSource::Stored(..) => view.source().len(),
-                    };
-                    lines.read(view.source(), upto, &mut look).ok()?
+                let upto = match &reading {
+                    OutputSource::Live(_, readers) => readers.first()?.readable_end(),
+                    OutputSource::Stored(..) => reading.view(Stream::Out)?.source().len(),
                 };
-                if is_found || lines.rest(&mut look) {
-                    return found;
+                let is_much = upto.saturating_sub(search.lines.offset()) > MUCH;
+                let found = if is_much {
+                    let looked = errand::read(move |called_back| {
+                        let found = search.look(&reading, upto, called_back);
+                        (found, search, reading)
+                    });
+                    let found;
+                    (found, search, reading) = looked.await.ok()?;
+                    found
+                } else {
+                    search.look(&reading, upto, &CalledBack::default())
+                };
+                if let Some(line) = found.ok()? {
+                    return Some(line);
                 }
                 match &mut reading {
                     // There will never be more than this.
                     OutputSource::Stored(..) => return None,
                     OutputSource::Live(control, readers) => {
-                        match control.more_than(lines.offset(), u64::MAX, readers).await {
+                        let seen = search.lines.offset();
+                        match control.more_than(seen, u64::MAX, readers).await {
                             Told::Grown | Told::Exited => {}
                             Told::Gone => break,
                         }
@@ -296,6 +302,38 @@ impl Jobs {
                 }
             }
         }
+    }
+}
+
+/// A search for a line in output that grows.
+struct LineSearch {
+    lines: LineCutter,
+    pattern: Regex,
+}
+
+impl LineSearch {
+    /// The line that matches, up to an offset, if there is one.
+    fn look(
+        &mut self,
+        reading: &OutputSource,
+        upto: u64,
+        called_back: &CalledBack,
+    ) -> io::Result<Option<String>> {
+        let Self { lines, pattern } = self;
+        let mut found = None;
+        let mut look = |line: &str| {
+            let is_match = pattern.is_match(line);
+            if is_match {
+                found = Some(line.to_owned());
+            }
+            is_match
+        };
+        let view = reading.view(Stream::Out);
+        let view = view.ok_or(io::ErrorKind::NotFound)?;
+        if !lines.read(view.source(), upto, called_back, &mut look)? {
+            lines.rest(&mut look);
+        }
+        Ok(found)
     }
 }
 

@@ -57,6 +57,11 @@ impl<'a> LedgerEntry<'a> {
         }
     }
 
+    /// When the call came in.
+    pub(crate) fn begun(&self) -> Instant {
+        self.begun
+    }
+
     /// Keeps the values of these variables out of the record, if their names are secret.
     pub(crate) fn hide(&mut self, env: &[(OsString, OsString)]) {
         if !env.is_empty() {

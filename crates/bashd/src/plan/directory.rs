@@ -1,7 +1,9 @@
 //! The working directory of a run: as given, from a leading `cd`, or the engine's own.
 
 use super::OpenDirectory;
+use crate::errand;
 use crate::error::{Error, ErrorKind, Result};
+use crate::near::is_near;
 use crate::profile::Profile;
 use crate::profile::parameters::CwdSpelling;
 use crate::request::Request;
@@ -10,6 +12,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 /// Where a command is to run.
 pub(super) struct Wanted {
@@ -85,10 +88,34 @@ fn as_cd_goes(path: &Path) -> PathBuf {
 }
 
 /// Whether a `cd` from one directory to another, by a relative path, would come to one.
-pub(crate) fn check_way(from: &Path, relative: &Path) -> Result<()> {
+pub(super) fn check_way(from: &Path, relative: &Path) -> Result<()> {
     let path = as_cd_goes(&from.join(relative));
     let by_shell = true;
     open(&Wanted { path, by_shell }).map(drop)
+}
+
+/// The same within a time, on whatever file system that is.
+pub(crate) async fn check_way_within(
+    from: &Path,
+    relative: &Path,
+    longest: Duration,
+) -> Result<()> {
+    let path = as_cd_goes(&from.join(relative));
+    if is_near(&path) {
+        return check_way(from, relative);
+    }
+    let (from, relative) = (from.to_owned(), relative.to_owned());
+    let checked = errand::go(&path, move || check_way(&from, &relative));
+    let shown = path.display();
+    let no_answer = |why: String| {
+        let text = format!("working directory is not accessible: {shown}: {why}");
+        Error::new(ErrorKind::Cwd, text).about(shown.to_string())
+    };
+    match tokio::time::timeout(longest, checked).await {
+        Ok(Ok(checked)) => checked,
+        Ok(Err(failure)) => Err(no_answer(failure.to_string())),
+        Err(_) => Err(no_answer("its file system does not answer".to_owned())),
+    }
 }
 
 /// Opens it, if it is a directory that may be entered.

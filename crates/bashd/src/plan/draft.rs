@@ -58,9 +58,14 @@ impl Draft {
         })
     }
 
-    /// Whether it is the call of one program, which the shell may become if the rc script lets it.
-    pub(crate) fn calls_one_program(&self) -> bool {
-        self.plan.program.is_some()
+    /// The one program that it calls, which the shell may become if the rc script lets it.
+    pub(crate) fn one_program(&self) -> Option<&str> {
+        self.plan.program.as_ref().map(|program| &*program.path)
+    }
+
+    /// Whether a shell that sources this rc script becomes that program.
+    pub(crate) fn becomes_program(&self, rc_script: &[u8]) -> bool {
+        self.plan.becomes_program(rc_script)
     }
 }
 
@@ -71,9 +76,13 @@ pub(crate) fn resolve(draft: Draft, rc: Option<RcScript>) -> Plan {
         started_shell,
         ..
     } = draft;
-    if let Some(RcScript { path, text }) = rc {
-        if let Some(text) = text {
-            plan.become_program(&text);
+    if let Some(RcScript {
+        path,
+        becomes_program,
+    }) = rc
+    {
+        if let Some(program) = &mut plan.program {
+            program.replaces_shell = becomes_program;
         }
         if let Vessel::Session(session) = &mut plan.vessel {
             session.key.rc_script = Some(path.clone());

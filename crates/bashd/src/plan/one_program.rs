@@ -19,15 +19,16 @@ const ELF: &[u8] = b"\x7fELF";
 const TELLING: [&str; 2] = ["set -o xtrace", "set -o verbose"];
 
 impl Plan {
-    /// Has a shell that sources this rc script become its program, if the script leaves that alone.
-    pub(super) fn become_program(&mut self, rc_script: &[u8]) {
+    /// Whether a shell that sources this rc script becomes its program: if the script leaves that
+    /// alone.
+    pub(super) fn becomes_program(&self, rc_script: &[u8]) -> bool {
         // Anything else that a shell sources may have set a trap.
         let is_sourced_alone = self.env.get("BASH_ENV").is_none();
-        if let Some(program) = &mut self.program {
-            let path = &program.path;
-            program.replaces_shell =
-                is_sourced_alone && leaves_alone(rc_script, path) && is_elf(path);
-        }
+        self.program
+            .as_ref()
+            .is_some_and(|OneProgram { path, .. }| {
+                is_sourced_alone && leaves_alone(rc_script, path) && is_elf(path)
+            })
     }
 }
 

@@ -6,8 +6,8 @@ use super::environment::{Inheritance, InheritanceSource};
 use super::shell::{self, ProgramSearch, Programs};
 use super::strict_environment::scrub;
 use super::{
-    ClientEnvironment, OpenDirectory, Place, Plan, Shell, Streams, TerminalHost, Variables, Vessel,
-    directory, environment, job, one_program, session, steps, terminal,
+    ClientEnvironment, OpenDirectory, Place, Plan, Quota, Shell, Streams, TerminalHost, Variables,
+    Vessel, directory, environment, job, one_program, session, steps, terminal,
 };
 use crate::config::{Config, Surroundings};
 use crate::error::Result;
@@ -23,6 +23,7 @@ use bashd_keeper::resources;
 use bashd_keeper::secrets::Secrets;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The context of a plan: the engine's own state, and the run's name.
 #[derive(Clone, Copy)]
@@ -48,10 +49,12 @@ pub(crate) struct Setting<'a> {
     pub(crate) secrets: &'a Arc<Secrets>,
     /// What a session's shell had, for a job that begins with it.
     pub(crate) state: Option<&'a SessionState>,
+    /// When the call came.
+    pub(crate) begun: Instant,
 }
 
 /// What a session's shell had when a job began: the job's own shell begins with it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SessionState {
     /// A script that sets it up again; used once, by a shell that removes it.
     pub(crate) script: PathBuf,
@@ -120,7 +123,6 @@ pub(crate) fn draft(
     let plan = Plan {
         place: Place::Here,
         vessel: vessel.unwrap_or(Vessel::OwnShell),
-        exclusive_in: session::exclusive_in(wish, accepted),
         restraint: resources::restraint(request.resources.or(config.resources), &config.cgroups),
         program: one_program::of(setting, command, script.as_deref()),
         shell,
@@ -138,14 +140,27 @@ pub(crate) fn draft(
         lines: command.lines,
         make_directories: setting.make_directories.to_vec(),
         limits,
-        quota: config.quota,
+        quota: quota_of(config, accepted),
         backgrounding: accepted.backgrounding,
+        answer_by: request
+            .wait_max
+            .and_then(|most| setting.begun.checked_add(most)),
         job,
         directory: config.runs_dir().join(id.as_str()),
         notes,
         notices: notice.into_iter().collect(),
     };
     Ok(Draft::new(plan, wants_rc_script, started_shell))
+}
+
+/// How much output is kept: a job has its own from its first byte, before anybody calls it one.
+fn quota_of(config: &Config, accepted: &Accepted) -> Quota {
+    let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
+    let head = if is_job { config.jobs.output_bytes } else { 0 };
+    Quota {
+        head: config.quota.head.max(head),
+        ring: config.quota.ring,
+    }
 }
 
 /// The whole environment, except for what depends on the choice of the shell.
@@ -275,7 +290,7 @@ fn with_prefix(profile: &Profile, config: &Config, command: &str) -> String {
 
 /// The `cd` that was removed from a command and that only a shell that lives on can follow: it
 /// knows where it is.
-fn cd_of_the_shell<'a>(
+pub(super) fn cd_of_the_shell<'a>(
     profile: &Profile,
     config: &Config,
     request: &Request,

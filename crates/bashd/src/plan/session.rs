@@ -3,7 +3,8 @@
 use super::resolve::{PlanInput, Setting};
 use super::{OpenDirectory, Shell, StdinSource, Variables, environment, quote};
 use crate::guard::safe_mode::RunForm;
-use crate::request::Accepted;
+use crate::profile::Profile;
+use crate::request::{Accepted, Request};
 use bashd_keeper::keeper::session::{DirectoryAfter, LOADER};
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
@@ -183,13 +184,18 @@ pub(super) fn or_notes(
 
 /// The session in which a call must be alone, if its calls wait for each other. A job does not: its
 /// call returns at once.
-pub(super) fn exclusive_in(wish: PlanInput<'_>, accepted: &Accepted) -> Option<(String, String)> {
-    let rules = &wish.profile.session;
+pub(crate) fn exclusive_in(
+    profile: &Profile,
+    request: &Request,
+    owner: &str,
+    accepted: &Accepted,
+) -> Option<(String, String)> {
+    let rules = &profile.session;
     let is_job = accepted.backgrounding.is_some_and(|when| !when.waits);
-    let waits = rules.overlap_of(wish.request) == Overlap::Wait && !is_job;
-    let name = rules.name_of(wish.request).filter(|_| waits);
+    let waits = rules.overlap_of(request) == Overlap::Wait && !is_job;
+    let name = rules.name_of(request).filter(|_| waits);
     name.map(|name| {
-        let owner = owner_of_session(name, wish.setting.owner);
+        let owner = owner_of_session(name, owner);
         (owner.to_owned(), name.to_owned())
     })
 }

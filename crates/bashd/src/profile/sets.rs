@@ -10,6 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// How long a call may ask to be waited for at most, in seconds.
+const LONGEST_WAIT: u64 = 3600;
+
 /// Which part of the request a parameter sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,7 +77,8 @@ impl Sets {
                 request.timeout_as_given = value.as_f64();
             }
             Self::WaitMax => {
-                request.wait_max = Some(seconds(name, value)?);
+                let longest = Duration::from_secs(LONGEST_WAIT);
+                request.wait_max = Some(seconds(name, value)?.min(longest));
                 request.says_its_wait = true;
             }
             Self::Until => {
@@ -127,7 +131,9 @@ impl Sets {
             Self::Restart | Self::Background | Self::StdinOpen | Self::Pty => {
                 json!({"type": "boolean", "default": false})
             }
-            Self::WaitMax | Self::Head | Self::Tail => json!({"type": "number"}),
+            Self::WaitMax => json!({"type": "number", "minimum": 0, "maximum": LONGEST_WAIT}),
+            // As the document has them: what is larger than any output shows all of it.
+            Self::Head | Self::Tail => json!({"type": "number"}),
             Self::Mode => {
                 let names: Vec<_> = profile.modes.iter().map(|mode| &mode.name).collect();
                 json!({"type": "string", "enum": names})

@@ -7,7 +7,10 @@
 //! no other script; a link, whose name depends on the state of the rc files, leads to it. A failure
 //! is remembered for a while, and means that there is none; `bashd doctor` reports it.
 
+use crate::errand;
+use crate::error::{Error, ErrorKind, Result};
 use crate::exec::{self, Exit, Keepers, PlanOutcome};
+use crate::near;
 use crate::output::line_limits::LineLimits;
 use crate::output::{Source, StreamPiece};
 use crate::plan::{
@@ -68,8 +71,18 @@ pub enum Standing {
 #[derive(Debug)]
 pub(crate) struct RcScript {
     pub(crate) path: PathBuf,
-    /// What it says, for a run that depends on it.
-    pub(crate) text: Option<Arc<[u8]>>,
+    /// Whether the shell that sources it becomes the one program that it is to run.
+    pub(crate) becomes_program: bool,
+}
+
+/// What there is for the shell of a draft.
+enum RcFound {
+    /// This.
+    Script(RcScript),
+    /// Nothing, and nothing is to be made.
+    Nothing,
+    /// Nothing yet; it would be found by this link.
+    NotMade(PathBuf),
 }
 
 /// Where rc scripts are kept, and the one that is being made.
@@ -93,7 +106,24 @@ pub fn standing(directory: &Path, program: &Path, env: &Variables) -> Standing {
     let Some(origin) = origin.filter(RcSource::has_rc) else {
         return Standing::NoRc;
     };
-    origin.standing(directory)
+    standing_of(&origin.link(directory))
+}
+
+/// What this link leads to.
+fn standing_of(link: &Path) -> Standing {
+    let directory = link.parent().unwrap_or(Path::new("/"));
+    if let Some(path) = fs::read_link(link).ok().map(|name| directory.join(name))
+        && path.is_file()
+    {
+        return Standing::Ready(path);
+    }
+    let failure = failure_of(link);
+    match fs::read_to_string(&failure) {
+        Ok(reason) if age(&failure).is_some_and(|age| age < FAILURE_HOLDS) => {
+            Standing::Failed(reason)
+        }
+        _ => Standing::NotMade,
+    }
 }
 
 impl RcScripts {
@@ -107,50 +137,80 @@ impl RcScripts {
 
     /// What the rc left for the shell of a draft, where the draft wants that and it can be found
     /// out.
-    pub(crate) async fn get(&self, draft: &Draft, keepers: &Keepers) -> Option<RcScript> {
-        let wish = draft.rc_wish()?;
-        let source = RcSource::of(&wish).filter(RcSource::has_rc)?;
-        let path = match source.standing(&self.directory) {
-            Standing::Ready(path) => path,
-            Standing::Failed(_) => return None,
+    pub(crate) async fn get(
+        &self,
+        draft: Draft,
+        keepers: &Keepers,
+    ) -> Result<(Draft, Option<RcScript>)> {
+        let (draft, found) = self.look(draft).await?;
+        match found {
+            RcFound::Script(script) => return Ok((draft, Some(script))),
+            RcFound::Nothing => return Ok((draft, None)),
             // A process that ends after its call would make it for nobody.
-            Standing::NoRc | Standing::NotMade if keepers.is_for_one_call() => return None,
-            Standing::NoRc | Standing::NotMade => self.make(&source, &wish, keepers).await?,
-        };
-        let text = draft.calls_one_program().then(|| self.text(&path).ok());
-        Some(RcScript {
-            text: text.flatten(),
-            path,
+            RcFound::NotMade(_) if keepers.is_for_one_call() => return Ok((draft, None)),
+            RcFound::NotMade(link) => {
+                if let Some(wish) = draft.rc_wish()
+                    && let Some(source) = RcSource::of(&wish)
+                {
+                    self.make((&source, &link), &wish, keepers).await;
+                }
+            }
+        }
+        let (draft, found) = self.look(draft).await?;
+        Ok(match found {
+            RcFound::Script(script) => (draft, Some(script)),
+            RcFound::Nothing | RcFound::NotMade(_) => (draft, None),
         })
+    }
+
+    /// Looks for it: here if everything is near, else by an errand.
+    async fn look(&self, draft: Draft) -> Result<(Draft, RcFound)> {
+        let far = draft.rc_wish().and_then(|wish| {
+            let source = RcSource::of(&wish)?;
+            let files = RC_FILES.map(|name| source.home.join(name)).into_iter();
+            let mut files = files.chain(draft.one_program().map(PathBuf::from));
+            files.find(|file| !near::is_near_or_missing(file))
+        });
+        let Some(far) = far else {
+            let found = find(&draft, &self.directory, |path| self.text(path));
+            return Ok((draft, found));
+        };
+        let directory = self.directory.clone();
+        let looked = errand::go(&far, move || {
+            let found = find(&draft, &directory, |path| Ok(fs::read(path)?.into()));
+            (draft, found)
+        });
+        let failed = |failure: errand::ErrandFailure| {
+            Error::io(
+                ErrorKind::Io,
+                format!("look at {}", far.display()),
+                failure.into(),
+            )
+        };
+        looked.await.map_err(failed)
     }
 
     /// Makes the script, unless another call does so at the same time.
     async fn make(
         &self,
-        source: &RcSource<'_>,
+        (source, link): (&RcSource<'_>, &Path),
         wish: &RcWish<'_>,
         keepers: &Keepers,
-    ) -> Option<PathBuf> {
+    ) {
         let _alone = self.making.lock().await;
         // An earlier holder of the lock may have made it.
-        match source.standing(&self.directory) {
-            Standing::Ready(path) => return Some(path),
-            Standing::Failed(_) => return None,
+        match standing_of(link) {
+            Standing::Ready(_) | Standing::Failed(_) => return,
             Standing::NoRc | Standing::NotMade => {}
         }
-        let link = source.link(&self.directory);
         let written = match source.make(wish.like, keepers).await {
-            Ok(text) => self.store(&text, &link),
+            Ok(text) => self.store(&text, link),
             Err(reason) => Err(io::Error::other(reason)),
         };
         match written {
-            Ok(path) => {
-                self.remove_others(&path, &link);
-                Some(path)
-            }
+            Ok(path) => self.remove_others(&path, link),
             Err(error) => {
-                let _ = write(&failure_of(&link), error.to_string().as_bytes());
-                None
+                let _ = write(&failure_of(link), error.to_string().as_bytes());
             }
         }
     }
@@ -216,22 +276,6 @@ impl<'a> RcSource<'a> {
         self.home.join(".bashrc").is_file()
     }
 
-    fn standing(&self, directory: &Path) -> Standing {
-        let link = self.link(directory);
-        if let Some(path) = fs::read_link(&link).ok().map(|name| directory.join(name))
-            && path.is_file()
-        {
-            return Standing::Ready(path);
-        }
-        let failure = failure_of(&link);
-        match fs::read_to_string(&failure) {
-            Ok(reason) if age(&failure).is_some_and(|age| age < FAILURE_HOLDS) => {
-                Standing::Failed(reason)
-            }
-            _ => Standing::NotMade,
-        }
-    }
-
     /// The link to the rc script: another state of the rc files gets another name.
     fn link(&self, directory: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
@@ -243,7 +287,7 @@ impl<'a> RcSource<'a> {
     }
 
     /// Has a shell read the rc and report what it set up.
-    async fn make(&self, like: &Plan, keepers: &Keepers) -> Result<Vec<u8>, String> {
+    async fn make(&self, like: &Plan, keepers: &Keepers) -> std::result::Result<Vec<u8>, String> {
         let plan = self.plan(like).map_err(|error| error.to_string())?;
         let never = CancellationToken::new();
         let run = exec::run_alone(&plan, keepers, None, &never).await;
@@ -285,7 +329,6 @@ impl<'a> RcSource<'a> {
         Ok(Plan {
             place: Place::Here,
             vessel: Vessel::OwnShell,
-            exclusive_in: None,
             restraint: None,
             shell: Shell {
                 program: self.program.to_owned(),
@@ -309,11 +352,31 @@ impl<'a> RcSource<'a> {
             limits,
             quota: like.quota,
             backgrounding: None,
+            answer_by: None,
             job: like.job.clone(),
             directory: like.directory.clone(),
             notes: Vec::new(),
             notices: Vec::new(),
         })
+    }
+}
+
+/// What there is for the shell of a draft, if it wants something.
+fn find(draft: &Draft, directory: &Path, text: impl Fn(&Path) -> io::Result<Arc<[u8]>>) -> RcFound {
+    let wish = draft.rc_wish();
+    let source = wish.as_ref().and_then(RcSource::of);
+    let Some(source) = source.filter(RcSource::has_rc) else {
+        return RcFound::Nothing;
+    };
+    let link = source.link(directory);
+    match standing_of(&link) {
+        Standing::Ready(path) => RcFound::Script(RcScript {
+            becomes_program: draft.one_program().is_some()
+                && text(&path).is_ok_and(|text| draft.becomes_program(&text)),
+            path,
+        }),
+        Standing::Failed(_) => RcFound::Nothing,
+        Standing::NoRc | Standing::NotMade => RcFound::NotMade(link),
     }
 }
 

@@ -3,6 +3,7 @@
 //! | file | shows |
 //! |---|---|
 //! | `artifacts` | stored output: every byte within the quota, exact counts beyond it |
+//! | `bounds` | every number that a caller can name, at its extremes |
 //! | `client_terminal` | commands in terminals of a client that may be slow, deaf or gone |
 //! | `client_under_test` | (no tests) a client with terminals that run real processes |
 //! | `contracts` | every case id of the profiles' documents has a test, and every decision |
@@ -48,6 +49,7 @@
 )]
 
 mod artifacts;
+mod bounds;
 mod client_terminal;
 mod client_under_test;
 mod contracts;

@@ -80,7 +80,7 @@ fn the_tool_says_what_was_wrong() {
         (json!({"id": id, "tail": 1, "to_line": 2}), "not both"),
         (
             json!({"id": id, "tail": -1}),
-            "`tail` must be a whole number from 1 on, not -1",
+            "`tail` must be a whole number from 1 to 9007199254740991, not -1",
         ),
     ] {
         let result = artifact(&mut client, &arguments);

@@ -53,7 +53,7 @@ const BEFORE_PREPARING: Duration = Duration::from_micros(200);
 const MOST_LINGERING: usize = 4;
 
 /// Opens a session, and lives until nothing of it is left.
-pub(super) fn live(mut keeper: Keeper, frame: &MessageFrame) -> io::Result<()> {
+pub(super) fn live(mut keeper: Keeper, frame: MessageFrame) -> io::Result<()> {
     let message: OpenMessage = frame.body()?;
     let Some(storage) = &keeper.storage else {
         return keeper.fail("find the output directory in the message", None);
@@ -72,6 +72,7 @@ pub(super) fn live(mut keeper: Keeper, frame: &MessageFrame) -> io::Result<()> {
         Ok(shell) => shell,
         Err(failed) => return keeper.tell_failure(&failed),
     };
+    drop(frame); // and with it a hold on the directory, which somebody may want to unmount
     let place = PreparedShell::new(shell, rendezvous, keeper.prepared.take());
     let session = KeeperSession {
         whereabouts: Whereabouts::default(),

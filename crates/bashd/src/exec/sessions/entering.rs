@@ -6,9 +6,10 @@
 
 use super::turn::{Opening, SessionTurn, Telling, TurnOutcome};
 use super::{Seat, SeatGuard};
+use crate::errand;
 use crate::exec::{Exit, RunFailure};
-use crate::plan::{Plan, SessionPlan, check_way};
-use std::path::Path;
+use crate::plan::{Plan, SessionPlan, check_way_within};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -21,11 +22,12 @@ pub(super) async fn check(
     cancel: &CancellationToken,
 ) -> Result<SeatGuard, RunFailure> {
     let Some(idle) = &*place else {
-        return in_new_shell(session, directory, &seat, place);
+        return in_new_shell((plan, session), directory, &seat, place).await;
     };
     let there = idle.directory();
     let there = there.as_deref().unwrap_or(&session.home);
-    let Err(missing) = check_way(there, directory) else {
+    let longest = plan.limits.timeout;
+    let Err(missing) = check_way_within(there, directory, longest).await else {
         return Ok(place);
     };
     let telling = Telling {
@@ -50,22 +52,28 @@ pub(super) async fn check(
         TurnOutcome::Backgrounded(_) => Err(missing.into()),
         TurnOutcome::Gone(reset, place) => {
             seat.remember(reset);
-            in_new_shell(session, directory, &seat, place)
+            in_new_shell((plan, session), directory, &seat, place).await
         }
     }
 }
 
-/// Like `check`, for a shell that is yet to be started.
-fn in_new_shell(
-    session: &SessionPlan,
+/// Where the session was, if that still is a directory.
+pub(super) async fn beginning(was_in: Option<PathBuf>) -> Option<PathBuf> {
+    let was_in = was_in?;
+    errand::is_directory(was_in.clone()).await.then_some(was_in)
+}
+
+/// The same for a shell that has yet to be started, where it will begin.
+async fn in_new_shell(
+    (plan, session): (&Plan, &SessionPlan),
     directory: &Path,
     seat: &Seat,
     place: SeatGuard,
 ) -> Result<SeatGuard, RunFailure> {
-    let begins_in = seat.directory().clone().filter(|path| path.is_dir());
-    check_way(
-        &begins_in.unwrap_or_else(|| session.home.clone()),
-        directory,
-    )?;
+    let was_in = seat.directory().clone();
+    let begins_in = beginning(was_in)
+        .await
+        .unwrap_or_else(|| session.home.clone());
+    check_way_within(&begins_in, directory, plan.limits.timeout).await?;
     Ok(place)
 }

@@ -11,8 +11,8 @@ mod turn;
 use super::keepers::Keepers;
 use super::turns::Turns;
 use super::{OutputWatch, PlanOutcome, Reset, RunFailure};
-use crate::plan::{Overlap, Plan, SessionKey, SessionPlan, check_way};
-use std::collections::HashMap;
+use crate::plan::{Overlap, Plan, SessionKey, SessionPlan, check_way_within};
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +29,9 @@ const MOST_TOLD_AHEAD: usize = 4;
 /// Number of seats above which those of ended sessions are removed.
 const MOST_SEATS: usize = 256;
 
+/// Sessions without a seat of which is remembered why they ended.
+const MOST_DEPARTED: usize = 4096;
+
 /// How many sessions there may be, and how long they wait for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
@@ -42,8 +45,10 @@ pub struct SessionLimits {
 pub(crate) struct Sessions {
     limits: SessionLimits,
     seats: Mutex<HashMap<SessionKey, Arc<Seat>>>,
+    /// Owners and names of sessions that ended, and why, whose seats others have; the oldest first.
+    departed: Mutex<VecDeque<((String, String), Reset)>>,
     /// For calls that wait for each other, in whatever vessel they run.
-    pub(super) turns: Turns,
+    pub(crate) turns: Turns,
 }
 
 /// A key's place in the table.
@@ -105,6 +110,7 @@ impl Sessions {
         Self {
             limits,
             seats: Mutex::default(),
+            departed: Mutex::default(),
             turns: Turns::default(),
         }
     }
@@ -126,7 +132,8 @@ impl Sessions {
             Ok(taken) => taken,
             Err(aside) => {
                 if let Some(directory) = &session.enters {
-                    check_way(&plan.cwd.path, directory)?;
+                    let longest = plan.limits.timeout;
+                    check_way_within(&plan.cwd.path, directory, longest).await?;
                 }
                 let mut outcome = super::run_alone(plan, keepers, watch, cancel).await?;
                 let notes = match &mut outcome {
@@ -202,7 +209,7 @@ impl Sessions {
             return Ok(Arc::clone(seat));
         }
         if seats.len() >= MOST_SEATS {
-            seats.retain(|_, seat| !seat.is_given_up());
+            self.clear(&mut seats);
         }
         let is_set_up_anew = end_those_set_up_otherwise(&seats, key);
         while seats.values().filter(|seat| seat.is_used()).count() >= self.limits.most {
@@ -212,11 +219,45 @@ impl Sessions {
             *place = None;
             seat.remember(Reset::Evicted);
         }
-        let seat = seats.entry(key.clone()).or_default();
+        let seat = seats.entry(key.clone()).or_insert_with(|| {
+            let seat = Seat::default();
+            *seat.untold() = self.was_told_nothing(key);
+            Arc::new(seat)
+        });
         if is_set_up_anew {
             seat.remember(Reset::NewRcScript);
         }
         Ok(Arc::clone(seat))
+    }
+
+    /// Takes seats away whose sessions have ended; what was not told of that is remembered.
+    fn clear(&self, seats: &mut HashMap<SessionKey, Arc<Seat>>) {
+        let mut departed = self.departed();
+        seats.retain(|key, seat| {
+            if !seat.is_given_up() {
+                return true;
+            }
+            if let Some(reset) = *seat.untold() {
+                departed.push_back(((key.owner.clone(), key.name.clone()), reset));
+            }
+            false
+        });
+        let too_many = departed.len().saturating_sub(MOST_DEPARTED);
+        departed.drain(..too_many);
+    }
+
+    /// Why the last session of this key is gone, if nobody was told.
+    fn was_told_nothing(&self, key: &SessionKey) -> Option<Reset> {
+        let mut departed = self.departed();
+        let is_it = |((owner, name), _): &((String, String), Reset)| {
+            (owner, name) == (&key.owner, &key.name)
+        };
+        let at = departed.iter().rposition(is_it)?;
+        departed.remove(at).map(|(_, reset)| reset)
+    }
+
+    fn departed(&self) -> MutexGuard<'_, VecDeque<((String, String), Reset)>> {
+        self.departed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there is, or was, a session of this name, and if so whether a call uses it.
@@ -233,6 +274,8 @@ impl Sessions {
     /// Ends the sessions of an owner that is gone. One that a call still uses is left to its idle
     /// time.
     pub(crate) fn end_of(&self, owner: &str) {
+        self.departed()
+            .retain(|((departed, _), _)| departed != owner);
         self.seats().retain(|key, seat| {
             if key.owner != owner {
                 return true;

@@ -1,7 +1,7 @@
 //! One call's turn in its session: it begins, runs to its report, and the session is put back,
 //! given up or quarantined.
 
-use super::{IdleSession, Seat, SeatGuard, SessionLimits};
+use super::{IdleSession, Seat, SeatGuard, SessionLimits, entering};
 use crate::error::{Error, ErrorKind, Result};
 use crate::exec::connection::KeeperConnection;
 use crate::exec::conversation::{Conversation, Heard, KeeperUse};
@@ -78,40 +78,47 @@ impl SessionTurn {
         opening: Opening<'_>,
         telling: Telling,
     ) -> Result<Self, RunFailure> {
-        let (connection, calls) = if let Some(IdleSession { socket, calls, .. }) = place.take() {
-            (
-                KeeperConnection::new(socket).map_err(cannot_talk)?,
-                calls + 1,
-            )
-        } else {
-            let begins_in = seat.directory().take().filter(|path| path.is_dir());
-            (open(plan, session, begins_in, opening).await?, 1)
-        };
-        let stdin = open_stdin(&plan.stdin).map_err(cannot_talk)?;
-        let form = CallForm {
-            number: calls,
-            stdin: stdin.is_some(),
-            directory: session.directory,
-            streams: plan.streams,
-            quota: plan.quota,
-        };
-        let message = message(plan, session, form, telling);
-        let fds: Vec<_> = stdin.iter().map(AsFd::as_fd).collect();
-        let is_sent = match connection.send(&message, &fds).await {
-            Ok(()) => true,
-            Err(error) if keepers::is_gone(&error) => false,
-            Err(error) => return Err(cannot_talk(error).into()),
-        };
-        let held = Some(HeldSession {
-            seat,
-            guard: place,
-            connection,
-        });
-        Ok(Self {
-            held,
-            form,
-            is_sent,
-        })
+        for _ in 0..2 {
+            let idle = place.take();
+            let (connection, calls) = if let Some(IdleSession { socket, calls, .. }) = idle {
+                let connection = KeeperConnection::new(socket).map_err(cannot_talk)?;
+                (connection, calls + 1)
+            } else {
+                let was_in = seat.directory().take();
+                let begins_in = entering::beginning(was_in).await;
+                (open(plan, session, begins_in, opening).await?, 1)
+            };
+            let stdin = open_stdin(&plan.stdin).map_err(cannot_talk)?;
+            let form = CallForm {
+                number: calls,
+                stdin: stdin.is_some(),
+                directory: session.directory,
+                streams: plan.streams,
+                quota: plan.quota,
+            };
+            let message = message(plan, session, form, telling);
+            let fds: Vec<_> = stdin.iter().map(AsFd::as_fd).collect();
+            let is_sent = match connection.send(&message, &fds).await {
+                Ok(()) => true,
+                Err(error) if keepers::is_gone(&error) => false,
+                Err(error) => return Err(cannot_talk(error).into()),
+            };
+            let is_new = calls == 1;
+            if is_new && is_sent && !opening.keepers.is_born(&connection).await {
+                continue; // nothing of it can have run
+            }
+            let held = Some(HeldSession {
+                seat,
+                guard: place,
+                connection,
+            });
+            return Ok(Self {
+                held,
+                form,
+                is_sent,
+            });
+        }
+        Err(lost().into())
     }
 
     /// Waits for the call's report, and puts the session back if it still is one.

@@ -3,7 +3,6 @@
 use super::arguments::{Action, JobArguments, compile};
 use super::texts;
 use super::{JobAnswer, JobToolCall};
-use crate::error::Result;
 use crate::jobs::news::JobWatch;
 use crate::jobs::{AfterInput, Job, JobState, Jobs, Met, OutputQuery, OutputStart, Typing, Waited};
 use bashd_keeper::counted::counted;
@@ -25,14 +24,9 @@ pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
     };
     arguments.bound(longest);
     if arguments.action == Action::List {
-        return list(jobs, call.list());
+        return list(jobs, call.list().await);
     }
-    let found: Result<Vec<Job>> = arguments
-        .names()
-        .into_iter()
-        .map(|name| call.find(name))
-        .collect();
-    let found = match found {
+    let found = match call.find(&arguments.names()).await {
         Ok(found) if found.is_empty() => return JobAnswer::error("`job` is missing"),
         Ok(found) => found,
         Err(error) => return JobAnswer::error(error.to_string()),

@@ -11,6 +11,20 @@ use std::time::Duration;
 /// Longest wait of one call, in seconds.
 const LONGEST_WAIT: f64 = 3600.0;
 
+/// The same in milliseconds.
+const LONGEST_WAIT_MS: u64 = 3_600_000;
+
+/// Most bytes that one answer shows: more than any model wants, and little for a server with many
+/// clients.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Most lines that are counted back from the end, or shown of what scrolled off a screen.
+const MOST_LINES: u64 = 1_000_000_000;
+const MOST_SCROLLED: u64 = 100_000;
+
+/// The last offset that every reader of JSON can express.
+const LAST_OFFSET: u64 = (1 << 53) - 1;
+
 /// The default wait, in seconds.
 const DEFAULT_WAIT: f64 = 30.0;
 
@@ -160,6 +174,7 @@ impl ReadyWhen {
 
 /// What a call that starts a job waits for before it returns.
 pub(crate) fn until(value: &Value) -> Result<WaitFor, String> {
+    arguments::check(&until_schema(), value)?;
     let awaited = ReadyWhen::deserialize(value).map_err(|error| error.to_string())?;
     let condition = awaited.condition(0)?;
     let condition = condition.ok_or("give one of regex, port, http and silent_ms")?;
@@ -178,7 +193,7 @@ pub(crate) fn until_schema() -> Value {
             "regex": {"type": "string", "description": "A line of the output matches this regular expression."},
             "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "Something listens on this local TCP port."},
             "http": {"type": "string", "description": "This http:// address answers."},
-            "silent_ms": {"type": "integer", "minimum": 0, "description": "Nothing has been written for this many milliseconds."},
+            "silent_ms": {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT_MS, "description": "Nothing has been written for this many milliseconds."},
             "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "Wait at most this many seconds. The job keeps running."},
         },
         "additionalProperties": false,
@@ -198,8 +213,7 @@ pub(super) fn on_screen(pattern: &str) -> Result<Regex, String> {
 /// The JSON schema of [`Arguments`].
 pub(super) fn schema() -> Value {
     let text = |description: &str| json!({"type": "string", "description": description});
-    let number =
-        |description: &str| json!({"type": "integer", "minimum": 0, "description": description});
+    let number = |most: u64, description: &str| json!({"type": "integer", "minimum": 0, "maximum": most, "description": description});
     json!({
         "type": "object",
         "required": ["action"],
@@ -215,20 +229,20 @@ pub(super) fn schema() -> Value {
                 "items": {"type": "string"},
                 "description": "wait, kill: several jobs.",
             },
-            "offset": number("output, or wait with regex: start at this byte of the output. If there is nothing new, the answer is one line that says so."),
-            "tail": number("output: only the last N lines."),
+            "offset": number(LAST_OFFSET, "output, or wait with regex: start at this byte of the output. If there is nothing new, the answer is one line that says so."),
+            "tail": number(MOST_LINES, "output: only the last N lines."),
             "grep": text("output: only lines that match this regular expression."),
-            "max_bytes": number("output: at most this many bytes, 32768 by default."),
+            "max_bytes": number(MOST_BYTES, "output: at most this many bytes, 32768 by default."),
             "regex": text("wait: until a line of the output matches this regular expression. screen: until the screen shows it."),
             "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "wait: until something listens on this local TCP port."},
             "http": text("wait: until this http:// address answers."),
-            "silent_ms": number("wait, screen: until nothing has been written for this many milliseconds."),
+            "silent_ms": number(LONGEST_WAIT_MS, "wait, screen: until nothing has been written for this many milliseconds."),
             "any": {"type": "boolean", "description": "wait: for any one of the jobs instead of all of them."},
             "timeout": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": DEFAULT_WAIT, "description": "wait, screen: wait at most this many seconds. The job keeps running."},
             "text": text("send: input for the command, sent as is (end it with a newline to press Enter). The job must have been started with stdin_open or pty."),
             "paste": text("send: text to paste after `text`, for programs that handle pasted text differently."),
             "keys": {"type": "array", "items": {"type": "string"}, "description": format!("send: keys to press after that, by name: {}, optionally with C- (ctrl), M- (alt) or S- (shift) in front, as in C-c; or a single character.", keys::names())},
-            "scrollback": number("screen: also the last N lines that scrolled off the screen."),
+            "scrollback": number(MOST_SCROLLED, "screen: also the last N lines that scrolled off the screen."),
             "close": {"type": "boolean", "description": "send: close the input after that."},
             "signal": text("signal: its name, such as INT, HUP or USR1. Every process of the job receives it."),
             "name": text("rename: the new name."),

@@ -12,7 +12,8 @@ pub(crate) mod texts;
 
 use super::{Job, Whose};
 use crate::config::Config;
-use crate::error::Result;
+use crate::errand;
+use crate::error::{Error, ErrorKind, Result};
 use crate::profile::Profile;
 use crate::profile::rules::JobToolKind;
 pub(crate) use arguments::{until, until_schema};
@@ -90,15 +91,28 @@ pub(crate) struct JobToolCall<'a> {
 }
 
 impl JobToolCall<'_> {
-    /// The jobs that the caller sees, oldest first.
-    fn list(&self) -> Vec<Job> {
-        self.results.jobs.list(Whose::Owner(self.owner))
+    /// The jobs that the caller sees, oldest first. There may be thousands.
+    async fn list(&self) -> Vec<Job> {
+        let (jobs, owner) = (self.results.jobs.clone(), self.owner.to_owned());
+        let listed = errand::read(move |_| jobs.list(Whose::Owner(&owner)));
+        listed.await.unwrap_or_default()
     }
 
-    /// The job of a name, which is the caller's from now on.
-    fn find(&self, name: &str) -> Result<Job> {
-        let found = self.results.jobs.find(Whose::Owner(self.owner), name)?;
-        self.results.jobs.take_over(self.owner, found)
+    /// The jobs of these names, which are the caller's from now on.
+    async fn find(&self, names: &[&str]) -> Result<Vec<Job>> {
+        let (jobs, owner) = (self.results.jobs.clone(), self.owner.to_owned());
+        let names: Vec<String> = names.iter().copied().map(str::to_owned).collect();
+        let found = errand::read(move |_| {
+            let found = |name: &String| {
+                let found = jobs.find(Whose::Owner(&owner), name)?;
+                jobs.take_over(&owner, found)
+            };
+            names.iter().map(found).collect()
+        });
+        let failed = |failure: errand::ErrandFailure| {
+            Err(Error::io(ErrorKind::Job, "find the job", failure.into()))
+        };
+        found.await.unwrap_or_else(failed)
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
         if arguments.poll.is_some() || arguments.cancel.is_some() {
             return JobAnswer::error("`list` cannot be combined with `poll` or `cancel`.");
         }
-        return desk.report(Vec::new(), desk.listed()).await;
+        return desk.report(Vec::new(), desk.listed().await).await;
     }
     let cancelled = match &arguments.cancel {
         Some(ids) => desk.cancel(ids).await,
@@ -61,8 +61,8 @@ pub(super) async fn answer(call: JobToolCall<'_>, input: &str) -> JobAnswer {
         return desk.report(cancelled, Vec::new()).await;
     }
     let watched = match &arguments.poll {
-        Some(ids) => ids.iter().filter_map(|id| desk.find(id)).collect(),
-        None => desk.running(),
+        Some(ids) => desk.found(ids).await,
+        None => desk.running().await,
     };
     if watched.is_empty() {
         return JobAnswer::new(nothing(arguments.poll.as_deref()), json!({ "jobs": [] }));
@@ -97,13 +97,21 @@ struct Cancelled {
 struct PollDesk<'a>(JobToolCall<'a>);
 
 impl PollDesk<'_> {
-    fn find(&self, id: &str) -> Option<Job> {
-        self.0.find(id).ok()
+    async fn find(&self, id: &str) -> Option<Job> {
+        self.0.find(&[id]).await.ok()?.pop()
+    }
+
+    async fn found(&self, ids: &[String]) -> Vec<Job> {
+        let mut found = Vec::new();
+        for id in ids {
+            found.extend(self.find(id).await);
+        }
+        found
     }
 
     /// What runs, and what ended a short while ago.
-    fn listed(&self) -> Vec<Job> {
-        let mut all = self.0.list();
+    async fn listed(&self) -> Vec<Job> {
+        let mut all = self.0.list().await;
         let is_recent = |job: &Job| {
             let ended = job.ended_ms.map(super::super::directory::since_ms);
             ended.is_none_or(|since| since < LISTED_FOR)
@@ -112,8 +120,8 @@ impl PollDesk<'_> {
         all
     }
 
-    fn running(&self) -> Vec<Job> {
-        let mut all = self.0.list();
+    async fn running(&self) -> Vec<Job> {
+        let mut all = self.0.list().await;
         all.retain(|job| !job.has_ended() && job.state.is_alive() && !job.earlier);
         all
     }
@@ -121,7 +129,7 @@ impl PollDesk<'_> {
     async fn cancel(&self, ids: &[String]) -> Vec<Cancelled> {
         let mut done = Vec::new();
         for id in ids {
-            let (text, status) = match self.find(id) {
+            let (text, status) = match self.find(id).await {
                 None => (format!("Background job not found: {id}"), "not_found"),
                 Some(job) if !job.state.is_alive() => {
                     let status = status(&job);

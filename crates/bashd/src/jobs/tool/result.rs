@@ -1,9 +1,10 @@
 //! What the call of a job would have answered, had it waited: the same text, and the same data.
 
 use crate::artifact::ArtifactStore;
+use crate::errand;
 use crate::event::Stream;
 use crate::exec::Exit;
-use crate::jobs::output::OutputSource;
+use crate::jobs::output::{MUCH, OutputSource};
 use crate::jobs::{Job, Jobs};
 use crate::profile::Profile;
 use crate::profile::finished::{JobEnding, of_job, of_running_job};
@@ -46,32 +47,48 @@ impl JobResults<'_> {
     async fn now(&self, job: &Job) -> Result<Reply, String> {
         let reading = OutputSource::open(self.jobs, job, Stream::Out).await;
         let reading = reading.map_err(|error| error.to_string())?.so_far();
-        let view = reading.view(Stream::Out).ok_or_else(String::new)?;
-        let ending = JobEnding {
-            exit: exit(job),
-            ended_by: job.ended_by,
-            ran_for: Duration::from_millis(job.ran_ms()),
-            limit: job.limit,
-            call: &job.call,
-        };
-        if !job.has_ended() {
-            let told = of_running_job(self.profile, view, &ending, |so_far| BackgroundedCall {
-                so_far,
-                id: job.id.clone(),
-                alias: job.alias.clone(),
-                pid: job.pid,
-                output_file: job.output_file.clone(),
-                command: job.command.clone(),
-                limit: job.limit,
-                waits: true,
-                until: None,
-            });
-            return told.map_err(|error| error.to_string());
+        if job.output_bytes <= MUCH {
+            return told(self.profile, self.artifacts, job, &reading);
         }
-        let raw = reading.view(Stream::Out).ok_or_else(String::new)?;
-        let keep = || self.artifacts.keep_job(self.profile, job, raw.source());
-        of_job(self.profile, view, &ending, keep).map_err(|error| error.to_string())
+        let (profile, artifacts, job) = (self.profile.clone(), self.artifacts.clone(), job.clone());
+        let read = errand::read(move |_| told(&profile, &artifacts, &job, &reading));
+        read.await
+            .unwrap_or_else(|failure| Err(failure.to_string()))
     }
+}
+
+/// What the call of a job is told: how it ended, or how far it is.
+fn told(
+    profile: &Profile,
+    artifacts: &ArtifactStore,
+    job: &Job,
+    reading: &OutputSource,
+) -> Result<Reply, String> {
+    let view = reading.view(Stream::Out).ok_or_else(String::new)?;
+    let ending = JobEnding {
+        exit: exit(job),
+        ended_by: job.ended_by,
+        ran_for: Duration::from_millis(job.ran_ms()),
+        limit: job.limit,
+        call: &job.call,
+    };
+    if !job.has_ended() {
+        let told = of_running_job(profile, view, &ending, |so_far| BackgroundedCall {
+            so_far,
+            id: job.id.clone(),
+            alias: job.alias.clone(),
+            pid: job.pid,
+            output_file: job.output_file.clone(),
+            command: job.command.clone(),
+            limit: job.limit,
+            waits: true,
+            until: None,
+        });
+        return told.map_err(|error| error.to_string());
+    }
+    let raw = reading.view(Stream::Out).ok_or_else(String::new)?;
+    let keep = || artifacts.keep_job(profile, job, raw.source());
+    of_job(profile, view, &ending, keep).map_err(|error| error.to_string())
 }
 
 /// Which job a call became, and its state.

@@ -262,3 +262,42 @@ async fn start_and_readiness_are_one_call() {
     }
     shop.close().await;
 }
+
+#[tokio::test]
+async fn a_command_that_can_be_no_job_says_so_when_its_time_is_over() {
+    let shop = Workshop::with(|config| config.jobs.limits.in_all = 0);
+    let input = json!({"command": "echo a; sleep 300", "timeout": 1, "on_timeout": "background"});
+    let defaults = Request::new("").owner(OWNER);
+    let reply = shop
+        .engine
+        .run(Call::json(input.to_string(), defaults))
+        .await;
+    assert!(reply.timed_out && reply.job.is_none(), "{reply:?}");
+    assert!(reply.text.contains("timed out after 1 s"), "{}", reply.text);
+    let why = "it was to go on as a job, which could not be made: Background job limit reached (0)";
+    assert!(reply.text.contains(why), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn a_job_that_floods_at_once_keeps_its_whole_beginning() {
+    let shop = Workshop::with(|_| {});
+    let input = json!({"command": "yes | head -c 100000000; sleep 300", "background": true});
+    let defaults = Request::new("").owner(OWNER);
+    let started = shop
+        .engine
+        .run(Call::json(input.to_string(), defaults))
+        .await;
+    let job = shop.job_of(&started);
+    let begun = std::time::Instant::now();
+    loop {
+        let query = bashd::jobs::OutputQuery::tail(1);
+        let read = shop.jobs.output(&job, &query).await.unwrap();
+        if read.output_bytes == 100_000_000 {
+            assert_eq!(read.dropped_bytes, 0);
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{}", read.output_bytes);
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    shop.jobs.kill(&job).await.unwrap();
+}

@@ -176,3 +176,24 @@ async fn a_bad_name_is_refused() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_session_that_gave_way_long_ago_still_says_so_when_it_comes_back() {
+    /// More than there are seats.
+    const OTHERS: usize = 270;
+    let home = Home::new();
+    let limits = SessionLimits {
+        most: 1,
+        idle: None,
+    };
+    let engine = engine_with(&home, limits);
+    let run = |name: String| engine.run(Request::new("echo \"[$x]\"; x=1").session(name));
+    assert_eq!(run("first".to_owned()).await.session_reset, None);
+    for number in 0..OTHERS {
+        let reply = run(format!("other-{number}")).await;
+        assert_eq!(reply.session_reset, None, "{reply:?}");
+    }
+    let back = run("first".to_owned()).await;
+    assert_eq!(back.output, "[]\n");
+    assert!(back.session_reset.is_some(), "{back:?}");
+}

@@ -1,0 +1,244 @@
+//! From an understood call to its plan, within the call's time: what may keep it waiting is done by
+//! errands.
+
+use super::EngineCore;
+use crate::errand;
+use crate::error::{Error, ErrorKind, Result};
+use crate::exec::HeldTurn;
+use crate::exec::terminal::TerminalHost;
+use crate::guard::Judgement;
+use crate::guard::safe_mode::RunForm;
+use crate::plan::{
+    self, Draft, Inheritance, Plan, Programs, SessionState, Setting, Streams, far_place,
+};
+use crate::profile::Profile;
+use crate::profile::reply::Ending;
+use crate::request::{Accepted, Request};
+use crate::rewrite::Command;
+use crate::run_id::RunId;
+use crate::script::ScriptShape;
+use bashd_keeper::secrets::Secrets;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Bytes of a command above which judging it takes milliseconds.
+const LONG_COMMAND: usize = 64 * 1024;
+
+/// What even a call has that is not to be waited for.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// How long a call may take until its command runs.
+#[derive(Clone, Copy)]
+pub(super) struct BeforeStart<'a> {
+    begun: Instant,
+    longest: Duration,
+    cancel: &'a CancellationToken,
+}
+
+impl<'a> BeforeStart<'a> {
+    /// A call has its timeout for that, or what its server lets it wait.
+    pub(super) fn of(
+        (request, accepted): (&Request, &Accepted),
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        let wait_max = request.wait_max.unwrap_or(Duration::MAX);
+        Self {
+            begun: Instant::now(),
+            longest: accepted.timeout.min(wait_max).max(SHORTEST),
+            cancel,
+        }
+    }
+
+    /// Waits for a step, unless the call is cancelled or its time is over meanwhile.
+    pub(super) async fn wait<T>(
+        self,
+        step: impl Future<Output = Result<T>>,
+        late: impl FnOnce() -> Error,
+    ) -> Result<T, Ending> {
+        let left = self.longest.saturating_sub(self.begun.elapsed());
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Ending::CancelledBeforeStart),
+            done = step => done.map_err(|error| Ending::Failed(error, None)),
+            () = tokio::time::sleep(left) => Err(Ending::Failed(late(), None)),
+        }
+    }
+}
+
+/// The answer to a call whose directory, or whatever else it named, keeps it waiting.
+fn no_answer_from(place: &Path) -> Error {
+    let shown = place.display();
+    let text =
+        format!("working directory is not accessible: {shown}: its file system does not answer");
+    Error::new(ErrorKind::Cwd, text).about(shown)
+}
+
+/// What a draft is made of.
+#[derive(Clone, Copy)]
+pub(super) struct DraftParts<'a> {
+    pub(super) profile: &'a Arc<Profile>,
+    pub(super) request: &'a Request,
+    pub(super) command: &'a Command,
+    pub(super) accepted: &'a Accepted,
+    pub(super) setting: Setting<'a>,
+}
+
+impl EngineCore {
+    /// Judges a command; a long one by an errand, since reading it takes a while.
+    pub(super) async fn judged(
+        self: &Arc<Self>,
+        profile: &Arc<Profile>,
+        (request, accepted): (&Request, &Accepted),
+        command: &Command,
+    ) -> Result<Judgement, Ending> {
+        // One that others of its session wait for must not be overtaken by them.
+        let is_in_order = plan::exclusive_in(profile, request, "", accepted).is_some();
+        if command.to_run.len() <= LONG_COMMAND || is_in_order {
+            return Ok(self.config.judge(profile, request, command));
+        }
+        let (core, profile) = (Arc::clone(self), Arc::clone(profile));
+        let (request, command) = (request.clone(), command.clone());
+        let judging = errand::read(move |_| core.config.judge(&profile, &request, &command));
+        judging.await.map_err(|failure| {
+            let error = Error::io(ErrorKind::Io, "judge the command", failure.into());
+            Ending::Failed(error, None)
+        })
+    }
+
+    /// Waits for the turn of a call whose session has one at a time.
+    pub(super) async fn turn(
+        &self,
+        profile: &Profile,
+        (request, accepted): (&Request, &Accepted),
+        owner: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<HeldTurn>, Ending> {
+        let Some(session) = plan::exclusive_in(profile, request, owner, accepted) else {
+            return Ok(None);
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Ending::CancelledBeforeStart),
+            turn = self.sessions.turns.take(&session) => Ok(Some(turn)),
+        }
+    }
+
+    /// Plans a call.
+    pub(super) async fn plan(
+        self: &Arc<Self>,
+        parts: DraftParts<'_>,
+        before: BeforeStart<'_>,
+        directory: &mut PathBuf,
+    ) -> Result<Plan, Ending> {
+        let draft = self.draft(parts, before).await?;
+        draft.directory().clone_into(directory);
+        let home = || no_answer_from(Path::new("~"));
+        let rc = Box::pin(self.rc_scripts.get(draft, &self.keepers));
+        let (draft, rc) = before.wait(rc, home).await?;
+        Ok(plan::resolve(draft, rc))
+    }
+
+    /// Drafts it here if everything that it names is near, else by an errand.
+    async fn draft(
+        self: &Arc<Self>,
+        parts: DraftParts<'_>,
+        before: BeforeStart<'_>,
+    ) -> Result<Draft, Ending> {
+        let DraftParts {
+            profile,
+            request,
+            command,
+            accepted,
+            setting,
+        } = parts;
+        let Some(far) = far_place(profile, request, command, setting) else {
+            let draft = plan::draft(profile, request, command, accepted, setting);
+            return draft.map_err(|error| Ending::Failed(error, None));
+        };
+        let sent = SentDraft::new(self, parts);
+        let drafting = async {
+            let drafted = errand::go(&far, move || sent.draft()).await;
+            let failed = |failure: errand::ErrandFailure| {
+                Error::io(
+                    ErrorKind::Cwd,
+                    format!("look at {}", far.display()),
+                    failure.into(),
+                )
+            };
+            drafted.map_err(failed)?
+        };
+        before.wait(drafting, || no_answer_from(&far)).await
+    }
+}
+
+/// What a draft is made of, to be taken along on an errand.
+struct SentDraft {
+    core: Arc<EngineCore>,
+    profile: Arc<Profile>,
+    request: Request,
+    command: Command,
+    accepted: Accepted,
+    id: RunId,
+    secrets: Arc<Secrets>,
+    form: RunForm,
+    owner: String,
+    shape: ScriptShape,
+    client: Option<TerminalHost>,
+    streams: Option<Streams>,
+    make_directories: Vec<PathBuf>,
+    state: Option<SessionState>,
+    begun: Instant,
+}
+
+impl SentDraft {
+    fn new(core: &Arc<EngineCore>, parts: DraftParts<'_>) -> Self {
+        let DraftParts { setting, .. } = parts;
+        Self {
+            core: Arc::clone(core),
+            profile: Arc::clone(parts.profile),
+            request: parts.request.clone(),
+            command: parts.command.clone(),
+            accepted: parts.accepted.clone(),
+            id: setting.id.clone(),
+            secrets: Arc::clone(setting.secrets),
+            form: setting.form.clone(),
+            owner: setting.owner.to_owned(),
+            shape: setting.shape,
+            client: setting.client.cloned(),
+            streams: setting.streams,
+            make_directories: setting.make_directories.to_vec(),
+            state: setting.state.cloned(),
+            begun: setting.begun,
+        }
+    }
+
+    fn draft(&self) -> Result<Draft> {
+        let setting = Setting {
+            config: &self.core.config,
+            surroundings: &self.core.surroundings,
+            id: &self.id,
+            secrets: &self.secrets,
+            form: &self.form,
+            owner: &self.owner,
+            shape: self.shape,
+            // Not the engine's own: these are locked while somebody looks.
+            programs: &Programs::default(),
+            inheritance: &Inheritance::default(),
+            client: self.client.as_ref(),
+            streams: self.streams,
+            make_directories: &self.make_directories,
+            state: self.state.as_ref(),
+            begun: self.begun,
+        };
+        let Self {
+            profile,
+            request,
+            command,
+            accepted,
+            ..
+        } = self;
+        plan::draft(profile, request, command, accepted, setting)
+    }
+}

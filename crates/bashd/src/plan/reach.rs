@@ -1,0 +1,64 @@
+//! What a draft looks at because its call says so, and whether that answers at once.
+
+use super::directory;
+use super::environment;
+use super::resolve::{Setting, cd_of_the_shell};
+use crate::guard::safe_mode::{RunForm, StepWord};
+use crate::near::{is_near, is_near_or_missing};
+use crate::profile::Profile;
+use crate::request::Request;
+use crate::rewrite::Command;
+use std::path::{Path, PathBuf};
+
+/// A place that a draft would go to and that may keep it waiting, if there is one.
+pub(crate) fn far_place(
+    profile: &Profile,
+    request: &Request,
+    command: &Command,
+    setting: Setting<'_>,
+) -> Option<PathBuf> {
+    let Setting {
+        config,
+        surroundings,
+        ..
+    } = setting;
+    let home = environment::home(request, surroundings);
+    let is_of_shell = !cd_of_the_shell(profile, config, request, command).is_empty();
+    let cd = command.leading_cd.as_ref();
+    let lifted = cd.filter(|_| !is_of_shell);
+    let here = (setting.state).map_or(&surroundings.cwd, |state| &state.directory);
+    let wanted = directory::wanted(profile, request, lifted, (&surroundings.cwd, here), home);
+    let cwd = wanted.path;
+    if !is_near(&cwd) {
+        return Some(cwd);
+    }
+    let entered = cd.filter(|_| is_of_shell);
+    let entered = entered.map(|cd| cwd.join(&*cd.directory));
+    if let Some(far) = entered.filter(|path| !is_near_or_missing(path)) {
+        return Some(far);
+    }
+    if let Some(far) = far_directory_of_programs(request, &cwd) {
+        return Some(far);
+    }
+    match setting.form {
+        RunForm::AsWritten => None,
+        RunForm::Program { name, .. } => {
+            let path = name.contains('/').then(|| cwd.join(name));
+            path.filter(|path| !is_near_or_missing(path))
+        }
+        // What patterns match is known only where they lead.
+        RunForm::Steps(steps) => {
+            let mut words = steps.iter().flat_map(|step| &step.words);
+            let has_pattern = words.any(|word| matches!(word, StepWord::Pattern(_)));
+            has_pattern.then_some(cwd)
+        }
+    }
+}
+
+/// A directory of the call's own `PATH` that is far.
+fn far_directory_of_programs(request: &Request, cwd: &Path) -> Option<PathBuf> {
+    let own = request.env.iter().rfind(|(name, _)| name == "PATH");
+    let (_, path) = own?;
+    let mut directories = std::env::split_paths(path).map(|directory| cwd.join(directory));
+    directories.find(|directory| !is_near_or_missing(directory))
+}

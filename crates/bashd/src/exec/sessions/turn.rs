@@ -10,6 +10,7 @@ use crate::exec::{
     BackgroundedRun, EndedBy, OutputWatch, Reset, Run, RunFailure, end_when_cancelled, micros,
     open_stdin,
 };
+use crate::minimize::ShellMasks;
 use crate::plan::{Plan, SessionPlan, Variables};
 use bashd_keeper::keeper::protocol::{
     CallForm, CallMessage, EndMessage, ExitedMessage, OpenMessage,
@@ -46,6 +47,8 @@ pub(super) struct SessionTurn {
     form: CallForm,
     /// Whether the keeper was there to take the call.
     is_sent: bool,
+    /// What earlier calls left in the shell.
+    masks: ShellMasks,
 }
 
 /// What is needed to open a session's shell.
@@ -78,14 +81,13 @@ impl SessionTurn {
         opening: Opening<'_>,
         telling: Telling,
     ) -> Result<Self, RunFailure> {
-        let (connection, calls) = if let Some(IdleSession { socket, calls, .. }) = place.take() {
-            (
-                KeeperConnection::new(socket).map_err(cannot_talk)?,
-                calls + 1,
-            )
+        let (connection, calls, masks) = if let Some(idle) = place.take() {
+            let connection = KeeperConnection::new(idle.socket).map_err(cannot_talk)?;
+            (connection, idle.calls + 1, idle.masks)
         } else {
             let begins_in = seat.directory().take().filter(|path| path.is_dir());
-            (open(plan, session, begins_in, opening).await?, 1)
+            let connection = open(plan, session, begins_in, opening).await?;
+            (connection, 1, ShellMasks::default())
         };
         let stdin = open_stdin(&plan.stdin).map_err(cannot_talk)?;
         let form = CallForm {
@@ -111,6 +113,7 @@ impl SessionTurn {
             held,
             form,
             is_sent,
+            masks,
         })
     }
 
@@ -144,8 +147,11 @@ impl SessionTurn {
                 let reset = exited.reset.or((!is_whole).then_some(Reset::Lost));
                 let run = call.finish(plan, *exited).await;
                 let untold = held.seat.untold().take();
+                let masks = self.masks.clone();
+                self.masks.add(plan.script.as_deref().unwrap_or_default());
                 self.put_back(reset, shell);
                 let mut run = run?;
+                run.masks = masks;
                 run.session_reset = reset.or(untold);
                 Ok(TurnOutcome::Ran(Box::new(run)))
             }
@@ -197,6 +203,7 @@ impl SessionTurn {
                 socket: held.connection.into_socket(),
                 calls: self.form.number,
                 shell,
+                masks: std::mem::take(&mut self.masks),
             });
         }
     }

@@ -1,9 +1,9 @@
 //! `bashd acp`: an agent of the Agent Client Protocol whose prompts are commands.
 //!
 //! The text of a prompt runs as one command, in one of the client's terminals if it offers them,
-//! otherwise here. The client sees a tool call with its terminal or its output, and the reply's text
-//! as the agent's message. `prompt` is one turn, `content` reads its command, `permission` asks the client's user, `terminal` is
-//! the client's terminals.
+//! otherwise here. The client sees a tool call with its terminal or its output, and the reply's
+//! text as the agent's message. `prompt` is one turn, `content` reads its command, `permission`
+//! asks the client's user, `terminal` is the client's terminals.
 //!
 //! Handlers block the dispatch of the protocol's crate: none of them waits for the client, and
 //! anything that takes time is spawned.
@@ -100,7 +100,7 @@ impl AcpServer {
         Ok(NewSessionResponse::new(id))
     }
 
-    /// Goes on with a session of before: its directory, and the shell that is kept for it.
+    /// Continues an earlier session: its directory, and the shell that is kept for it.
     fn load(&self, request: &LoadSessionRequest) -> Result<LoadSessionResponse, Error> {
         let mut sessions = self.sessions();
         let id = &request.session_id;

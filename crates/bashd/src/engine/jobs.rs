@@ -1,4 +1,5 @@
-//! The engine and jobs: the job tool's answers, what is told of ends, and whose sessions end.
+//! The engine and jobs: the job tool's answers, notices about ends, and the end of an owner's
+//! sessions.
 
 use super::{Engine, EngineCore, default_owner};
 use crate::call::Call;
@@ -7,7 +8,6 @@ use crate::jobs::tool::result::JobResults;
 use crate::jobs::{Job, Jobs, Whose, claim, tool};
 use crate::plan::{Backgrounding, Otherwise};
 use crate::profile::Profile;
-use crate::profile::library::Library;
 use crate::profile::reply::{self, Ending};
 use crate::reply::Reply;
 use crate::request::{Refusal, RefusalKind, Request};
@@ -22,7 +22,8 @@ impl Engine {
         let profile = match self.0.profile(call.profile()) {
             Ok(profile) => profile,
             Err(missing) => {
-                return reply::reply(&Library::fallback(), &missing.into(), begun.elapsed());
+                let profile = self.0.fallback(call.profile());
+                return reply::reply(&profile, &missing.into(), begun.elapsed());
             }
         };
         let owner = call.owner().map_or_else(default_owner, str::to_owned);
@@ -44,14 +45,14 @@ impl Engine {
     /// What a model of that profile is told, unasked, about its jobs that have ended.
     pub async fn job_notice(&self, profile: &str, ended: &[Job]) -> String {
         let found = self.0.profile(profile);
-        let profile = found.unwrap_or_else(|_| Library::fallback());
+        let profile = found.unwrap_or_else(|_| self.0.fallback(profile));
         tool::notice::text(self.results(&profile, &self.jobs()), ended).await
     }
 
     /// What the call of a job that has ended would have answered under that profile, had it waited.
     pub async fn job_reply(&self, profile: &str, job: &Job) -> Reply {
         let found = self.0.profile(profile);
-        let profile = found.unwrap_or_else(|_| Library::fallback());
+        let profile = found.unwrap_or_else(|_| self.0.fallback(profile));
         self.results(&profile, &self.jobs()).reply(job).await
     }
 
@@ -63,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// The jobs of this engine's state directory, whoever started them.
+    /// The jobs of this engine's state directory, whichever process started them.
     pub fn jobs(&self) -> Jobs {
         Jobs::new(&self.0.config)
     }

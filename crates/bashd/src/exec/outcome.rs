@@ -42,7 +42,7 @@ pub struct Run {
     pub(crate) began_in: Option<PathBuf>,
     /// What earlier calls left in the session's shell that a status may depend on.
     pub(crate) masks: ShellMasks,
-    /// Whoever may still write to the spools.
+    /// The processes that may still write to the spools.
     pub(crate) writers: Writers,
     /// Closed last: the keeper holds the spool until then, so freeing a large one is its work and
     /// not the engine thread's.

@@ -52,11 +52,9 @@ impl ShellMasks {
             }
             for argument in command.arguments() {
                 match argument.known() {
-                    Some(argument) => self.names.extend(
-                        argument
-                            .split_once('=')
-                            .map(|(name, _)| name.to_owned()),
-                    ),
+                    Some(argument) => self
+                        .names
+                        .extend(argument.split_once('=').map(|(name, _)| name.to_owned())),
                     None => self.anything = true,
                 }
             }
@@ -100,7 +98,11 @@ mod tests {
     #[test]
     fn what_a_script_leaves_is_known() {
         for (earlier, later, is_covered) in [
-            ("cargo(){ command cargo \"$@\" || true; }", "cargo test", true),
+            (
+                "cargo(){ command cargo \"$@\" || true; }",
+                "cargo test",
+                true,
+            ),
             ("cargo () { :; }", "cd x && cargo test", true),
             ("function cargo { :; }", "cargo test", true),
             ("x=1; function pytest() { :; }", "pytest -v", true),

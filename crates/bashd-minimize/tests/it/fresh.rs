@@ -94,3 +94,8 @@ fn check(folder: &str, least: usize) {
 fn no_fact_of_an_unseen_output_is_lost() {
     check("first", 60);
 }
+
+#[test]
+fn no_fact_of_a_second_set_is_lost() {
+    check("second", 30);
+}

@@ -297,9 +297,9 @@ fn recorded_runs() -> Vec<RecordedRun> {
     runs
 }
 
-/// Recorded outputs come from programs of their tools' names, through the whole engine: a reply with
-/// less than that says so in its last line, with the address of every byte and numbers that hold.
-/// `./soak` takes all of them.
+/// Recorded outputs come from programs of their tools' names, through the whole engine. A reply
+/// with less than that says so in its last line, with the address of every byte and numbers that
+/// hold. `./soak` takes all of them.
 #[tokio::test]
 async fn every_shortened_reply_has_an_honest_last_line() {
     let home = Home::new();

@@ -30,6 +30,7 @@ mod exact;
 mod families;
 mod invocation;
 mod machine_format;
+mod masks;
 mod names;
 mod noise;
 mod places;
@@ -43,9 +44,11 @@ mod work;
 use bashd_script::script::Script;
 use families::FILTERS;
 use invocation::Invocation;
+use reading::StatusMeaning;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use user::UserFilters;
 
+pub use masks::ShellMasks;
 pub use places::LinePlace;
 pub use title::command_name;
 
@@ -198,6 +201,16 @@ pub fn tells_of_trouble(line: &str) -> bool {
 
 /// Minimizes a run's output, or says why it stays as it is.
 pub fn minimize(subject: Subject<'_>, settings: &FilterSettings) -> Result<Digest, Unchanged> {
+    minimize_after(&ShellMasks::default(), subject, settings)
+}
+
+/// Like [`minimize`], in a shell in which earlier scripts left these: a status that they may have
+/// changed says nothing.
+pub fn minimize_after(
+    masks: &ShellMasks,
+    subject: Subject<'_>,
+    settings: &FilterSettings,
+) -> Result<Digest, Unchanged> {
     let raw = subject.text;
     if raw.len() < SHORTEST || raw.chars().take(SHORTEST).count() < SHORTEST {
         return Err(Unchanged::Short);
@@ -208,7 +221,11 @@ pub fn minimize(subject: Subject<'_>, settings: &FilterSettings) -> Result<Diges
     if is_minimized(raw) {
         return Err(Unchanged::Minimized);
     }
-    let reading = reading::read(&Script::parse(subject.command))?;
+    let script = Script::parse(subject.command);
+    let mut reading = reading::read(&script)?;
+    if masks.cover(&script) {
+        reading.status = StatusMeaning::Unsure;
+    }
     if !settings.allow(&reading.commands) {
         return Err(Unchanged::Excluded);
     }

@@ -105,18 +105,20 @@ const MASKING: &str = "trap alias eval source . enable hash builtin";
 
 /// Whether something in the script may change what a status means, or what a name stands for.
 fn may_be_masked(script: &Script) -> bool {
-    let masks = |command: &SimpleCommand| {
-        let name = command.name().unwrap_or_default();
-        let is_activation = matches!(name, "source" | ".")
-            && command.arguments().first().is_some_and(|file| {
-                let file = file.known().unwrap_or_default();
-                file.ends_with("bin/activate")
-            });
-        words::has(MASKING, name) && !is_activation
-    };
     script.constructs.contains(Construct::Negation)
         || script.constructs.contains(Construct::Function)
         || script.commands.iter().any(masks)
+}
+
+/// Whether a command may change what a status means, or what a name stands for.
+pub(crate) fn masks(command: &SimpleCommand) -> bool {
+    let name = command.name().unwrap_or_default();
+    let is_activation = matches!(name, "source" | ".")
+        && command.arguments().first().is_some_and(|file| {
+            let file = file.known().unwrap_or_default();
+            file.ends_with("bin/activate")
+        });
+    words::has(MASKING, name) && !is_activation
 }
 
 /// Programs that end with the status of what they start, or with another that is not 0.

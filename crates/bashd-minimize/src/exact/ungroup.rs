@@ -55,17 +55,14 @@ impl<'a> GroupReader<'a> {
                 Some(mark) => {
                     let below = format!("{indent}{} ", leading_blanks(body));
                     let is_again = body.trim_start().chars().eq([mark]);
-                    let form = match last.filter(|_| is_again) {
-                        Some((original, form)) => {
-                            if let Some(known) = self.headings.get_mut(place) {
-                                *known = Some(original);
-                            }
-                            form
+                    let form = if let Some((original, form)) = last.filter(|_| is_again) {
+                        if let Some(known) = self.headings.get_mut(place) {
+                            *known = Some(original);
                         }
-                        None => {
-                            last = Some((place, body));
-                            body
-                        }
+                        form
+                    } else {
+                        last = Some((place, body));
+                        body
                     };
                     let members = self.below(&below, Some(place));
                     let whole =

@@ -6,6 +6,7 @@ use super::connection::KeeperConnection;
 use super::{OutputWatch, Reset, Run, failure, no_answer};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind, Result};
+use crate::minimize::ShellMasks;
 use crate::plan::{LimitsInForce, Plan, Streams};
 use bashd_keeper::keeper::job_messages::BackgroundedMessage;
 use bashd_keeper::keeper::protocol::{
@@ -278,6 +279,7 @@ impl<'a> Conversation<'a> {
                 limits
             }),
             began_in: self.began_in,
+            masks: ShellMasks::default(),
             writers,
             link: None,
         })

@@ -4,6 +4,7 @@ use super::connection::KeeperConnection;
 use super::{BackgroundedRun, Reset};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
+use crate::minimize::ShellMasks;
 use crate::output::Source;
 use crate::plan::{LimitsInForce, Plan};
 use bashd_keeper::exit::{EndedBy, Exit};
@@ -40,6 +41,8 @@ pub struct Run {
     pub limits: Option<LimitsInForce>,
     /// Where the session's shell was when the call began.
     pub(crate) began_in: Option<PathBuf>,
+    /// What earlier calls left in the session's shell that a status may depend on.
+    pub(crate) masks: ShellMasks,
     /// The processes that may still write to the spools.
     pub(crate) writers: Writers,
     /// Closed last: the keeper holds the spool until then, so freeing a large one is its work and
@@ -63,6 +66,7 @@ impl Run {
             terminal: None,
             limits: None,
             began_in: None,
+            masks: ShellMasks::default(),
             writers: Writers::Left,
             link: None,
         }

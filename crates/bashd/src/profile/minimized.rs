@@ -5,7 +5,7 @@ use super::Profile;
 use super::rules::MinimizeSwitch;
 use crate::artifact::{self, KeptArtifact};
 use crate::exec::{Exit, Run};
-use crate::minimize::{self, Digest, FilterSettings, Subject};
+use crate::minimize::{self, Digest, FilterSettings, ShellMasks, Subject};
 use crate::output::in_memory::InMemory;
 use crate::output::view::View;
 use crate::output::window::{self, Window};
@@ -55,9 +55,21 @@ pub(crate) fn digest(
         exit,
         text: &raw,
     };
-    let digest = minimize::minimize(subject, settings).ok();
+    let masks = masks(plan, run);
+    let digest = minimize::minimize_after(&masks, subject, settings).ok();
     let digest = digest.filter(|digest| digest.text.len() + LONGEST_FOOTER < raw.len());
     Ok(digest.map(|digest| (digest, raw)))
+}
+
+/// What the shell had before the command that may change what a name or a status means.
+fn masks(plan: &Plan, run: &Run) -> ShellMasks {
+    let mut masks = run.masks.clone();
+    if let Some(rc_script) = &plan.rc_script {
+        let text = std::fs::read(rc_script).unwrap_or_default();
+        masks.add_definitions(&String::from_utf8_lossy(&text));
+    }
+    masks.add(plan.setup.as_deref().unwrap_or_default());
+    masks
 }
 
 /// A digest within the profile's window, counted as the output that it stands for.

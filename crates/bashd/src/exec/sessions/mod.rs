@@ -11,6 +11,7 @@ mod turn;
 use super::keepers::Keepers;
 use super::turns::Turns;
 use super::{OutputWatch, PlanOutcome, Reset, RunFailure};
+use crate::minimize::ShellMasks;
 use crate::plan::{Overlap, Plan, SessionKey, SessionPlan, check_way_within};
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -71,6 +72,8 @@ struct IdleSession {
     calls: u64,
     /// Its shell, if the keeper has said which process that is.
     shell: Option<i32>,
+    /// What its calls left in it that a later status may depend on.
+    masks: ShellMasks,
 }
 
 impl IdleSession {

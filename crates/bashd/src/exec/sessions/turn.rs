@@ -10,6 +10,7 @@ use crate::exec::{
     BackgroundedRun, EndedBy, OutputWatch, Reset, Run, RunFailure, end_when_cancelled, micros,
     open_stdin,
 };
+use crate::minimize::ShellMasks;
 use crate::plan::{Plan, SessionPlan, Variables};
 use bashd_keeper::keeper::protocol::{
     CallForm, CallMessage, EndMessage, ExitedMessage, OpenMessage,
@@ -46,6 +47,8 @@ pub(super) struct SessionTurn {
     form: CallForm,
     /// Whether the keeper was there to take the call.
     is_sent: bool,
+    /// What earlier calls left in the shell.
+    masks: ShellMasks,
 }
 
 /// What is needed to open a session's shell.
@@ -80,13 +83,14 @@ impl SessionTurn {
     ) -> Result<Self, RunFailure> {
         for _ in 0..2 {
             let idle = place.take();
-            let (connection, calls) = if let Some(IdleSession { socket, calls, .. }) = idle {
-                let connection = KeeperConnection::new(socket).map_err(cannot_talk)?;
-                (connection, calls + 1)
+            let (connection, calls, masks) = if let Some(idle) = idle {
+                let connection = KeeperConnection::new(idle.socket).map_err(cannot_talk)?;
+                (connection, idle.calls + 1, idle.masks)
             } else {
                 let was_in = seat.directory().take();
                 let begins_in = entering::beginning(was_in).await;
-                (open(plan, session, begins_in, opening).await?, 1)
+                let connection = open(plan, session, begins_in, opening).await?;
+                (connection, 1, ShellMasks::default())
             };
             let stdin = open_stdin(&plan.stdin).map_err(cannot_talk)?;
             let form = CallForm {
@@ -116,6 +120,7 @@ impl SessionTurn {
                 held,
                 form,
                 is_sent,
+                masks,
             });
         }
         Err(lost().into())
@@ -151,8 +156,11 @@ impl SessionTurn {
                 let reset = exited.reset.or((!is_whole).then_some(Reset::Lost));
                 let run = call.finish(plan, *exited).await;
                 let untold = held.seat.untold().take();
+                let masks = self.masks.clone();
+                self.masks.add(plan.script.as_deref().unwrap_or_default());
                 self.put_back(reset, shell);
                 let mut run = run?;
+                run.masks = masks;
                 run.session_reset = reset.or(untold);
                 Ok(TurnOutcome::Ran(Box::new(run)))
             }
@@ -204,6 +212,7 @@ impl SessionTurn {
                 socket: held.connection.into_socket(),
                 calls: self.form.number,
                 shell,
+                masks: std::mem::take(&mut self.masks),
             });
         }
     }

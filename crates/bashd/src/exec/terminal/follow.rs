@@ -8,6 +8,7 @@ use super::{NewTerminal, Patience, TerminalExit, TerminalHost, TerminalOutput};
 use crate::artifact::Writers;
 use crate::error::{Error, ErrorKind};
 use crate::exec::{ClientRun, EndedBy, Exit, OutputWatch, Run, RunFailure};
+use crate::minimize::ShellMasks;
 use crate::plan::{ClientEnvironment, Plan};
 use std::convert::Infallible;
 use std::sync::OnceLock;
@@ -82,6 +83,7 @@ pub(crate) async fn run(
         }),
         limits: None,
         began_in: None,
+        masks: ShellMasks::default(),
         writers: Writers::Left,
         link: None,
     };

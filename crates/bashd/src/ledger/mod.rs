@@ -75,6 +75,11 @@ impl Ledger {
         self
     }
 
+    /// A text as it may be written.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        self.secrets.hide(text).into_owned()
+    }
+
     /// Takes no clock's word that jumped: how it went is noted in the directory of runs.
     pub(crate) fn watching_the_clock(mut self, runs: PathBuf) -> Self {
         self.clock = Some(runs);
